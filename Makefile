@@ -1,0 +1,51 @@
+# `make demo` and `make test` need nothing but Python 3.11 (or newer) and make: they set up .venv themselves.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+TESTS ?= tests src README.md docs
+
+.PHONY: demo test test-all lint types layers bench clean
+
+demo: $(VENV)/.core
+	$(BIN)/artreplay demo
+
+# The style, the types, the layers, the tests. Under five minutes on two cores, with nothing compiled before.
+test: $(VENV)/.dev
+	$(MAKE) --no-print-directory lint types layers
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS)
+
+# Also the long checks: ten times the random cases, 400 replications, bounds checked.
+test-all: $(VENV)/.dev
+	$(MAKE) --no-print-directory lint types layers
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports --no-cache > $(VENV)/layers.log || { cat $(VENV)/layers.log; exit 1; }
+
+# Speed, as ratios within one run.
+bench: $(VENV)/.core
+	$(BIN)/python benchmarks/bench.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "artreplay needs Python 3.11 or newer, PYTHON=... says which")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

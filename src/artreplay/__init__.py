@@ -1,0 +1,54 @@
+"""Warm-start any bandit algorithm from logged data, reading only the part of the log that matters.
+
+>>> import artreplay as ar
+>>> history = ar.History(["red", "blue", "red", "blue"], [0, 1, 0, 1])
+>>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=1000), history)
+>>> arm = policy.ask()
+>>> policy.tell(arm, 1.0)
+"""
+
+from artreplay import compiling, environments, errors, testing
+from artreplay.algorithms import (
+    IDS,
+    UCB1,
+    LinUCB,
+    MonUCB,
+    PsiUCB,
+    RandomChoice,
+    ThompsonSampling,
+    TopUCB,
+    bonus,
+    psi,
+)
+from artreplay.compiling import compiled
+from artreplay.engine import Runs, simulate
+from artreplay.history import History
+from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "IDS",
+    "UCB1",
+    "ArtificialReplay",
+    "Cell",
+    "FullStart",
+    "History",
+    "Ignorant",
+    "LinUCB",
+    "MonUCB",
+    "PsiUCB",
+    "RandomChoice",
+    "Runs",
+    "ThompsonSampling",
+    "TopUCB",
+    "bonus",
+    "compiled",
+    "compiling",
+    "environments",
+    "errors",
+    "load",
+    "psi",
+    "simulate",
+    "testing",
+]

@@ -1,0 +1,368 @@
+"""Information-directed sampling (Russo and Van Roy): not coupled, because its proposals weigh all arms at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
+from artreplay.algorithms.thompson import BetaPosterior, beta_posterior
+from artreplay.compiling import Floats, Ints, Words, compiled
+from artreplay.errors import InvalidParameter
+from artreplay.history import Label
+from artreplay.streams import CHOICE, POSTERIOR, beta, checked_seed, uniform
+
+Variant = Literal["exact", "published"]
+
+NODES = 256  # midpoints of equal intervals of [0, 1]
+DRAWS = 1000  # of each arm, in the published variant
+SURE = 0.99  # the published variant commits to an arm that is optimal with this probability
+LITTLE = 1e-6  # ... and falls back to the arm with the least gain when any gain is below this
+
+
+@compiled
+class Outlook(NamedTuple):
+    """What the posterior says about the best arm, and the choice that follows. Rows are node- or arm-major."""
+
+    mean: Floats
+    optimal: Floats  # the probability of each arm to be the best
+    given: Floats  # given[j, i]: the mean of arm i if arm j is the best
+    regret: Floats  # expected, of playing each arm once
+    gain: Floats  # mutual information between the best arm and one reward of each arm
+
+    def weigh(self) -> None:
+        """Regret and gain of every arm from `mean`, `optimal` and `given`."""
+        n_arms = len(self.mean)
+        best = 0.0
+        for j in range(n_arms):
+            best += self.optimal[j] * self.given[j, j]
+        for i in range(n_arms):
+            self.regret[i] = max(best - self.mean[i], 0.0)
+            gain = 0.0
+            for j in range(n_arms):
+                if self.optimal[j] > 0.0:
+                    gain += self.optimal[j] * divergence(self.given[j, i], self.mean[i])
+            self.gain[i] = max(gain, 0.0)
+
+    def choose(self, draw: float) -> int:
+        """The arm to play: the mixture of two arms with the least regret² / gain, settled by a uniform draw."""
+        n_arms = len(self.mean)
+        least = math.inf
+        first = 0
+        second = 0
+        share = 1.0
+        for i in range(n_arms):
+            for j in range(i, n_arms):
+                q = best_share(self.regret[i], self.regret[j], self.gain[i], self.gain[j])
+                regret = q * self.regret[i] + (1.0 - q) * self.regret[j]
+                gain = q * self.gain[i] + (1.0 - q) * self.gain[j]
+                if regret == 0.0:
+                    ratio = 0.0  # free, whatever it teaches
+                elif gain == 0.0:
+                    ratio = math.inf
+                else:
+                    ratio = regret * regret / gain
+                if ratio < least:
+                    least = ratio
+                    first = i
+                    second = j
+                    share = q
+        if least == math.inf:  # nothing can be learnt any more
+            for i in range(n_arms):
+                if self.regret[i] < self.regret[first]:
+                    first = i
+            return first
+        return first if draw < share else second
+
+
+@compiled
+def divergence(p: float, q: float) -> float:
+    """kl(p, q) between Bernoulli distributions with 0 < q < 1."""
+    value = 0.0
+    if p > 0.0:
+        value += p * math.log(p / q)
+    if p < 1.0:
+        value += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+    return value
+
+
+@compiled
+def best_share(regret_1: float, regret_2: float, gain_1: float, gain_2: float) -> float:
+    """The share of the first of two arms that minimises (mixed regret)² / (mixed gain), in closed form."""
+    regret_1_alone = math.inf if gain_1 == 0.0 else regret_1 * regret_1 / gain_1
+    regret_2_alone = math.inf if gain_2 == 0.0 else regret_2 * regret_2 / gain_2
+    if regret_1 == 0.0:
+        regret_1_alone = 0.0
+    if regret_2 == 0.0:
+        regret_2_alone = 0.0
+    share = 1.0 if regret_1_alone <= regret_2_alone else 0.0
+    slope = regret_1 - regret_2
+    change = gain_1 - gain_2
+    if slope != 0.0 and change != 0.0:
+        inside = regret_2 / slope - 2.0 * gain_2 / change
+        if 0.0 < inside < 1.0:
+            regret = inside * slope + regret_2
+            gain = inside * change + gain_2
+            if gain > 0.0 and regret * regret / gain < min(regret_1_alone, regret_2_alone):
+                share = inside
+    return share
+
+
+def outlook(n_arms: int) -> Outlook:
+    """Scratch space for the weighing."""
+    return Outlook(
+        *(np.zeros(n_arms), np.zeros(n_arms), np.zeros((n_arms, n_arms)), np.zeros(n_arms), np.zeros(n_arms))
+    )
+
+
+@compiled
+class QuadratureIDS(NamedTuple):
+    """The exact rule: posteriors on 256 nodes, an arm's columns recomputed when it was shown something."""
+
+    key: Words
+    posterior: BetaPosterior
+    proposals: Ints
+    stale: Ints  # arms shown something since their columns were computed
+    node: Floats
+    log_node: Floats
+    log_rest: Floats  # log(1 − node)
+    mass: Floats  # scratch: the posterior of one arm
+    below: Floats  # (node, arm): probability that the arm's mean is below the node
+    ratio: Floats  # (node, arm): mass at the node / probability below it
+    mean_below: Floats  # (node, arm): the arm's mean given that it is below the node
+    weight: Floats  # (node, arm): probability that the arm is the best and its mean is at the node
+    outlook: Outlook
+
+    def propose(self, out: Ints) -> int:
+        """The arm to play; the draw is keyed by the proposal number."""
+        number = self.proposals[0]
+        self.proposals[0] = number + 1
+        for arm in range(len(self.stale)):
+            if self.stale[arm] == 1:
+                self.stale[arm] = 0
+                self.tabulate(arm)
+        self.look()
+        self.outlook.weigh()
+        out[0] = self.outlook.choose(uniform(self.key[0], CHOICE, 0, number))
+        return 1
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.key[0] = key
+
+    def update(self, unit: int, reward: float) -> None:
+        """Take one sample in."""
+        self.posterior.add(self.key[0], unit, reward)
+        self.stale[unit] = 1
+
+    def tabulate(self, arm: int) -> None:
+        """The columns of one arm from its posterior."""
+        a = self.posterior.a(arm)
+        b = self.posterior.b(arm)
+        highest = -math.inf
+        for m in range(len(self.node)):
+            self.mass[m] = (a - 1.0) * self.log_node[m] + (b - 1.0) * self.log_rest[m]
+            highest = max(highest, self.mass[m])
+        total = 0.0
+        for m in range(len(self.node)):
+            self.mass[m] = math.exp(self.mass[m] - highest)
+            total += self.mass[m]
+        below = 0.0
+        moment = 0.0
+        for m in range(len(self.node)):
+            mass = self.mass[m] / total
+            under = below + 0.5 * mass  # half of the mass at a node lies below it
+            self.below[m, arm] = under
+            self.ratio[m, arm] = mass / under if under > 0.0 else 0.0
+            self.mean_below[m, arm] = (moment + 0.5 * mass * self.node[m]) / under if under > 0.0 else 0.0
+            below += mass
+            moment += mass * self.node[m]
+        self.outlook.mean[arm] = moment
+
+    def look(self) -> None:
+        """The chance of every arm to be the best, and the means if it is, by quadrature in a fixed order."""
+        n_arms = len(self.stale)
+        optimal = self.outlook.optimal
+        given = self.outlook.given
+        for j in range(n_arms):
+            optimal[j] = 0.0
+            for i in range(n_arms):
+                given[j, i] = 0.0
+        for m in range(len(self.node)):
+            all_below = 1.0
+            for j in range(n_arms):
+                all_below *= self.below[m, j]
+            if all_below == 0.0:
+                continue
+            for j in range(n_arms):
+                weight = self.ratio[m, j] * all_below
+                self.weight[m, j] = weight
+                optimal[j] += weight
+            for j in range(n_arms):
+                weight = self.weight[m, j]
+                for i in range(n_arms):
+                    given[j, i] += weight * self.mean_below[m, i]
+                given[j, j] += weight * (self.node[m] - self.mean_below[m, j])
+        total = 0.0
+        for j in range(n_arms):
+            total += optimal[j]
+        for j in range(n_arms):
+            if optimal[j] > 0.0:
+                for i in range(n_arms):
+                    given[j, i] = min(given[j, i] / optimal[j], 1.0)
+                optimal[j] /= total
+
+
+@compiled
+class SampledIDS(NamedTuple):
+    """What the published code does: 1,000 draws per arm, redrawn for the arm just shown; commits; falls back."""
+
+    key: Words
+    posterior: BetaPosterior
+    proposals: Ints
+    stale: Ints
+    drawn: Floats  # (draw, arm)
+    committed: Ints  # the arm it commits to for ever, in one entry; −1 before
+    fallback: int
+    outlook: Outlook
+
+    def propose(self, out: Ints) -> int:
+        """The arm to play; the draw that settles a mixture or a tie is keyed by the proposal number."""
+        number = self.proposals[0]
+        self.proposals[0] = number + 1
+        if self.committed[0] < 0:
+            for arm in range(len(self.stale)):
+                if self.stale[arm] == 1:
+                    self.stale[arm] = 0
+                    self.redraw(arm)
+            self.look()
+            for arm in range(len(self.stale)):
+                if self.outlook.optimal[arm] >= SURE:
+                    self.committed[0] = arm
+        if self.committed[0] >= 0:
+            out[0] = self.committed[0]
+            return 1
+        self.outlook.weigh()
+        least = 0
+        for arm in range(1, len(self.stale)):
+            if self.outlook.gain[arm] < self.outlook.gain[least]:
+                least = arm
+        if self.fallback == 1 and self.outlook.gain[least] < LITTLE:
+            out[0] = least
+        else:
+            out[0] = self.outlook.choose(uniform(self.key[0], CHOICE, 0, number))
+        return 1
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.key[0] = key
+
+    def update(self, unit: int, reward: float) -> None:
+        """Take one sample in."""
+        self.posterior.add(self.key[0], unit, reward)
+        self.stale[unit] = 1
+
+    def redraw(self, arm: int) -> None:
+        """Fresh draws of one arm's mean, keyed by the arm and how many samples it has been shown."""
+        first = self.posterior.tally.counts[arm] * len(self.drawn)
+        a = self.posterior.a(arm)
+        b = self.posterior.b(arm)
+        for m in range(len(self.drawn)):
+            self.drawn[m, arm] = beta(self.key[0], POSTERIOR, arm, first + m, a, b)
+
+    def look(self) -> None:
+        """Counts and means over the draws."""
+        n_arms = len(self.stale)
+        n_draws = len(self.drawn)
+        outlook = self.outlook
+        for j in range(n_arms):
+            outlook.mean[j] = 0.0
+            outlook.optimal[j] = 0.0
+            for i in range(n_arms):
+                outlook.given[j, i] = 0.0
+        for m in range(n_draws):
+            best = 0
+            for i in range(1, n_arms):
+                if self.drawn[m, i] > self.drawn[m, best]:
+                    best = i
+            outlook.optimal[best] += 1.0
+            for i in range(n_arms):
+                outlook.given[best, i] += self.drawn[m, i]
+                outlook.mean[i] += self.drawn[m, i]
+        for j in range(n_arms):
+            outlook.mean[j] /= n_draws
+            if outlook.optimal[j] > 0.0:
+                for i in range(n_arms):
+                    outlook.given[j, i] /= outlook.optimal[j]
+            outlook.optimal[j] /= n_draws
+
+
+class IDS(ArmAlgorithm):
+    """Information-directed sampling: the mixture of two arms with the least (expected regret)² per information gained.
+
+    `variant="exact"` weighs a Beta(1, 1) posterior by quadrature. `variant="published"` does what the code behind the
+    paper's figure does: 1,000 Monte Carlo draws per arm, redrawn only for the arm just shown; it commits for ever
+    to an arm that is optimal with probability 0.99; and as soon as the gain of any arm is below 10⁻⁶ it plays the arm
+    with the *least* gain. That fallback makes the regret of Full Start explode; `fallback=False` leaves it out.
+
+    >>> IDS(3).propose() in (0, 1, 2)
+    True
+    """
+
+    rule = "least (expected regret)² / information gain"
+
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        seed: int = 0,
+        variant: Variant = "exact",
+        *,
+        fallback: bool = True,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        if variant not in get_args(Variant):
+            raise InvalidParameter(f'variant must be "exact" or "published", got {variant!r}')
+        self.variant: Variant = variant
+        self.fallback = bool(fallback)
+        self.seed = checked_seed(seed)
+        shared = {
+            "key": np.zeros(1, np.uint64),
+            "posterior": beta_posterior(self.n_arms),
+            "proposals": np.zeros(1, np.int64),
+            "stale": np.ones(self.n_arms, np.int64),
+            "outlook": outlook(self.n_arms),
+        }
+        self.component = (
+            _quadrature(shared, self.n_arms) if variant == "exact" else _sampled(shared, self.n_arms, self.fallback)
+        )
+        self.reseed(self.seed)
+
+    def _tally(self) -> Any:
+        return self.component.posterior.tally
+
+
+def _quadrature(shared: dict[str, Any], n_arms: int) -> QuadratureIDS:
+    node = (np.arange(NODES) + 0.5) / NODES
+    table = np.zeros((NODES, n_arms))
+    return QuadratureIDS(
+        **shared,
+        node=node,
+        log_node=np.array([math.log(x) for x in node]),
+        log_rest=np.array([math.log(1.0 - x) for x in node]),
+        mass=np.zeros(NODES),
+        below=table,
+        ratio=table.copy(),
+        mean_below=table.copy(),
+        weight=table.copy(),
+    )
+
+
+def _sampled(shared: dict[str, Any], n_arms: int, fallback: bool) -> SampledIDS:
+    return SampledIDS(
+        **shared, drawn=np.zeros((DRAWS, n_arms)), committed=np.full(1, -1, np.int64), fallback=int(fallback)
+    )

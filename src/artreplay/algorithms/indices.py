@@ -1,0 +1,169 @@
+"""Indices: the optimistic value of each arm. It starts at the top of the reward range and never rises."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.algorithms.tally import Tally, tally
+from artreplay.cells import FeatureComponents
+from artreplay.compiling import Floats, Ints, compiled
+
+
+@compiled
+class MeanIndex(NamedTuple):
+    """index ← min(index, mean + b(n)), from the count and the sum of each cell."""
+
+    tally: Tally
+    value: Floats  # one entry more, at minus infinity, for the selector
+    bound: Any
+
+    def observe(self, cell: int, unit: int, reward: float, fallen: Ints) -> int:
+        """Take a sample in; write down whose index fell; how many did."""
+        self.tally.add(cell, reward)
+        return self.lower(cell, fallen)
+
+    def lower(self, cell: int, fallen: Ints) -> int:
+        """index ← min(index, mean + b(n)) for one cell, from its count and sum as they stand."""
+        count = self.tally.counts[cell]
+        value = self.bound.upper(self.tally.totals[cell] / count, count)
+        if value >= self.value[cell]:
+            return 0
+        self.value[cell] = value
+        fallen[0] = cell
+        return 1
+
+    def room(self) -> int:
+        """Samples that can be shown before an array could fill."""
+        room: int = self.bound.room()
+        return room
+
+
+def fresh_values(n_arms: int, start: float) -> Floats:
+    """Indices at their start, and the entry at minus infinity that selectors need."""
+    value = np.full(n_arms + 1, start)
+    value[n_arms] = -np.inf
+    return value
+
+
+def mean_index(n_cells: int, bound: Any, start: float = 1.0) -> MeanIndex:
+    """Indices of cells without samples."""
+    return MeanIndex(tally(n_cells), fresh_values(n_cells, start), bound)
+
+
+@compiled(scratch=("direction", "estimate"))
+class LinearIndex(NamedTuple):
+    """index ← min(index, φ·θ̂ + α√(φᵀV⁻¹φ)) for every arm of the component a sample belongs to.
+
+    Each component has a ridge regression of its own, over the coordinates its arms use. Rows of features, the inverse
+    V⁻¹ and the response Σφr of component c start at `feature_at[c]`, `inverse_at[c]`, `response_at[c]`.
+    """
+
+    cells: FeatureComponents
+    feature: Floats
+    feature_at: Ints
+    place: Ints  # of each arm among the arms of its component
+    width: Ints  # coordinates of each component
+    inverse: Floats
+    inverse_at: Ints
+    response: Floats
+    response_at: Ints
+    tally: Tally  # per arm, for people to see
+    value: Floats
+    alpha: float
+    direction: Floats  # V⁻¹φ
+    estimate: Floats  # θ̂
+
+    def observe(self, cell: int, unit: int, reward: float, fallen: Ints) -> int:
+        """Take a sample in; write down whose index fell; how many did."""
+        self.tally.add(unit, reward)
+        width = self.width[cell]
+        phi = self.feature_at[cell] + self.place[unit] * width
+        for i in range(width):
+            self.response[self.response_at[cell] + i] += self.feature[phi + i] * reward
+        self.shrink(cell, phi)
+        return self.lower(cell, fallen)
+
+    def shrink(self, cell: int, phi: int) -> None:
+        """V⁻¹ after one more sample at φ, by Sherman and Morrison, in a fixed order."""
+        width = self.width[cell]
+        start = self.inverse_at[cell]
+        weight = 1.0
+        for i in range(width):
+            sum_ = 0.0
+            for j in range(width):
+                sum_ += self.inverse[start + i * width + j] * self.feature[phi + j]
+            self.direction[i] = sum_
+            weight += self.feature[phi + i] * sum_
+        for i in range(width):
+            for j in range(width):
+                self.inverse[start + i * width + j] -= self.direction[i] * self.direction[j] / weight
+
+    def lower(self, cell: int, fallen: Ints) -> int:
+        """The indices of a component's arms from its regression as it stands."""
+        width = self.width[cell]
+        start = self.inverse_at[cell]
+        for i in range(width):
+            sum_ = 0.0
+            for j in range(width):
+                sum_ += self.inverse[start + i * width + j] * self.response[self.response_at[cell] + j]
+            self.estimate[i] = sum_
+        phi = self.feature_at[cell]
+        n_fallen = 0
+        for at in range(self.cells.first[cell], self.cells.first[cell + 1]):
+            mean = 0.0
+            spread = 0.0
+            for i in range(width):
+                mean += self.feature[phi + i] * self.estimate[i]
+                sum_ = 0.0
+                for j in range(width):
+                    sum_ += self.inverse[start + i * width + j] * self.feature[phi + j]
+                spread += self.feature[phi + i] * sum_
+            value = mean + self.alpha * math.sqrt(max(spread, 0.0))
+            arm = self.cells.arm[at]
+            if value < self.value[arm]:
+                self.value[arm] = value
+                fallen[n_fallen] = arm
+                n_fallen += 1
+            phi += width
+        return n_fallen
+
+
+def linear_index(features: Floats, cells: FeatureComponents, alpha: float, ridge: float) -> LinearIndex:
+    """Indices of arms without samples; a component's regression lives on the coordinates its arms use."""
+    n_cells = len(cells.first) - 1
+    rows, width, inverses = [], np.zeros(n_cells, np.int64), []
+    place = np.zeros(len(features), np.int64)
+    for cell in range(n_cells):
+        arms = cells.arm[cells.first[cell] : cells.first[cell + 1]]
+        used = np.flatnonzero((features[arms] != 0.0).any(axis=0))
+        place[arms] = np.arange(len(arms))
+        width[cell] = len(used)
+        rows.append(features[np.ix_(arms, used)].ravel())
+        inverses.append((np.eye(len(used)) / ridge).ravel())
+    feature_at = _starts([len(row) for row in rows])
+    inverse_at = _starts([len(inverse) for inverse in inverses])
+    most = int(width.max(initial=0))
+    n_arms = len(features)
+    return LinearIndex(
+        cells,
+        np.ascontiguousarray(np.concatenate(rows)),
+        feature_at,
+        place,
+        width,
+        np.concatenate(inverses),
+        inverse_at,
+        np.zeros(int(width.sum())),
+        _starts(width.tolist()),
+        tally(n_arms),
+        fresh_values(n_arms, 1.0),
+        float(alpha),
+        np.zeros(most),
+        np.zeros(most),
+    )
+
+
+def _starts(sizes: list[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)

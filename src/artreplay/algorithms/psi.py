@@ -1,0 +1,138 @@
+"""ψ-UCB: from a bound ψ on the log moment generating function of a reward to the width of an index.
+
+A ψ with E exp(λ(X − μ)) ≤ exp ψ(λ) gives b(n) = (ψ*)⁻¹(2 log(TK)/n), where ψ*(ε) = sup_λ (λε − ψ(λ)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from artreplay.algorithms.bonus import table_of
+from artreplay.algorithms.bounds import BernoulliBound, RootBound, TableBound
+from artreplay.errors import InvalidParameter
+
+Psi = Any  # `hoeffding`, `sub_gaussian(σ)`, `bernoulli_kl`, or a callable λ → ψ(λ)
+
+
+@dataclass(frozen=True)
+class Hoeffding:
+    """ψ(λ) = λ²/8: rewards in the reward range. b(n) = √(log(TK)/n)."""
+
+    bounded = True
+
+    def bound(self, level: float) -> RootBound:
+        """The compiled part, for level = 2 log(TK)."""
+        return RootBound(level / 2.0)
+
+
+@dataclass(frozen=True)
+class SubGaussian:
+    """ψ(λ) = σ²λ²/2: rewards may be unbounded. b(n) = σ√(4 log(TK)/n)."""
+
+    sigma: float
+    bounded = False
+
+    def bound(self, level: float) -> RootBound:
+        """The compiled part, for level = 2 log(TK)."""
+        return RootBound(self.sigma * self.sigma * 2.0 * level)
+
+
+@dataclass(frozen=True)
+class BernoulliKL:
+    """The index is the largest q with n·kl(m, q) ≤ 2 log(TK): the tightest of them for rewards in [0, 1]."""
+
+    bounded = True
+
+    def bound(self, level: float) -> BernoulliBound:
+        """The compiled part, for level = 2 log(TK)."""
+        return BernoulliBound(level)
+
+
+hoeffding = Hoeffding()
+bernoulli_kl = BernoulliKL()
+
+
+def sub_gaussian(sigma: float) -> SubGaussian:
+    """Rewards with σ-sub-Gaussian noise, bounded or not; the index of an arm without samples is infinite.
+
+    >>> import artreplay as ar
+    >>> policy = ar.Ignorant(ar.PsiUCB(2, horizon=100, psi=ar.psi.sub_gaussian(2.0)))
+    >>> policy.tell(0, -3.5)
+    >>> policy.ask()
+    1
+    """
+    if not (sigma > 0.0 and math.isfinite(sigma)):
+        raise InvalidParameter(f"sigma must be a finite number above 0, got {sigma!r}")
+    return SubGaussian(float(sigma))
+
+
+def bound_of_psi(psi: Psi, level: float) -> RootBound | TableBound | BernoulliBound:
+    """The compiled part for a ψ; one of the user's own is inverted numerically into a table."""
+    if isinstance(psi, (Hoeffding, SubGaussian, BernoulliKL)):
+        return psi.bound(level)
+    if callable(psi):
+        return table_of(radius_of_psi(psi, level))
+    raise InvalidParameter(f"psi must be one of ar.psi or a callable of λ, got {psi!r}")
+
+
+def radius_of_psi(psi: Callable[[float], float], level: float) -> Callable[[int], float]:
+    """n → (ψ*)⁻¹(level/n) for a ψ of the user's own."""
+    at_zero = float(psi(0.0))
+    if not abs(at_zero) <= 1e-12:
+        raise InvalidParameter(f"psi(0) must be 0, got {at_zero!r}")
+
+    def radius(n: int) -> float:
+        return inverse_conjugate(psi, level / n)
+
+    return radius
+
+
+def inverse_conjugate(psi: Callable[[float], float], x: float) -> float:
+    """(ψ*)⁻¹(x) = inf over λ > 0 of (ψ(λ) + x)/λ, by golden section on log λ.
+
+    >>> round(inverse_conjugate(lambda l: l * l / 8, 2.0), 6)
+    1.0
+    """
+
+    def value(log_lambda: float) -> float:
+        scale = math.exp(log_lambda)
+        height = float(psi(scale))
+        if math.isnan(height):
+            raise InvalidParameter(f"psi({scale}) must be a number, got nan")
+        return (height + x) / scale
+
+    low, high = _bracket(value)
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = value(left), value(right)
+    while high - low > 1e-7:  # the value is flat there: its error is of the order of the square
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = value(right)
+    return min(at_left, at_right)
+
+
+def _bracket(value: Callable[[float], float]) -> tuple[float, float]:
+    """Three points of log λ with the lowest value in the middle; ψ convex makes the value quasi-convex in λ."""
+    middle, step = 0.0, 1.0
+    best = value(middle)
+    for direction in (1.0, -1.0):
+        while abs(middle) < 300.0:
+            try:
+                ahead = value(middle + direction * step)
+            except OverflowError:
+                ahead = math.inf
+            if not ahead < best:
+                break
+            middle, best = middle + direction * step, ahead
+    if abs(middle) >= 300.0 or not math.isfinite(best):
+        raise InvalidParameter("psi must be convex and grow faster than linearly, its conjugate has no inverse here")
+    return middle - step, middle + step

@@ -1,0 +1,79 @@
+"""Uniformly random feasible actions: the baseline everything is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
+from artreplay.algorithms.tally import Tally, tally
+from artreplay.algorithms.ucb import checked_budget
+from artreplay.compiling import Ints, Words, compiled
+from artreplay.history import Label
+from artreplay.streams import CHOICE, below, checked_seed
+
+
+@compiled
+class RandomComponent(NamedTuple):
+    """`budget` distinct arms, every set of them equally likely."""
+
+    key: Words
+    tally: Tally
+    proposals: Ints  # made so far, in one entry
+    budget: int
+
+    def propose(self, out: Ints) -> int:
+        """Floyd's sample without replacement, keyed by the proposal number."""
+        number = self.proposals[0]
+        self.proposals[0] = number + 1
+        n_arms = len(self.tally.counts)
+        for j in range(self.budget):
+            last = n_arms - self.budget + j
+            arm = below(self.key[0], CHOICE, j, number, last + 1)
+            for i in range(j):
+                if out[i] == arm:
+                    arm = last
+                    break
+            out[j] = arm
+        return self.budget
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.key[0] = key
+
+    def update(self, unit: int, reward: float) -> None:
+        """Take one sample in; it changes nothing but what people see."""
+        self.tally.add(unit, reward)
+
+
+class RandomChoice(ArmAlgorithm):
+    """Plays arms uniformly at random, `budget` of them at a time, whatever it has been shown.
+
+    >>> sorted(RandomChoice(3, budget=3).propose())
+    [0, 1, 2]
+    """
+
+    rule = "uniformly random arms"
+
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        budget: int = 1,
+        seed: int = 0,
+        *,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        self.budget = checked_budget(budget, self.n_arms)
+        self.several = self.budget > 1
+        self.seed = checked_seed(seed)
+        self.component = RandomComponent(np.zeros(1, np.uint64), tally(self.n_arms), np.zeros(1, np.int64), self.budget)
+        self.reseed(self.seed)
+
+    @property
+    def width(self) -> int:
+        """The most units in one proposal."""
+        return self.budget

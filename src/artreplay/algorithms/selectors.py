@@ -1,0 +1,132 @@
+"""Selectors: from indices to what is played. They are told which index fell, and never look at all of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, compiled
+
+
+@compiled
+class Tournament(NamedTuple):
+    """A binary tree of duels over a row of keys: its root is the best, ties to the lower number.
+
+    The keys have one entry more than there are players: the last, at minus infinity, fills the empty leaves.
+    """
+
+    winner: Ints  # node 1 is the root, the children of node i are 2i and 2i + 1
+
+    def best(self) -> int:
+        """The number with the highest key."""
+        winner: int = self.winner[1]
+        return winner
+
+    def repair(self, player: int, key: Floats) -> None:
+        """Make the tree right again after the key of one player changed: O(log n)."""
+        node = (len(self.winner) // 2 + player) >> 1
+        while node > 0:
+            left = self.winner[2 * node]
+            right = self.winner[2 * node + 1]
+            better = right if key[right] > key[left] else left
+            settled = self.winner[node] == better and better != player
+            self.winner[node] = better
+            if settled:
+                break
+            node >>= 1
+
+
+def tournament(key: Floats) -> Tournament:
+    """A tournament over all keys but the last, which is minus infinity."""
+    n_players = len(key) - 1
+    leaves = 1 << max(n_players - 1, 1).bit_length()
+    winner = np.zeros(2 * leaves, np.int64)
+    winner[leaves:] = np.minimum(np.arange(leaves), n_players)
+    width = leaves
+    while width > 1:  # a whole round of duels at a time
+        left, right = winner[width : 2 * width : 2], winner[width + 1 : 2 * width : 2]
+        winner[width // 2 : width] = np.where(key[right] > key[left], right, left)
+        width //= 2
+    return Tournament(winner)
+
+
+@compiled
+class Best(NamedTuple):
+    """The cell with the highest index; ties to the lowest number."""
+
+    tournament: Tournament
+
+    def select(self, out: Ints) -> int:
+        """Write the selection; how many there are."""
+        out[0] = self.tournament.best()
+        return 1
+
+    def fell(self, cell: int, value: Floats) -> None:
+        """An index went down."""
+        self.tournament.repair(cell, value)
+
+
+def best(value: Floats) -> Best:
+    """The selector of one cell, for indices that stand at `value`."""
+    return Best(tournament(value))
+
+
+@compiled
+class Top(NamedTuple):
+    """The B cells with the highest indices, in the order (−index, number).
+
+    The chosen are kept sorted, the others in a tournament: a fall costs O(B + log n).
+    """
+
+    chosen: Ints
+    rank: Ints  # of each cell among the chosen, −1 for the others
+    key: Floats  # the index of each cell that is not chosen, else minus infinity
+    others: Tournament
+
+    def select(self, out: Ints) -> int:
+        """Write the selection; how many there are."""
+        for j in range(len(self.chosen)):
+            out[j] = self.chosen[j]
+        return len(self.chosen)
+
+    def fell(self, cell: int, value: Floats) -> None:
+        """An index went down."""
+        rank = self.rank[cell]
+        if rank < 0:
+            self.key[cell] = value[cell]
+            self.others.repair(cell, self.key)
+            return
+        last = len(self.chosen) - 1
+        while rank < last:
+            next_cell = self.chosen[rank + 1]
+            ahead = value[next_cell] > value[cell] or (value[next_cell] == value[cell] and next_cell < cell)
+            if not ahead:
+                break
+            self.chosen[rank] = next_cell
+            self.rank[next_cell] = rank
+            rank += 1
+        self.chosen[rank] = cell
+        self.rank[cell] = rank
+        if rank < last:
+            return
+        rival = self.others.best()
+        if self.key[rival] > value[cell] or (self.key[rival] == value[cell] and rival < cell):
+            self.chosen[last] = rival
+            self.rank[rival] = last
+            self.rank[cell] = -1
+            self.key[rival] = -np.inf
+            self.others.repair(rival, self.key)
+            self.key[cell] = value[cell]
+            self.others.repair(cell, self.key)
+
+
+def top(value: Floats, budget: int) -> Top:
+    """The selector of `budget` cells, for indices that stand at `value`."""
+    n_cells = len(value) - 1
+    chosen = np.argsort(-value[:n_cells], kind="stable")[:budget].astype(np.int64)
+    rank = np.full(n_cells, -1, np.int64)
+    rank[chosen] = np.arange(budget)
+    key = value.copy()
+    key[chosen] = -np.inf
+    return Top(chosen, rank, key, tournament(key))

@@ -1,0 +1,27 @@
+"""Count and sum: what is kept of the samples of a cell or an arm."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, compiled
+
+
+@compiled
+class Tally(NamedTuple):
+    """The sum is added in the order shown, starting from 0: an incremental mean would round exact ties away."""
+
+    counts: Ints
+    totals: Floats
+
+    def add(self, cell: int, reward: float) -> None:
+        """One more sample."""
+        self.counts[cell] += 1
+        self.totals[cell] += reward
+
+
+def tally(size: int) -> Tally:
+    """Nothing seen yet."""
+    return Tally(np.zeros(size, np.int64), np.zeros(size))

@@ -1,0 +1,246 @@
+"""The index algorithms over finite arms: named constructions of cells × index × selector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
+from artreplay.algorithms.bonus import Anytime, Bonus, Practical, Theory, bound_of, theory
+from artreplay.algorithms.bounds import TableBound, tabulate
+from artreplay.algorithms.composition import IndexAlgorithm
+from artreplay.algorithms.indices import linear_index, mean_index
+from artreplay.algorithms.psi import (
+    BernoulliKL,
+    Hoeffding,
+    Psi,
+    SubGaussian,
+    bound_of_psi,
+    hoeffding,
+    radius_of_psi,
+)
+from artreplay.algorithms.selectors import best, top
+from artreplay.cells import Arms, feature_components
+from artreplay.compiling import Floats, Ints
+from artreplay.compiling.growth import Growers
+from artreplay.errors import InvalidParameter, checked_count
+from artreplay.history import Label
+
+
+class IndexArmAlgorithm(ArmAlgorithm):
+    """An algorithm whose component is an `IndexAlgorithm`."""
+
+    coupled = True
+    component: IndexAlgorithm
+
+    def __init__(
+        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange = (0.0, 1.0)
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        self._tables: list[Floats] = [np.empty(0)]  # of a tabulated bonus, shared by all copies, the longest last
+
+    def load(self, counts: Ints, totals: Floats) -> None:
+        """Take in, for arms without samples so far, all samples of each arm at once as one count and one sum."""
+        self.make_room(int(counts.max(initial=0)))
+        for arm in np.flatnonzero(counts).tolist():
+            self.component.load(arm, int(counts[arm]), float(totals[arm]))
+
+    def growers(self) -> Growers:
+        """A tabulated bonus is extended by the callable it came from."""
+        radius = self._radius()
+        if radius is None:
+            return {}
+
+        def grown(bound: TableBound) -> TableBound:
+            size = 2 * len(bound.radius)
+            if len(self._tables[-1]) < size:
+                self._tables.append(tabulate(radius, max(bound.radius, self._tables[-1], key=len), size))
+            return bound._replace(radius=self._tables[-1][:size].copy())
+
+        return {TableBound: grown}
+
+    def _radius(self) -> Callable[[int], float] | None:
+        return None
+
+    def _tally(self) -> Any:
+        return self.component.index.tally
+
+    def _values(self) -> Floats | None:
+        values: Floats = self.component.index.value[:-1]
+        return values
+
+
+class MonUCB(IndexArmAlgorithm):
+    """Monotone UCB: play the arm with the highest index; index ← min(index, mean + √(2 log T / n)).
+
+    Ties go to the lowest arm. `bonus` replaces the square root (see `ar.bonus`).
+
+    >>> import artreplay as ar
+    >>> history = ar.History(["red", "red", "blue"], [0.0, 0.0, 1.0])
+    >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=2), history)
+    >>> policy.ask()
+    'blue'
+    """
+
+    rule = "highest index mean + √(2 log T / n), never rising"
+
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        horizon: int = 0,
+        *,
+        arms: Iterable[Label] | None = None,
+        bonus: Bonus = theory,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        self.horizon = checked_count("horizon", horizon)
+        self.bonus = bonus
+        index = mean_index(self.n_arms, bound_of(bonus, self.horizon, 2.0 * math.log(self.horizon)))
+        self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
+
+    def _radius(self) -> Callable[[int], float] | None:
+        return None if isinstance(self.bonus, (Theory, Practical, Anytime)) else self.bonus
+
+
+class TopUCB(IndexArmAlgorithm):
+    """The `budget` arms with the highest indices, each showing its own reward; the index of `MonUCB`.
+
+    >>> import artreplay as ar
+    >>> ar.TopUCB(5, budget=2, horizon=100).propose()
+    [0, 1]
+    """
+
+    rule = "the B highest indices of MonUCB"
+    several = True
+
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        budget: int = 0,
+        horizon: int = 0,
+        *,
+        arms: Iterable[Label] | None = None,
+        bonus: Bonus = theory,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        self.budget = checked_budget(budget, self.n_arms)
+        self.horizon = checked_count("horizon", horizon)
+        self.bonus = bonus
+        index = mean_index(self.n_arms, bound_of(bonus, self.horizon, 2.0 * math.log(self.horizon)))
+        selector = top(index.value, self.budget)
+        self.component = IndexAlgorithm(Arms(self.n_arms), index, selector, np.zeros(1, np.int64))
+
+    @property
+    def width(self) -> int:
+        """The most units in one proposal."""
+        return self.budget
+
+    _radius = MonUCB._radius
+
+
+class PsiUCB(IndexArmAlgorithm):
+    """Monotone ψ-UCB: the index is mean + (ψ*)⁻¹(2 log(TK)/n), for what is known of the rewards (see `ar.psi`).
+
+    >>> import artreplay as ar
+    >>> ar.PsiUCB(3, horizon=100, psi=ar.psi.bernoulli_kl).propose()
+    0
+    """
+
+    rule = "highest index mean + (ψ*)⁻¹(2 log(TK)/n), never rising"
+
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        horizon: int = 0,
+        psi: Psi = hoeffding,
+        *,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange | None = None,
+    ) -> None:
+        bounded = not isinstance(psi, SubGaussian)
+        if reward_range is None:
+            reward_range = (0.0, 1.0) if bounded else (-math.inf, math.inf)
+        super().__init__(n_arms, arms, reward_range)
+        if bounded and self.reward_range[1] == math.inf:
+            raise InvalidParameter(f"reward_range must be finite for psi={psi!r}; only sub_gaussian takes all rewards")
+        if not bounded and self.reward_range[1] != math.inf:
+            raise InvalidParameter("sub_gaussian takes all rewards: leave reward_range out")
+        self.horizon = checked_count("horizon", horizon)
+        self.psi = psi
+        index = mean_index(self.n_arms, bound_of_psi(psi, self._level()), start=1.0 if bounded else math.inf)
+        self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
+
+    def _level(self) -> float:
+        return 2.0 * math.log(self.horizon * self.n_arms)
+
+    def _radius(self) -> Callable[[int], float] | None:
+        if isinstance(self.psi, (Hoeffding, SubGaussian, BernoulliKL)):
+            return None
+        return radius_of_psi(self.psi, self._level())
+
+
+class LinUCB(IndexArmAlgorithm):
+    """Linear rewards: the index of an arm with features φ is φ·θ̂ + α√(φᵀV⁻¹φ), never rising.
+
+    Arms whose features are connected share one cell and one regression. With dense features that is one cell, and
+    Artificial Replay reads the whole log, as Full Start does; it pays where features are block-sparse.
+
+    >>> import artreplay as ar
+    >>> ar.LinUCB([[1, 0], [0, 1], [0.5, 0]], horizon=100).cell_of_arms().tolist()
+    [0, 1, 0]
+    """
+
+    rule = "highest φ·θ̂ + α√(φᵀV⁻¹φ), never rising; cells are feature components"
+
+    def __init__(
+        self,
+        features: Any,
+        horizon: int = 0,
+        alpha: float | None = None,
+        ridge: float = 1.0,
+        *,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        try:
+            self.features = np.array(features, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidParameter("features must be a matrix of numbers with one row per arm") from None
+        if self.features.ndim != 2 or self.features.size == 0:
+            raise InvalidParameter(f"features must have shape (arms, d), got {self.features.shape}")
+        if not np.isfinite(self.features).all():
+            arm = int(np.flatnonzero(~np.isfinite(self.features).all(axis=1))[0])
+            raise InvalidParameter(f"features of arm {arm} must be finite, got {self.features[arm].tolist()}")
+        super().__init__(None if arms is not None else len(self.features), arms, reward_range)
+        if len(self.features) != self.n_arms:
+            raise InvalidParameter(
+                f"features must have one row per arm, got {len(self.features)} for {self.n_arms} arms"
+            )
+        self.horizon = checked_count("horizon", horizon)
+        self.alpha = 1.0 + math.sqrt(math.log(2 * self.horizon) / 2.0) if alpha is None else float(alpha)
+        if not (self.alpha >= 0.0 and math.isfinite(self.alpha)):
+            raise InvalidParameter(f"alpha must be finite and at least 0, got {alpha!r}")
+        self.ridge = float(ridge)
+        if not (self.ridge > 0.0 and math.isfinite(self.ridge)):
+            raise InvalidParameter(f"ridge must be finite and above 0, got {ridge!r}")
+        cells = feature_components(self.features)
+        index = linear_index(self.features, cells, self.alpha, self.ridge)
+        self.component = IndexAlgorithm(cells, index, best(index.value), np.zeros(self.n_arms, np.int64))
+
+    def cell_of_arms(self) -> Ints:
+        """The feature component of each arm."""
+        cells: Ints = self.component.cells.cell.copy()
+        return cells
+
+
+def checked_budget(budget: object, n_arms: int) -> int:
+    """How many arms are played at once."""
+    value = checked_count("budget", budget)
+    if value > n_arms:
+        raise InvalidParameter(f"budget must be at most the number of arms, got {value} of {n_arms}")
+    return value

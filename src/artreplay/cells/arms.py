@@ -1,0 +1,83 @@
+"""Finite arms: each arm is a cell."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from artreplay.compiling import compiled
+from artreplay.errors import InvalidParameter, checked_count
+from artreplay.history import Label
+
+
+@compiled
+class Arms(NamedTuple):
+    """Every arm is a cell of its own."""
+
+    n_arms: int
+
+    def locate(self, unit: int) -> int:
+        """The cell of an arm."""
+        return unit
+
+
+class ArmSet:
+    """The arms of an algorithm: 0..n−1, or labels in the order given.
+
+    >>> ArmSet(labels=["red", "blue"]).number("blue")
+    1
+    """
+
+    def __init__(self, n_arms: int | None = None, labels: Iterable[Label] | None = None) -> None:
+        if (n_arms is None) == (labels is None):
+            raise InvalidParameter("give either n_arms or arms=, a list of labels")
+        self.labels: Sequence[Label]
+        self._numbers: dict[Label, int] | None
+        if labels is None:
+            self.labels, self._numbers = range(checked_count("n_arms", n_arms)), None
+        else:
+            if isinstance(labels, (str, bytes)):
+                raise InvalidParameter(f"arms must be a list of labels, got the text {labels!r}")
+            self.labels = [_plain(label) for label in labels]
+            if not self.labels:
+                raise InvalidParameter("arms must have at least one label, got none")
+            try:
+                self._numbers = {label: number for number, label in enumerate(self.labels)}
+            except TypeError:
+                raise InvalidParameter("arms must be hashable labels") from None
+            if len(self._numbers) != len(self.labels):
+                twice = next(label for label in self.labels if self.labels.count(label) > 1)
+                raise InvalidParameter(f"arms must be distinct, {twice!r} is there twice")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def number(self, label: Any) -> int:
+        """The number of an arm, −1 if there is no such arm."""
+        if self._numbers is not None:
+            try:
+                return self._numbers.get(label, -1)
+            except TypeError:
+                return -1
+        if type(label) is int:
+            return label if 0 <= label < len(self.labels) else -1
+        try:
+            number = operator.index(label)
+        except TypeError:
+            return -1
+        return number if 0 <= number < len(self.labels) else -1
+
+    def describe(self) -> str:
+        """A few words for error messages: which arms there are."""
+        if self._numbers is None:
+            return f"0..{len(self) - 1}" if len(self) > 1 else "0 alone"
+        shown = ", ".join(map(repr, self.labels[:5]))
+        return shown if len(self) <= 5 else f"{shown} and {len(self) - 5} more"
+
+
+def _plain(label: Any) -> Label:
+    """NumPy scalars as the Python values they stand for, so that labels print and compare as people expect."""
+    item = getattr(label, "item", None)
+    plain: Label = item() if callable(item) and getattr(label, "shape", None) == () else label
+    return plain

@@ -1,0 +1,48 @@
+"""Arms with features: arms whose features are connected by nonzero inner products share one cell."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, compiled
+
+
+@compiled
+class FeatureComponents(NamedTuple):
+    """Connected components of arms under φₐ·φ_b ≠ 0."""
+
+    cell: Ints  # of each arm
+    arm: Ints  # arms in order of their cells
+    first: Ints  # where each cell's arms start in `arm`; one more entry ends the last
+
+    def locate(self, unit: int) -> int:
+        """The component an arm belongs to."""
+        cell: int = self.cell[unit]
+        return cell
+
+
+def feature_components(features: Floats) -> FeatureComponents:
+    """The components of these arms, numbered by their lowest arm.
+
+    >>> feature_components(np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.0]])).cell.tolist()
+    [0, 1, 0]
+    """
+    n_arms = len(features)
+    cell = np.full(n_arms, -1, np.int64)
+    n_cells = 0
+    for seed in range(n_arms):
+        if cell[seed] >= 0:
+            continue
+        cell[seed] = n_cells
+        frontier = [seed]
+        while frontier:
+            # One matrix product per arm taken from the frontier keeps memory at the size of the features.
+            touched = np.flatnonzero((features @ features[frontier.pop()] != 0.0) & (cell < 0))
+            cell[touched] = n_cells
+            frontier.extend(touched.tolist())
+        n_cells += 1
+    arm = np.argsort(cell, kind="stable").astype(np.int64)
+    first = np.searchsorted(cell[arm], np.arange(n_cells + 1)).astype(np.int64)
+    return FeatureComponents(cell, arm, first)

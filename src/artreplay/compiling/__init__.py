@@ -1,0 +1,46 @@
+"""One implementation, two speeds.
+
+An algorithm, a ledger or an environment is a *component*: a `NamedTuple` of arrays with plain methods, marked by
+`compiled`. Python runs it as it stands; inside a `Loop` the same methods are resolved by type and compiled into
+one piece of machine code. Nothing is compiled, and numba is not even imported, before a loop asks for it.
+"""
+
+from artreplay.compiling.arrays import Floats, Ints, Words
+from artreplay.compiling.components import (
+    arrays_of,
+    classes_of,
+    copied,
+    is_component,
+    overwrite,
+    packed,
+    scalars_of,
+    state_of,
+    views,
+)
+from artreplay.compiling.growth import UNBOUNDED, with_room
+from artreplay.compiling.loops import Loop, loops_compiled
+from artreplay.compiling.marker import compiled
+from artreplay.compiling.modes import Mode, current_mode, using
+
+__all__ = [
+    "UNBOUNDED",
+    "Floats",
+    "Ints",
+    "Loop",
+    "Mode",
+    "Words",
+    "arrays_of",
+    "classes_of",
+    "compiled",
+    "copied",
+    "current_mode",
+    "is_component",
+    "loops_compiled",
+    "overwrite",
+    "packed",
+    "scalars_of",
+    "state_of",
+    "using",
+    "views",
+    "with_room",
+]

@@ -1,0 +1,95 @@
+"""A loop is a plain function over components that also runs compiled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from artreplay.compiling.components import classes_of, is_component
+from artreplay.compiling.marker import binder
+from artreplay.compiling.modes import current_mode
+from artreplay.compiling.stamps import stamp
+from artreplay.errors import NotCompilable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_entries: list[Any] = []
+
+
+class Loop(Generic[P, R]):
+    """Calls a function as it stands, or compiled for the types of the components it is given.
+
+    Arguments that are neither components, arrays nor numbers (a user's plain object) are always interpreted.
+    """
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._by_classes: dict[tuple[type, ...], Callable[P, R]] = {}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.bound_to(*args)(*args, **kwargs)
+
+    def bound_to(self, *parts: Any) -> Callable[P, R]:
+        """The form to call, again and again, with components of the same types as `parts`."""
+        if current_mode() == "interpreted" or not all(map(_compilable, parts)):
+            return self.interpreted
+        classes = tuple(cls for part in parts if is_component(part) for cls in classes_of(part))
+        if classes not in self._by_classes:
+            self._by_classes[classes] = self._compile(classes)
+        return self._by_classes[classes]
+
+    def interpreted(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The function as it stands; counters of random draws may wrap around, as they do in machine code."""
+        with np.errstate(over="ignore"):
+            return self.function(*args, **kwargs)
+
+    def _compile(self, classes: tuple[type, ...]) -> Callable[P, R]:
+        made_from = stamp(self.function, classes)
+        entry = binder().entry_point(self.function, made_from.text, cache=made_from.lasting)
+        _entries.append(entry)
+
+        ready = False
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            nonlocal ready
+            if ready:
+                result: R = entry(*args, **kwargs)
+                return result
+            try:
+                result = entry(*args, **kwargs)
+            except Exception as error:
+                if type(error).__module__.startswith("numba"):
+                    raise NotCompilable(_explain(classes, error)) from error
+                raise
+            ready = True
+            return result
+
+        return call
+
+
+def loops_compiled() -> tuple[int, int]:
+    """How many loops this process compiled, and how many it found in the disk cache."""
+    made = sum(sum(entry.stats.cache_misses.values()) for entry in _entries)
+    found = sum(sum(entry.stats.cache_hits.values()) for entry in _entries)
+    uncached = sum(len(entry.signatures) for entry in _entries if not entry.stats.cache_path)
+    return made + uncached, found
+
+
+def _compilable(part: Any) -> bool:
+    return is_component(part) or isinstance(part, (np.ndarray, np.generic, int, float))
+
+
+def _explain(classes: tuple[type, ...], error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if "error" in line.lower() or "NRT" in line]
+    reason = (telling or lines or [type(error).__name__])[-1]
+    names = ", ".join(dict.fromkeys(cls.__qualname__ for cls in classes))
+    return (
+        f"{names} cannot be compiled: {reason} "
+        "(compiled methods allocate nothing, return one type, and call only marked things)"
+    )

@@ -1,0 +1,106 @@
+"""The marker: what may be compiled, and how compiled code finds it.
+
+Numba is imported by the first loop that compiles. What was marked before then waits here and is bound at once;
+what is marked later is bound as it comes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from artreplay.compiling.components import MARK, SCRATCH
+from artreplay.compiling.growth import UNBOUNDED
+from artreplay.errors import NotCompilable
+
+T = TypeVar("T")
+
+_method_names: set[str] = set()
+_helpers: list[tuple[Callable[..., Any], bool]] = []
+_binder: Any = None  # the module that knows numba, once it is loaded
+
+
+@overload
+def compiled(thing: T) -> T: ...
+@overload
+def compiled(*, inline: bool = True, scratch: tuple[str, ...] = ()) -> Callable[[T], T]: ...
+
+
+def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...] = ()) -> Any:
+    """Mark a component (a `NamedTuple` class) or a helper function as compilable; it stays what it was.
+
+    A component's fields are arrays, numbers and other components. A base algorithm written this way has
+    `propose(self, out) -> int`, which writes the numbers of the proposed units into `out` and returns how many
+    there are, and `update(self, unit, reward)`. Optional: `room(self)`, how many more samples its arrays can take,
+    with `grown(self)`, the same component with larger arrays; `reseed(self, key)`, for random draws.
+
+    Compiled methods allocate nothing (scratch space is a field), and call only methods of components, marked
+    functions and what numba knows. A marked function is copied into its callers; a long one that is called from
+    several places says `@compiled(inline=False)` and is called instead, which compiles faster. `scratch` names fields
+    that are no part of a component's state, for those who compare states.
+
+    >>> from typing import NamedTuple
+    >>> import numpy as np, artreplay as ar
+    >>> @ar.compiled
+    ... class FewestFirst(NamedTuple):
+    ...     count: np.ndarray
+    ...     def propose(self, out):
+    ...         out[0] = np.argmin(self.count)
+    ...         return 1
+    ...     def update(self, unit, reward):
+    ...         self.count[unit] += 1
+    >>> policy = ar.ArtificialReplay(FewestFirst(np.zeros(3)), ar.History([0, 1, 1], [1.0, 0.0, 1.0]))
+    >>> policy.ask(), policy.used
+    (2, 2)
+    """
+    if thing is None:
+        return functools.partial(compiled, inline=inline, scratch=scratch)
+    if inspect.isclass(thing):
+        _mark_class(thing, scratch)
+    elif inspect.isfunction(thing):
+        _helpers.append((thing, inline))
+        thing.__dict__[MARK] = True
+        if _binder is not None:
+            _binder.bind_helper(thing, inline)
+    else:
+        raise NotCompilable(f"compiled marks a NamedTuple class or a function, got {thing!r}")
+    return thing
+
+
+def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
+    if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+        raise NotCompilable(f"a compiled component must be a NamedTuple, {cls.__qualname__} is not")
+    for name, default in (("room", _unbounded_room), ("reseed", _nothing_to_reseed)):
+        if name not in vars(cls):
+            setattr(cls, name, default)
+    setattr(cls, SCRATCH, scratch)
+    setattr(cls, MARK, True)
+    for name, member in vars(cls).items():
+        if inspect.isfunction(member) and not name.startswith("_") and name not in _method_names:
+            _method_names.add(name)
+            if _binder is not None:
+                _binder.bind_method(name)
+
+
+def _unbounded_room(self: Any) -> int:
+    return UNBOUNDED
+
+
+def _nothing_to_reseed(self: Any, key: Any) -> None:
+    """A component without random draws."""
+
+
+def binder() -> Any:
+    """The module that knows numba, with everything marked so far bound."""
+    global _binder
+    if _binder is None:
+        from artreplay.compiling import binding
+
+        for helper, inline in _helpers:
+            binding.bind_helper(helper, inline)
+        for name in sorted(_method_names):
+            binding.bind_method(name)
+        _binder = binding
+    return _binder

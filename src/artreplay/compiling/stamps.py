@@ -1,0 +1,92 @@
+"""A stamp says what source a compiled loop was made from.
+
+Numba's disk cache looks only at the file of the loop itself, so that an edit in another file, or another class of
+the same name, would run old code. The stamp covers every module, name and constant that compiled code can reach.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import types
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling.components import MARK
+
+
+class Stamp(NamedTuple):
+    """The text to hash into the cache key, and whether a later process could find the same source again."""
+
+    text: str
+    lasting: bool
+
+
+def stamp(function: Callable[..., Any], classes: tuple[type, ...]) -> Stamp:
+    """The stamp of a loop over components of these classes."""
+    parts: list[str] = []
+    modules: dict[str, None] = {function.__module__: None}
+    seen: set[int] = set()
+    for member in _members(function, classes):
+        _collect(member, parts, modules, seen)
+    for cls in classes:
+        parts.append(f"{cls.__module__}.{cls.__qualname__}")
+        modules[cls.__module__] = None
+    try:
+        parts += [inspect.getsource(sys.modules[name]) for name in modules]
+        if not all(map(_is_in_its_file, classes)):
+            raise OSError
+    except (OSError, TypeError, KeyError):
+        return Stamp(uuid.uuid4().hex, lasting=False)
+    return Stamp(hashlib.sha256("\n".join(parts).encode()).hexdigest(), lasting=True)
+
+
+def _members(function: Callable[..., Any], classes: tuple[type, ...]) -> Iterator[Callable[..., Any]]:
+    yield function
+    for cls in classes:
+        yield from _methods(cls)
+
+
+def _methods(cls: type) -> Iterator[Callable[..., Any]]:
+    for name, member in vars(cls).items():
+        if inspect.isfunction(member) and not name.startswith("_"):
+            yield member
+
+
+def _is_in_its_file(cls: type) -> bool:
+    """A class made by exec borrows the name of the module it was made in, whose source says nothing of it."""
+    source = inspect.getsourcefile(sys.modules[cls.__module__])
+    own = [method for method in _methods(cls) if method.__module__ == cls.__module__]
+    return all(method.__code__.co_filename == source for method in own)
+
+
+def _collect(function: Callable[..., Any], parts: list[str], modules: dict[str, None], seen: set[int]) -> None:
+    """Follow the names a function uses: constants by value, marked functions into their own modules."""
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    names = set(_names(function.__code__))
+    for name in sorted(names & function.__globals__.keys()):
+        value = function.__globals__[name]
+        found = [(name, value)]
+        if isinstance(value, types.ModuleType):
+            found = [(f"{name}.{attribute}", getattr(value, attribute, None)) for attribute in sorted(names)]
+        for label, thing in found:
+            if isinstance(thing, (bool, int, float, str, bytes, tuple, np.generic)):
+                parts.append(f"{label}={thing!r}")
+            elif isinstance(thing, np.ndarray):
+                parts.append(f"{label}={thing.dtype}{thing.shape}{thing.tobytes().hex()}")
+            elif inspect.isfunction(thing) and MARK in thing.__dict__:
+                modules[thing.__module__] = None
+                _collect(thing, parts, modules, seen)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)

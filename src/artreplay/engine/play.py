@@ -1,0 +1,198 @@
+"""The loop over replications: enter a world, draw its log, then repeat the step and the rewards of what is played.
+
+It can leave after any step and continue there, because all that says where it stands is in arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from artreplay.compiling import Floats, Ints, Loop, compiled
+from artreplay.replay.step import AGAIN, FED, FEED, NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED, step
+
+# Where the loop stands, in one array.
+WORLD = 0  # the replication at hand, counted inside the batch
+PHASE = 1
+ROW = 2  # of the log, while it is drawn
+
+ENTER, DRAW, PLACE, LOADED, PLAY = range(5)  # phases of a replication
+
+# What a slice can end with, besides AGAIN, NEEDS_ROOM and TOO_MANY_UNITS.
+DONE = 1
+NOT_AN_ARM = -3  # a unit was proposed that the environment does not have
+LOG_IS_DRAWN = -4  # Python is to load it in one batch
+GROWN = -5  # Python is to give back the arrays of before they grew
+
+
+@compiled
+class Order(NamedTuple):
+    """What is asked of every replication."""
+
+    horizon: int
+    rows: int  # of the log, if it is to be drawn
+    feed: int  # samples that are shown from front to back
+    pause: int  # 1 if Python loads the log itself
+
+
+@compiled
+class Memory(NamedTuple):
+    """The state of the base in one buffer, and what it is at the beginning of a replication."""
+
+    state: Ints
+    fresh: Ints
+    grown: Ints  # 1 if the base has left its buffer, in one entry
+    arms: Ints  # scratch: the arm of each row of the log
+
+
+@compiled
+class Record(NamedTuple):
+    """What is written down: every round, or the last only where there is one column. One row per replication."""
+
+    total: Floats  # regret so far of the replication at hand, in one entry
+    regret: Floats
+    used: Ints
+    actions: Ints
+
+
+@compiled
+def enter(algorithm: Any, ledger: Any, rewards: Any, memory: Any, order: Any, position: Any, world: int) -> None:
+    """Begin a replication: everything as it was at first, under this world's keys."""
+    for at in range(len(memory.state)):
+        memory.state[at] = memory.fresh[at]
+    rewards.enter(world)
+    algorithm.reseed(rewards.worlds.base_key[world])
+    for at in range(len(position)):
+        position[at] = 0
+    position[FEED] = order.feed
+    for cell in range(len(ledger.next)):
+        if order.rows > 0:
+            ledger.stop[cell] = 0
+        ledger.next[cell] = 0 if cell == 0 else ledger.stop[cell - 1]
+
+
+@compiled
+def draw(ledger: Any, rewards: Any, arms: Any, first: int, last: int) -> None:
+    """The arms of these rows of the log, counted by cell."""
+    for row in range(first, last):
+        arm = rewards.logged_arm(row)
+        arms[row] = arm
+        if len(ledger.cell) > 0:
+            ledger.stop[ledger.cell[arm]] += 1
+
+
+@compiled
+def open_queues(ledger: Any) -> None:
+    """From the number of samples of each cell to where its samples begin; `stop` follows as they are placed."""
+    start = 0
+    for cell in range(len(ledger.next)):
+        count = ledger.stop[cell]
+        ledger.next[cell] = start
+        ledger.stop[cell] = start
+        start += count
+
+
+@compiled
+def place(ledger: Any, rewards: Any, arms: Any, first: int, last: int) -> None:
+    """Put these rows of the log where they are served from: behind the others of their cell, or as they come."""
+    for row in range(first, last):
+        arm = arms[row]
+        at = row
+        if len(ledger.cell) > 0:
+            cell = ledger.cell[arm]
+            at = ledger.stop[cell]
+            ledger.stop[cell] = at + 1
+        ledger.unit[at] = arm
+        ledger.reward[at] = rewards.logged_reward(arm, row)
+
+
+@compiled
+def go_online(
+    algorithm: Any,
+    rewards: Any,
+    position: Any,
+    proposal: Any,
+    units: int,
+    world: int,
+    horizon: int,
+    record: Any,
+) -> bool:
+    """Play the first units of the proposal and write the round down; False if one of them is not an arm."""
+    round_ = position[ROUND]
+    at = round_ if record.regret.shape[1] == horizon else 0
+    mean = 0.0
+    for j in range(units):
+        arm = proposal[j]
+        if arm < 0 or arm >= len(rewards.pulls):
+            return False
+        mean += rewards.truth(arm)
+        if record.actions.shape[1] > 0:
+            record.actions[world, at, j] = arm
+    record.total[0] += rewards.optimum() - mean
+    record.regret[world, at] = record.total[0]
+    record.used[world, at] = position[USED]
+    for j in range(units):
+        algorithm.update(proposal[j], rewards.pull(proposal[j]))
+    position[ROUND] = round_ + 1
+    return True
+
+
+@Loop
+def play(
+    algorithm: Any,
+    ledger: Any,
+    rewards: Any,
+    memory: Memory,
+    order: Order,
+    record: Record,
+    position: Ints,
+    cursor: Ints,
+    proposal: Any,
+    limit: int,
+) -> int:
+    """Play the worlds of `rewards`, one after another, at most about `limit` steps of them."""
+    steps = 0
+    while cursor[WORLD] < len(rewards.worlds.key):
+        phase = cursor[PHASE]
+        if steps >= limit:
+            return AGAIN
+        if phase == ENTER:
+            if memory.grown[0] == 1:
+                return GROWN
+            enter(algorithm, ledger, rewards, memory, order, position, cursor[WORLD])
+            record.total[0] = 0.0
+            cursor[ROW] = 0
+            cursor[PHASE] = DRAW
+        elif phase in (DRAW, PLACE):
+            last = min(cursor[ROW] + limit - steps, order.rows)
+            if phase == DRAW:
+                draw(ledger, rewards, memory.arms, cursor[ROW], last)
+            else:
+                place(ledger, rewards, memory.arms, cursor[ROW], last)
+            steps += last - cursor[ROW]
+            cursor[ROW] = last
+            if last == order.rows:
+                cursor[ROW] = 0
+                cursor[PHASE] = phase + 1
+                if phase == DRAW and order.rows > 0:
+                    open_queues(ledger)
+        elif phase == LOADED:
+            cursor[PHASE] = PLAY
+            if order.pause == 1:
+                position[FED] = 0
+                return LOG_IS_DRAWN
+        elif position[ROUND] >= order.horizon:
+            cursor[PHASE] = ENTER
+            cursor[WORLD] += 1
+        else:
+            while steps < limit and position[ROUND] < order.horizon:
+                steps += 1
+                if algorithm.room() < len(proposal):
+                    return NEEDS_ROOM
+                units = step(algorithm, ledger, position, proposal)
+                if units < 0:
+                    return TOO_MANY_UNITS
+                if units > 0 and not go_online(
+                    algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record
+                ):
+                    return NOT_AN_ARM
+    return DONE

@@ -1,0 +1,48 @@
+"""A progress bar on a terminal, for work that takes longer than a second; nothing when piped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+
+class Progress:
+    """Counts done out of `total`; the bar appears after a second, if someone is there to see it."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what = what
+        self._total = total
+        self._began = time.perf_counter()
+        self._bar: Any = None
+        self._task: Any = None
+        self._visible = sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def update(self, done: int) -> None:
+        """Show how far it is."""
+        if not self._visible or time.perf_counter() - self._began < 1.0:
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+            )
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task(self._what, total=self._total)
+        self._bar.update(self._task, completed=done)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

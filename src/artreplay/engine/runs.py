@@ -1,0 +1,74 @@
+"""What a simulation returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from artreplay.compiling import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Replications of one policy in one environment.
+
+    `regret` (cumulative) and `used` have shape (R, T), or (R, 1) with `keep="final"`. `used[:, t]` counts the samples
+    shown before round t is played, so that `used[:, 0]` is before the first online action. `actions` has shape (R, T),
+    or (R, T, N) where several units are played, padded with −1; it is None with `keep="final"`.
+    """
+
+    regret: Floats
+    used: Ints
+    actions: Ints | None
+    horizon: int
+    history: int  # samples in each log
+    seconds: float = field(repr=False)
+
+    @property
+    def replications(self) -> int:
+        """How many there are."""
+        return len(self.regret)
+
+    @property
+    def unused_share(self) -> Floats:
+        """The share of each log that was never shown; nan without a log."""
+        if self.history == 0:
+            return np.full(self.replications, np.nan)
+        return 1.0 - self.used[:, -1] / self.history
+
+    def final_regret(self) -> tuple[float, float]:
+        """The mean over replications of the regret at the horizon, and its standard error."""
+        return mean_and_error(self.regret[:, -1])
+
+    def to_frame(self) -> Any:
+        """One row per replication and round, as a pyarrow table (`.to_pandas()` makes it a pandas frame).
+
+        >>> import artreplay as ar
+        >>> runs = ar.simulate(ar.MonUCB(2, 3), ar.environments.KArmed(2), horizon=3, replications=2)
+        >>> runs.to_frame().column_names
+        ['replication', 'round', 'regret', 'used', 'action']
+        """
+        kept = self.regret.shape[1]
+        rounds = np.arange(kept) if kept == self.horizon else np.array([self.horizon - 1])
+        columns: dict[str, Any] = {
+            "replication": np.repeat(np.arange(self.replications), kept),
+            "round": np.tile(rounds, self.replications),
+            "regret": self.regret.ravel(),
+            "used": self.used.ravel(),
+        }
+        if self.actions is not None and self.actions.ndim == 2:
+            columns["action"] = self.actions.ravel()
+        elif self.actions is not None:
+            width = self.actions.shape[2]
+            columns["action"] = pa.FixedSizeListArray.from_arrays(pa.array(self.actions.ravel()), width)
+        return pa.table(columns)
+
+
+def mean_and_error(values: Any) -> tuple[float, float]:
+    """Mean and standard error; the error of one value is nan."""
+    values = np.asarray(values, dtype=np.float64)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+    return float(values.mean()), error

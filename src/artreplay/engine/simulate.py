@@ -1,0 +1,182 @@
+"""`simulate`: replications of a policy in an environment, in threads, the same in any number of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any, Literal, get_args
+
+from artreplay.compiling import current_mode, using
+from artreplay.engine.progress import Progress
+from artreplay.engine.runs import Runs
+from artreplay.engine.worker import Setting, Worker
+from artreplay.environments import ArmEnvironment
+from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
+from artreplay.history import History
+from artreplay.replay.adapters import Adapter, ComponentAdapter, NamedAdapter, PlainAdapter, adapt
+from artreplay.replay.policies import takes_batches
+from artreplay.streams import checked_seed
+
+Start = Literal["artificial-replay", "full-start", "full-start-batch", "ignorant"]
+Keep = Literal["all", "final"]
+
+_WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn at a time
+
+
+def simulate(
+    base: Any,
+    env: ArmEnvironment,
+    start: Start = "artificial-replay",
+    history: int | History = 1000,
+    horizon: int = 1000,
+    replications: int = 60,
+    seed: int = 0,
+    threads: int | None = None,
+    keep: Keep = "all",
+) -> Runs:
+    """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
+
+    `base` is a template: replication r starts from a copy of it, re-keyed by (seed, its own seed, r). Its own horizon,
+    the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
+    `History` used in every replication. The same seed gives the same means, log and rewards to every policy and every
+    algorithm, so that comparisons are paired; the result does not depend on `threads`. `start` may also be
+    "full-start-batch" (see `FullStart(batch=True)`). With `keep="final"` only the last round is kept.
+
+    >>> import artreplay as ar
+    >>> env = ar.environments.KArmed(3)
+    >>> replay, full = (
+    ...     ar.simulate(ar.MonUCB(3, 100), env, start=start, history=50, horizon=100, replications=5)
+    ...     for start in ("artificial-replay", "full-start")
+    ... )
+    >>> bool((replay.actions == full.actions).all()), bool((replay.used[:, -1] < full.used[:, -1]).all())
+    (True, True)
+    """
+    began = time.perf_counter()
+    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep)
+    n_threads = _checked_threads(threads, setting)
+    outputs = setting.outputs()
+    stop = threading.Event()
+    batches = _Batches(setting, n_threads)
+    workers = [Worker(setting, outputs, stop) for _ in range(n_threads)]
+    with Progress("simulating", setting.replications) as progress:
+
+        def report() -> None:
+            progress.update(int(sum(worker.progress() for worker in workers)))
+
+        if setting.compilable:
+            _run_threads(workers, batches, stop, report)
+        else:
+            workers[0].run(batches, report)
+    regret, used, actions = outputs
+    seconds = time.perf_counter() - began
+    return Runs(regret, used, setting.actions_of(actions), setting.horizon, setting.rows, seconds)
+
+
+def _run_threads(workers: list[Worker], batches: _Batches, stop: threading.Event, report: Any) -> None:
+    """The main thread only waits, so that it hears Ctrl-C; workers stop at the end of their slice."""
+    mode = current_mode()
+
+    def work(worker: Worker) -> None:
+        with using(mode):
+            worker.run(batches, None)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        pending = {pool.submit(work, worker) for worker in workers}
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                report()
+        except BaseException:
+            stop.set()
+            raise
+
+
+class _Batches:
+    """Hands out replications, a few at a time and in order, to whoever asks."""
+
+    def __init__(self, setting: Setting, n_threads: int) -> None:
+        self._next = 0
+        self._total = setting.replications
+        self._lock = threading.Lock()
+        fair = -(-setting.replications // (4 * n_threads))  # several batches for each, so that all end together
+        small = max(1, _WORLD_ENTRIES // setting.env.n_arms)
+        self._size = min(fair, small, 64) if setting.compilable else 1
+
+    def take(self) -> range:
+        """The next replications; none when all are taken."""
+        with self._lock:
+            first = self._next
+            self._next = min(first + self._size, self._total)
+            return range(first, self._next)
+
+
+def _checked_setting(
+    base: Any,
+    env: Any,
+    start: Any,
+    history: Any,
+    horizon: Any,
+    replications: Any,
+    seed: Any,
+    keep: Any,
+) -> Setting:
+    if not isinstance(env, ArmEnvironment):
+        raise InvalidParameter(f"env must be one of ar.environments, got {env!r}")
+    if start not in get_args(Start):
+        raise InvalidParameter(f"start must be one of {', '.join(get_args(Start))}, got {start!r}")
+    if keep not in get_args(Keep):
+        raise InvalidParameter(f'keep must be "all" or "final", got {keep!r}')
+    if start == "full-start-batch" and not takes_batches(base):
+        raise InvalidParameter(f'start="full-start-batch" is for MonUCB, PsiUCB and TopUCB, got {base!r}')
+    adapter = adapt(base)
+    _check_arms(adapter, env)
+    if isinstance(history, History):
+        units = adapter.numbers_of(history, "error")
+        if units.max(initial=-1) >= env.n_arms:
+            raise InvalidHistory(f"the log must hold arms of the environment, 0..{env.n_arms - 1}, got {units.max()}")
+        given = (units, adapter.rewards_of(history))
+        rows = len(history)
+    else:
+        given, rows = None, checked_count("history", history, least=0)
+    return Setting(
+        base=base,
+        env=env,
+        start=start,
+        given=given,
+        rows=0 if start == "ignorant" else rows,
+        horizon=checked_count("horizon", horizon),
+        replications=checked_count("replications", replications),
+        seed=checked_seed(seed),
+        keep_all=keep == "all",
+        compilable=not isinstance(adapter, PlainAdapter) and current_mode() != "interpreted",
+    )
+
+
+def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
+    """An algorithm and an environment must agree on what is played."""
+    if isinstance(adapter, NamedAdapter):
+        base = adapter.base
+        if base.n_arms != env.n_arms:
+            raise InvalidParameter(f"the algorithm has {base.n_arms} arms, the environment has {env.n_arms}")
+        if base.width != env.budget:
+            raise InvalidParameter(
+                f"the algorithm plays {base.width} arms in a round, the environment expects {env.budget}"
+            )
+        low, high = base.reward_range
+        if low > 0.0 or high < 1.0:
+            raise InvalidParameter(f"reward_range must cover the environment's [0, 1], got [{low:g}, {high:g}]")
+    elif isinstance(adapter, ComponentAdapter) and not all(map(adapter.accepts, range(env.n_arms))):
+        raise InvalidParameter(f"{type(adapter.base).__qualname__} has no place for all {env.n_arms} arms")
+
+
+def _checked_threads(threads: int | None, setting: Setting) -> int:
+    if threads is not None:
+        checked_count("threads", threads)
+    if not setting.compilable:
+        return 1  # interpreted code holds the GIL
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(threads or available, setting.replications)

@@ -1,0 +1,233 @@
+"""Domains of finite arms: how means are drawn, how logs are drawn, what the optimum is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, Loop, Words
+from artreplay.environments.stack import BERNOULLI, BETA, NORMAL, ArmRewards, Worlds, true_means
+from artreplay.errors import InvalidParameter, checked_count
+from artreplay.history import History
+from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, checked_seed, fold, fold_each, uniforms
+
+Rewards = Literal["bernoulli", "beta", "normal"]
+_KINDS = {"bernoulli": BERNOULLI, "beta": BETA, "normal": NORMAL}
+
+
+class ArmEnvironment:
+    """Finite arms with independent rewards in [0, 1]; `budget` of them are played in one round.
+
+    `log` says how often each arm is in a log: "uniform", "random" (weights drawn per replication), or weights.
+    `bad_share` puts that share of the log on the worst fifth of the arms and the rest on the others, in the
+    proportions of `log`.
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        budget: int,
+        log: str | Sequence[float],
+        rewards: Rewards,
+        bad_share: float | None,
+    ) -> None:
+        self.n_arms = checked_count("n_arms", n_arms)
+        self.budget = checked_count("budget", budget)
+        if self.budget > self.n_arms:
+            raise InvalidParameter(f"budget must be at most the number of arms, got {self.budget} of {self.n_arms}")
+        if rewards not in get_args(Rewards):
+            raise InvalidParameter(f'rewards must be "bernoulli", "beta" or "normal", got {rewards!r}')
+        self.rewards: Rewards = rewards
+        self.log: str | Floats = log if isinstance(log, str) else _checked_weights(log, self.n_arms)
+        if isinstance(log, str) and log not in ("uniform", "random"):
+            raise InvalidParameter(f'log must be "uniform", "random" or one weight per arm, got {log!r}')
+        if bad_share is not None and not (0.0 <= bad_share <= 1.0 and self.n_arms >= 2):
+            raise InvalidParameter(f"bad_share must lie in [0, 1], with at least 2 arms, got {bad_share!r}")
+        self.bad_share = bad_share
+
+    def draw_means(self, keys: Words) -> Floats:
+        """The parameter of each arm's reward distribution, one row per replication with these keys."""
+        raise NotImplementedError
+
+    def worlds(self, keys: Words, base_keys: Words) -> Worlds:
+        """The replications with these keys."""
+        means = np.ascontiguousarray(self.draw_means(keys), dtype=np.float64)
+        truth = true_means(means, self.kind)
+        best = np.sort(truth, axis=1)[:, ::-1][:, : self.budget]
+        optimum = np.zeros(len(keys))
+        for place in range(self.budget):  # in a fixed order, whatever the number of rows
+            optimum += best[:, place]
+        return Worlds(keys, base_keys, means, truth, optimum, self._cumulative_shares(keys, means))
+
+    @property
+    def kind(self) -> int:
+        """The kind of rewards, as compiled code knows it."""
+        return _KINDS[self.rewards]
+
+    def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
+        """The log that `simulate(seed=seed)` uses in one replication: to look at, or to use elsewhere.
+
+        >>> KArmed(3).draw_history(5, seed=1)
+        <History of 5 samples on 3 arms>
+        """
+        keys = world_keys(seed, np.array([checked_count("replication", replication, least=0)]))
+        rewards = self.stack(self.worlds(keys, keys))
+        size = checked_count("size", size, least=0)
+        arms, values = np.empty(size, np.int64), np.empty(size)
+        draw_log(rewards, arms, values)
+        return History(arms, values)
+
+    def stack(self, worlds: Worlds, low: float = 0.0, span: float = 1.0) -> ArmRewards:
+        """The reward stack of these worlds, at the first of them."""
+        pulls = np.zeros(self.n_arms, np.int64)
+        return ArmRewards(worlds, np.zeros(1, np.int64), pulls, self.kind, float(low), float(span))
+
+    def _cumulative_shares(self, keys: Words, means: Floats) -> Floats:
+        if isinstance(self.log, str) and self.log == "uniform" and self.bad_share is None:
+            return np.empty((len(keys), 0))
+        weights = np.ones(means.shape)
+        if isinstance(self.log, np.ndarray):
+            weights[:] = self.log
+        elif self.log == "random":
+            weights = uniforms(keys, LOG_WEIGHT, self.n_arms)
+        if self.bad_share is not None:
+            n_bad = max(1, self.n_arms // 5)
+            for row, mean in zip(weights, means, strict=True):
+                order = np.argsort(mean, kind="stable")
+                for group, share in ((order[:n_bad], self.bad_share), (order[n_bad:], 1.0 - self.bad_share)):
+                    total = row[group].sum()
+                    row[group] = row[group] / total * share if total > 0 else share / len(group)
+        shares = np.cumsum(weights, axis=1)
+        shares /= shares[:, -1:]
+        for row, weight in zip(shares, weights, strict=True):
+            row[np.flatnonzero(weight)[-1] :] = 1.0  # rounding must not leave a gap above the last arm
+        return shares
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_arms} arms, {self.budget} a round, {self.rewards} rewards>"
+
+
+class KArmed(ArmEnvironment):
+    """K arms, one played in a round; means uniform on [0, 1] per replication unless given.
+
+    >>> KArmed(3, means=[0.2, 0.5, 0.9], rewards="beta")
+    <KArmed: 3 arms, 1 a round, beta rewards>
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        means: Sequence[float] | None = None,
+        log: str | Sequence[float] = "uniform",
+        rewards: Rewards = "bernoulli",
+        bad_share: float | None = None,
+        *,
+        budget: int = 1,
+    ) -> None:
+        super().__init__(n_arms, budget, log, rewards, bad_share)
+        self.means = None if means is None else _checked_means(means, self.n_arms)
+
+    def draw_means(self, keys: Words) -> Floats:
+        """Uniform on [0, 1], or as given."""
+        if self.means is None:
+            return uniforms(keys, MEANS, self.n_arms)
+        return np.broadcast_to(self.means, (len(keys), self.n_arms))
+
+
+class TopArms(KArmed):
+    """K arms, `budget` of them played in a round, each showing its own reward.
+
+    >>> TopArms(10, budget=3)
+    <TopArms: 10 arms, 3 a round, bernoulli rewards>
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        budget: int,
+        means: Sequence[float] | None = None,
+        log: str | Sequence[float] = "uniform",
+        rewards: Rewards = "bernoulli",
+        bad_share: float | None = None,
+    ) -> None:
+        super().__init__(n_arms, means, log, rewards, bad_share, budget=budget)
+
+
+class Linear(ArmEnvironment):
+    """Arms with features in [0, 1]^d and means φ·θ; θ is drawn per replication, non-negative, its entries adding to 1.
+
+    With `blocks` > 1 features are block-sparse: arm a has features in block a mod `blocks` only, and θ adds to 1 in
+    every block. The features belong to the environment (pass `env.features` to `LinUCB`); `seed` draws them.
+
+    >>> Linear(6, dim=4, blocks=2).features.round(1)[:2] > 0
+    array([[ True,  True, False, False],
+           [False, False,  True,  True]])
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        dim: int,
+        blocks: int = 1,
+        features: Any = None,
+        log: str | Sequence[float] = "uniform",
+        rewards: Rewards = "bernoulli",
+        bad_share: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_arms, 1, log, rewards, bad_share)
+        self.dim = checked_count("dim", dim)
+        self.blocks = checked_count("blocks", blocks)
+        if self.dim % self.blocks:
+            raise InvalidParameter(f"dim must be a multiple of blocks, got {self.dim} and {self.blocks}")
+        if features is None:
+            key = np.array([fold(checked_seed(seed))], np.uint64)
+            self.features = uniforms(key, FEATURES, n_arms * dim).reshape(n_arms, dim)
+            own = np.arange(dim)[None, :] // (dim // self.blocks) == np.arange(n_arms)[:, None] % self.blocks
+            self.features = np.where(own, self.features, 0.0)
+        else:
+            self.features = np.array(features, dtype=np.float64)
+            if self.features.shape != (n_arms, dim) or not ((self.features >= 0) & (self.features <= 1)).all():
+                raise InvalidParameter(f"features must have shape ({n_arms}, {dim}) and lie in [0, 1]")
+
+    def draw_means(self, keys: Words) -> Floats:
+        """φ·θ, with θ drawn per replication."""
+        theta = uniforms(keys, THETA, self.dim).reshape(len(keys), self.blocks, -1)
+        scaled = (theta / np.cumsum(theta, axis=2)[:, :, -1:]).reshape(len(keys), self.dim)
+        means = np.zeros((len(keys), self.n_arms))
+        for place in range(self.dim):  # in a fixed order, whatever the number of rows
+            means += self.features[:, place] * scaled[:, place, None]
+        return np.clip(means, 0.0, 1.0)
+
+
+@Loop
+def draw_log(rewards: Any, arms: Ints, values: Floats) -> int:
+    """A whole log, in order."""
+    for row in range(len(arms)):
+        arms[row] = rewards.logged_arm(row)
+        values[row] = rewards.logged_reward(arms[row], row)
+    return len(arms)
+
+
+def world_keys(seed: int, replications: Ints) -> Words:
+    """The keys of everything random in these replications' worlds; the same for every policy and algorithm."""
+    return fold_each(fold(checked_seed(seed)), replications)
+
+
+def _checked_means(means: Sequence[float], n_arms: int) -> Floats:
+    values = np.array(means, dtype=np.float64)
+    if values.shape != (n_arms,):
+        raise InvalidParameter(f"means must be one per arm, got {values.shape} for {n_arms} arms")
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        arm = int(np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))[0])
+        raise InvalidParameter(f"means must lie in [0, 1], arm {arm} has {values[arm]}")
+    return values
+
+
+def _checked_weights(weights: Sequence[float], n_arms: int) -> Floats:
+    values = np.array(weights, dtype=np.float64)
+    if values.shape != (n_arms,) or not np.isfinite(values).all() or (values < 0.0).any() or values.sum() <= 0.0:
+        raise InvalidParameter(f"log must be one weight of at least 0 per arm, {n_arms} of them, not all 0")
+    return values

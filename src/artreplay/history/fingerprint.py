@@ -1,0 +1,75 @@
+"""A fingerprint of a log: enough to recognise it, or it with rows appended, and to say where it changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Words
+from artreplay.history.labels import Label
+
+MOST_BLOCKS = 65_536  # up to this many rows each row has a digest of its own
+
+
+class Fingerprint(NamedTuple):
+    """Digests of consecutive blocks of `block` rows; the last block may be shorter."""
+
+    rows: int
+    block: int
+    digests: Words
+
+    def first_difference(self, hashes: Words) -> tuple[int, int] | None:
+        """The rows [first, last] among which a log with these row hashes differs first, None if it does not."""
+        if len(hashes) < self.rows:
+            return len(hashes), self.rows - 1
+        digests = _digests(hashes[: self.rows], self.block)
+        wrong = np.flatnonzero(digests != self.digests)
+        if len(wrong) == 0:
+            return None
+        first = int(wrong[0]) * self.block
+        return first, min(first + self.block, self.rows) - 1
+
+
+def fingerprint(hashes: Words) -> Fingerprint:
+    """The fingerprint of a log with these row hashes."""
+    block = max(1, -(-len(hashes) // MOST_BLOCKS))
+    return Fingerprint(len(hashes), block, _digests(hashes, block))
+
+
+def label_hashes(labels: Sequence[Label]) -> Words:
+    """A hash of each label that is the same in every process.
+
+    A label without a lasting text of its own stands for its place among the labels.
+    """
+    texts = [repr(label) for label in labels]
+    texts = [f"#{place}" if " at 0x" in text else text for place, text in enumerate(texts)]
+    digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def row_hashes(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:
+    """One hash per row from the hash of its unit and the bits of its float columns."""
+    with np.errstate(over="ignore"):
+        hashes = units
+        for column in columns:
+            bits = (column + 0.0).view(np.uint64)  # −0.0 and 0.0 are the same reward
+            hashes = _mix(hashes * np.uint64(0x9E3779B97F4A7C15) + bits)
+        return hashes
+
+
+def _digests(hashes: Words, block: int) -> Words:
+    if len(hashes) == 0:
+        return np.empty(0, np.uint64)
+    with np.errstate(over="ignore"):
+        if block > 1:  # the order of rows inside a block counts too
+            hashes = _mix(hashes + np.arange(len(hashes), dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03))
+        return np.add.reduceat(hashes, np.arange(0, len(hashes), block))
+
+
+def _mix(words: Words) -> Words:
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

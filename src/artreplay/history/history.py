@@ -1,0 +1,220 @@
+"""`History`: the logged samples, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from artreplay.compiling import Floats, Ints, Words
+from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
+from artreplay.history import frames
+from artreplay.history.fingerprint import Fingerprint, fingerprint, label_hashes, row_hashes
+from artreplay.history.labels import Label, encode_labels
+from artreplay.streams import checked_seed, fold
+
+
+class History:
+    """Logged samples in a fixed order: one unit (an arm's label, or a point) and one reward per row.
+
+    Labels may be anything hashable; which arm a label means is settled by the policy that reads the history. Rows are
+    numbered from 0. `until` keeps the first rows only: rows appended later, perhaps by the policy itself, are not part
+    of the log.
+
+    >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
+    >>> len(history), history.labels
+    (3, ['red', 'blue'])
+    >>> History([0, 1], [0.5, float("nan")])
+    Traceback (most recent call last):
+    artreplay.errors.InvalidHistory: reward in row 1 is nan, expected a finite number
+    """
+
+    def __init__(self, units: Any, rewards: Any, *, until: int | None = None) -> None:
+        rewards = _as_rewards(rewards)
+        units = _as_units(units)
+        if len(units) != len(rewards):
+            raise InvalidHistory(f"units and rewards must be equally long, got {len(units)} and {len(rewards)}")
+        if until is not None:
+            if isinstance(until, bool) or not isinstance(until, (int, np.integer)) or until < 0:
+                raise InvalidParameter(f"until must be a number of rows, at least 0, got {until!r}")
+            units, rewards = units[:until], rewards[:until]
+        bad = np.flatnonzero(~np.isfinite(rewards))
+        if len(bad):
+            raise InvalidHistory(f"reward in row {bad[0]} is {rewards[bad[0]]}, expected a finite number")
+        self.rewards: Floats = rewards
+        self.points: Floats | None = None
+        self.labels: list[Label] = []
+        self.codes: Ints = np.empty(0, np.int64)
+        if isinstance(units, np.ndarray) and units.ndim == 2:
+            self.points = _as_points(units)
+        else:
+            self.labels, self.codes = encode_labels(units)
+
+    @classmethod
+    def from_frame(cls, frame: Any, unit: str | Sequence[str], reward: str, *, until: int | None = None) -> History:
+        """A history from the columns of a pandas, polars or pyarrow frame.
+
+        `unit` names the column of labels, or, as a list of names, the coordinates of a point.
+
+        >>> import pyarrow as pa
+        >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
+        >>> History.from_frame(log, unit="arm", reward="click")
+        <History of 3 samples on 2 arms>
+        """
+        units = (
+            frames.column(frame, unit)
+            if isinstance(unit, str)
+            else np.column_stack([frames.numbers(frame, name) for name in _coordinates(unit)])
+        )
+        return cls(units, frames.numbers(frame, reward), until=until)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        if self.points is not None:
+            return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}>"
+        return f"<History of {len(self)} samples on {len(self.labels)} arms>"
+
+    def unit(self, row: int) -> Any:
+        """The unit of a row: a label, or a point as a tuple of floats."""
+        if self.points is not None:
+            return tuple(self.points[row].tolist())
+        return self.labels[self.codes[row]]
+
+    def shuffled(self, seed: int) -> History:
+        """The same samples in another fixed order.
+
+        The order of a log matters when rewards drift along it; a shuffled log breaks up such runs.
+
+        >>> history = History([0, 1, 2, 3], [0, 0, 1, 1])
+        >>> [history.shuffled(7).unit(row) for row in range(4)] == [history.shuffled(7).unit(row) for row in range(4)]
+        True
+        """
+        order = np.random.default_rng(fold(checked_seed(seed))).permutation(len(self))
+        return self.rows(order)
+
+    def rows(self, order: Ints) -> History:
+        """The history of these rows, in this order."""
+        new = object.__new__(History)
+        new.rewards = self.rewards[order]
+        new.points = None if self.points is None else self.points[order]
+        new.labels = self.labels
+        new.codes = self.codes[order] if self.points is None else self.codes
+        return new
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What a policy remembers of its log."""
+        return fingerprint(self._row_hashes)
+
+    @cached_property
+    def _row_hashes(self) -> Words:
+        if self.points is not None:
+            return row_hashes(np.zeros(len(self), np.uint64), [*self.points.T, self.rewards])
+        if not self.labels:
+            return np.empty(0, np.uint64)
+        return row_hashes(label_hashes(self.labels)[self.codes], [self.rewards])
+
+    def check_continues(self, known: Fingerprint, old: History | None = None) -> None:
+        """Refuse this log unless it is the known one, or that with rows appended.
+
+        With the old log at hand the very row is named, else a block of rows if the log is long.
+        """
+        if len(self) < known.rows:
+            raise ChangedHistory(
+                f"the log must hold the {known.rows} rows it had, with rows appended at most, got {len(self)} rows"
+            )
+        changed = known.first_difference(self._row_hashes)
+        if changed is None:
+            return
+        first, last = changed
+        if old is not None:
+            first = last = int(np.flatnonzero(old._row_hashes != self._row_hashes[: len(old)])[0])
+        where = f"row {first}" if first == last else f"a row between {first} and {last}"
+        raise ChangedHistory(f"the log must be the one this policy knows, with rows appended at most: {where} changed")
+
+
+def _as_rewards(rewards: Any) -> Floats:
+    if isinstance(rewards, (pa.Array, pa.ChunkedArray)):
+        rewards = rewards.to_numpy(zero_copy_only=False) if isinstance(rewards, pa.Array) else rewards.to_numpy()
+    try:
+        array = np.asarray(rewards)
+        if array.dtype.kind in "USMmc":
+            raise ValueError
+        array = np.array(array, dtype=np.float64)  # a copy: the log does not change when the caller's array does
+    except (TypeError, ValueError):
+        raise InvalidHistory(_first_not_a_number(rewards)) from None
+    if array.ndim != 1:
+        raise InvalidHistory(f"rewards must be one number per row, got an array of shape {array.shape}")
+    return array
+
+
+def _first_not_a_number(rewards: Any) -> str:
+    for row, reward in enumerate(rewards if hasattr(rewards, "__iter__") else [rewards]):
+        if not isinstance(reward, (Real, np.number, np.bool_)):
+            return f"reward in row {row} is {reward!r}, expected a number"
+    return "rewards must be one number per row"
+
+
+def _as_units(units: Any) -> Any:
+    """A 2-D float array for points, else a 1-D array or a list of labels."""
+    if isinstance(units, (pa.Array, pa.ChunkedArray)):
+        if pa.types.is_floating(units.type):
+            _refuse_floats()
+        return units
+    if isinstance(units, (str, bytes)) or not hasattr(units, "__len__"):
+        raise InvalidHistory(f"units must be a sequence with one unit per row, got {units!r}")
+    if hasattr(units, "to_numpy"):  # a pandas or polars series
+        units = units.to_numpy()
+    if not isinstance(units, np.ndarray):
+        units = list(units)
+        if _are_points(units):
+            return np.array(units, dtype=np.float64)
+        if all(isinstance(unit, (int, np.integer)) and not isinstance(unit, bool) for unit in units):
+            try:
+                return np.array(units, dtype=np.int64)
+            except OverflowError:
+                return units
+        if units and all(isinstance(unit, (float, np.floating)) for unit in units):
+            _refuse_floats()
+        return units
+    if units.ndim == 2 and units.dtype.kind in "fiub":
+        return np.array(units, dtype=np.float64)
+    if units.ndim != 1:
+        raise InvalidHistory(f"units must be 1-D labels or 2-D points (H, d), got shape {units.shape}")
+    if units.dtype.kind == "f":
+        _refuse_floats()
+    return units
+
+
+def _are_points(units: list[Any]) -> bool:
+    """A list of equally long rows of numbers; tuples with anything else in them are labels."""
+    if not units or not all(isinstance(unit, (tuple, list, np.ndarray)) for unit in units):
+        return False
+    if len({len(unit) for unit in units}) > 1:
+        return False
+    return all(isinstance(x, (Real, np.number)) and not isinstance(x, bool) for unit in units for x in unit)
+
+
+def _refuse_floats() -> None:
+    raise InvalidHistory(
+        "units are floats in one dimension: points on a line must have shape (H, 1), labels must not be floats"
+    )
+
+
+def _as_points(points: Floats) -> Floats:
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(bad):
+        raise InvalidHistory(f"point in row {bad[0]} is {points[bad[0]].tolist()}, expected finite coordinates")
+    return np.ascontiguousarray(points)
+
+
+def _coordinates(names: Sequence[str]) -> list[str]:
+    if len(names) == 0:
+        raise InvalidParameter("unit must name at least one column")
+    return list(names)

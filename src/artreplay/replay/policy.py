@@ -1,0 +1,316 @@
+"""What the three policies share: asking, telling, showing the log in slices, and what people see of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Hashable
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm
+from artreplay.compiling import Floats, Ints, compiled, current_mode, packed, views
+from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.history import Fingerprint, History
+from artreplay.replay.adapters import (
+    Adapter,
+    ComponentAdapter,
+    NamedAdapter,
+    PlainAdapter,
+    Relation,
+    Unknown,
+    adapt,
+)
+from artreplay.replay.cell import Cell
+from artreplay.replay.interrupts import SMALL, Guard, Undo, Uninterrupted
+from artreplay.replay.ledger import ArmLedger, Ledger, stream_ledger
+from artreplay.replay.step import FED, FEED, NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED, settle
+
+_FIRST_SLICE = 16  # interpreted steps before the clock is looked at
+_MOST_STEPS = 1 << 20  # compiled steps in one slice
+_SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
+_PATIENCE = 1.0  # seconds of interpretation after which compiling is worth its cost
+_HEAVY = 1e-3  # seconds of interpretation per round above which even a short call is worth compiling
+
+
+@compiled
+class _Moving(NamedTuple):
+    """Everything a step changes."""
+
+    position: Ints
+    next: Ints
+    component: Any
+
+
+class Policy:
+    """What the three policies share: `ask` for an action, play it, `tell` its reward.
+
+    A policy works on its own copy of the base. `ask` returns the same action until the next `tell`, and shows no
+    further sample meanwhile. `tell` takes any action, asked for or not: it is data. Until something is told or asked
+    nothing is read.
+    """
+
+    kind: ClassVar[str]
+    relation: Relation = None
+    unknown: Unknown = "error"
+
+    def __init__(self, base: Any) -> None:
+        self._adapter: Adapter = adapt(base)
+        self._position: Ints = np.zeros(4, np.int64)
+        self._pending: Any = None
+        self._history: History | None = None
+        self._fingerprint: Fingerprint | None = None  # known even where the log itself is not at hand
+        self._units: Ints = np.empty(0, np.int64)  # of the log, without skipped rows
+        self._rewards: Floats = np.empty(0)
+        self._ledger: Ledger = stream_ledger(self._units, self._rewards)
+        # Counters of a component of the user's own may wrap around; those of this package never do.
+        self._wraps = isinstance(self._adapter, ComponentAdapter)
+        self._guard: Guard = Uninterrupted()
+        self._parts: tuple[Any, ...] = ()  # what an interpreted step drives; () when it must be put together anew
+        self._spent = 0.0  # seconds of interpretation
+        self._known: Any = None  # which rows of the log are not skipped
+        self.skipped = 0
+
+    # -- the two calls --------------------------------------------------------------------------------------
+
+    def ask(self) -> Any:
+        """The action to play next: an arm, or a list of arms. The same until the next `tell`."""
+        self._guard.recover()
+        if self._pending is None:
+            self._require_log()
+            self._settle()
+        return list(self._pending) if isinstance(self._pending, list) else self._pending
+
+    def tell(self, action: Any, reward: Any) -> None:
+        """Show the base what was played and what came of it; one reward per unit, in the order of the action.
+
+        Everything is checked before anything changes.
+        """
+        self._guard.recover()
+        adapter = self._adapter
+        if adapter.is_several(action):
+            numbers, rewards = self._checked_units(action, reward)
+        else:
+            numbers, rewards = [adapter.number(action)], [adapter.checked_reward(reward)]
+        algorithm, _, position, _ = self._parts or self._interpreted_parts()
+        if position[FED] < position[FEED]:
+            self._require_log()
+            self._feed()
+        if algorithm.room() < len(numbers):
+            self._make_room(len(numbers))
+            algorithm, _, position, _ = self._interpreted_parts()
+        with self._guard:
+            if current_mode() == "compiled":
+                self._show_compiled(numbers, rewards)
+            else:
+                for number, value in zip(numbers, rewards, strict=True):
+                    algorithm.update(number, value)
+            position[ROUND] += 1
+            self._pending = None
+
+    def _make_room(self, need: int) -> None:
+        self._adapter.make_room(max(need, 1))
+        self._parts = ()
+
+    def _show_compiled(self, numbers: list[int], rewards: list[float]) -> None:
+        """Show samples through the compiled loop, as a log of their own."""
+        log = stream_ledger(np.array(numbers, np.int64), np.array(rewards))
+        position = np.array([0, len(numbers), 0, 0], np.int64)
+        algorithm, proposal = self._adapter.algorithm, self._adapter.proposal
+        settle.bound_to(algorithm, log)(algorithm, log, position, proposal, 1, len(numbers) + 1)
+
+    def _checked_units(self, action: Any, reward: Any) -> tuple[list[int], list[float]]:
+        if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
+            raise InvalidAction(f"the action must be a list of units, got {action!r}")
+        if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
+            raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
+        return [self._adapter.number(unit) for unit in action], [self._adapter.checked_reward(r) for r in reward]
+
+    # -- showing the log ------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Step until there is something to play."""
+        units = self._run(feed_only=0)
+        self._pending = self._adapter.action(units)
+
+    def _run(self, feed_only: int) -> int:
+        """Run the loop to its end in slices, between which Ctrl-C is heard and arrays grow.
+
+        Interpreted at first; compiled once interpretation has cost more than compiling does. Both do the same.
+        """
+        adapter = self._adapter
+        mode = current_mode()
+        heavy = self._spent > _PATIENCE and self._spent > _HEAVY * (1 + int(self._position[ROUND]))
+        fast = mode == "compiled" or (mode == "auto" and heavy)
+        limit = _FIRST_SLICE
+        while True:
+            run: Any
+            parts = self._parts or self._interpreted_parts()
+            if fast:
+                parts = (adapter.algorithm, self._ledger, self._position, adapter.proposal)
+                run = settle.bound_to(*parts[:2])
+            else:
+                run = settle.interpreted if self._wraps else settle.function
+            began = time.perf_counter()
+            with self._guard:
+                result = run(*parts, feed_only, limit)
+            if result == NEEDS_ROOM:
+                self._make_room(len(adapter.proposal))
+            took = time.perf_counter() - began
+            if not fast:
+                self._spent += took
+            if result > 0:
+                return int(result)
+            if result == TOO_MANY_UNITS:
+                raise InvalidAction(
+                    f"{type(adapter.base).__qualname__} proposed more than {len(adapter.proposal)} units; "
+                    "a component that does must offer `width`"
+                )
+            if not fast and mode == "auto" and self._spent > _PATIENCE:
+                fast, limit = True, _FIRST_SLICE
+            elif result != NEEDS_ROOM:
+                limit = next_limit(limit, took)
+
+    def _interpreted_parts(self) -> tuple[Any, ...]:
+        """The parts of a step in the form that is fastest without compiling.
+
+        Everything a step changes is moved into one piece of memory, so that a step that is cut short can be undone.
+        """
+        adapter = self._adapter
+        if isinstance(adapter, NamedAdapter) and isinstance(self._ledger, ArmLedger):
+            moving = _Moving(self._position, self._ledger.next, adapter.base.component)
+            moving, memory = packed(moving)
+            self._position, adapter.base.component = moving.position, moving.component
+            self._ledger = self._ledger._replace(next=moving.next)
+            self._guard = Undo(memory) if memory.nbytes <= SMALL else Uninterrupted()
+            position = memoryview(cast(Any, self._position))
+            self._parts = (views(adapter.algorithm), views(self._ledger), position, adapter.proposed)
+        else:
+            self._parts = (adapter.algorithm, self._ledger, self._position, adapter.proposal)
+        return self._parts
+
+    def _feed(self) -> None:
+        """Show the log from front to back, if that is what the policy does."""
+
+    def _require_log(self) -> None:
+        if self._history is None and self._fingerprint is not None:
+            raise InvalidHistory("this policy was loaded without its log: give it with extend(history) first")
+
+    def _read_history(self, history: History) -> None:
+        """Map and check a log; nothing of the policy has changed if that fails."""
+        if not isinstance(history, History):
+            raise InvalidHistory(f"history must be a History, got {type(history).__name__}")
+        units = self._adapter.numbers_of(history, self.unknown)
+        rewards = self._adapter.rewards_of(history)
+        known = units >= 0
+        self._known = known
+        self._history, self._fingerprint = history, None
+        self.skipped = int(len(units) - known.sum())
+        self._units, self._rewards = (units, rewards) if self.skipped == 0 else (units[known], rewards[known])
+
+    # -- what people see ------------------------------------------------------------------------------------
+
+    @property
+    def base(self) -> Any:
+        """The policy's own copy of the base algorithm; look, do not touch."""
+        return self._adapter.base
+
+    @property
+    def used(self) -> int:
+        """Logged samples shown so far."""
+        self._guard.recover()
+        return int(self._position[USED])
+
+    @property
+    def unused(self) -> int:
+        """Logged samples not shown so far."""
+        return self._log_size() - self.used
+
+    @property
+    def rounds(self) -> int:
+        """Online rounds told so far."""
+        self._guard.recover()
+        return int(self._position[ROUND])
+
+    def _log_size(self) -> int:
+        if self._history is None and self._fingerprint is not None:
+            return self._fingerprint.rows - self.skipped
+        return len(self._units)
+
+    def unused_rows(self) -> list[int]:
+        """The rows of the log that have not been shown, in order; rows that were skipped are not among them."""
+        self._require_log()
+        self._guard.recover()
+        rows = np.flatnonzero(self._shown_rows() == 0)
+        found: list[int] = (rows if self.skipped == 0 else np.flatnonzero(self._known)[rows]).tolist()
+        return found
+
+    def _shown_rows(self) -> Ints:
+        """1 for each row of the log that has been shown; rows that were skipped are left out."""
+        return np.zeros(len(self._units), np.int64)
+
+    def _used_units(self) -> Ints:
+        """The units of the samples shown, in order."""
+        self._guard.recover()
+        units: Ints = self._units[self._shown_rows() == 1]
+        return units
+
+    def used_by_cell(self) -> dict[Hashable, int]:
+        """Logged samples shown, by cell: an arm, or a tuple of arms that share a cell."""
+        self._require_log()
+        cell_of = self._cells()
+        members: dict[Hashable, list[Any]] = {}
+        for number, cell in cell_of.items():
+            members.setdefault(cell, []).append(self._adapter.unit(number))
+        names = {cell: units[0] if len(units) == 1 else tuple(units) for cell, units in members.items()}
+        counts: dict[Hashable, int] = dict.fromkeys(names.values(), 0)
+        for number in self._used_units().tolist():
+            counts[names[cell_of[number]]] += 1
+        return counts
+
+    def _cells(self) -> dict[int, Hashable]:
+        """The cell of each unit that is known."""
+        adapter = self._adapter
+        if isinstance(adapter, PlainAdapter):
+            cell = adapter.cell_of(self.relation if self.relation == "trivial" else None)
+            return {number: cell(number) for number in sorted(set(self._units.tolist()))}
+        cells = adapter.cell_of_units(self._units).tolist()
+        return dict(enumerate([0] * len(cells) if self.relation == "trivial" else cells))
+
+    def cells(self) -> list[Cell]:
+        """Every arm as it stands: samples shown, mean, index, samples in the log and used."""
+        base = self._adapter.base
+        if not isinstance(base, ArmAlgorithm):
+            raise InvalidParameter(f"cells() knows the algorithms of this package, not {type(base).__name__}")
+        self._require_log()
+        count, mean, index = base.statistics()
+        index = np.full(base.n_arms, math.nan) if index is None else index
+        logged = np.bincount(self._units, minlength=base.n_arms)
+        used = np.bincount(self._used_units(), minlength=base.n_arms)
+        columns = (base.arms, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
+        return [Cell(*row) for row in zip(*columns, strict=True)]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy, without its log, to a file; `ar.load(path, history)` continues from there.
+
+        The file is arrays and JSON. If writing is cut short, the file that was there before stays as it was.
+        """
+        from artreplay.replay.saving import save
+
+        self._guard.recover()
+        save(self, path)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return (
+            f"<{name} of {self._adapter.base!r}: {self.rounds} rounds, {self.used} of {self._log_size()} samples used>"
+        )
+
+
+def next_limit(limit: int, took: float) -> int:
+    """How many steps the next slice may have, so that it takes about `_SLICE_SECONDS`."""
+    if took < _SLICE_SECONDS / 2:
+        return min(limit * 2, _MOST_STEPS)
+    return max(limit // 2, 1) if took > _SLICE_SECONDS else limit

@@ -1,0 +1,319 @@
+"""Policies on disk: arrays and JSON in one file, written whole or not at all; nothing is executed on loading."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms import ALGORITHMS, ArmAlgorithm
+from artreplay.algorithms.bonus import Anytime, Practical, Theory
+from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
+from artreplay.compiling import arrays_of, overwrite, scalars_of
+from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter
+from artreplay.history import Fingerprint, History
+from artreplay.replay.adapters import ComponentAdapter
+from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant
+from artreplay.replay.policy import Policy
+
+FORMAT = 1
+_MAGIC = "artreplay policy"
+_POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
+_SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, Hoeffding, SubGaussian, BernoulliKL)}
+_GIVEN_AGAIN = "given again"
+
+
+def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | None = None) -> None:
+    """Write a policy to `path`; `note` is JSON of the caller's own, handed back by `read_note`."""
+    arrays: dict[str, np.ndarray[Any, Any]] = {"position": policy._position}
+    document: dict[str, Any] = {
+        "magic": _MAGIC,
+        "format": FORMAT,
+        "policy": policy.kind,
+        "base": _describe_base(policy, arrays),
+        "pending": _encode_action(policy._pending),
+        "note": note,
+    }
+    if isinstance(policy, HistoryPolicy):
+        known = policy.fingerprint()
+        document["history"] = {
+            "rows": known.rows,
+            "block": known.block,
+            "unknown": policy.unknown,
+            "skipped": policy.skipped,
+            "batch": getattr(policy, "batch", False),
+            "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
+        }
+        arrays["digests"] = known.digests
+        arrays["used"] = policy._used()
+    write_whole(Path(path), lambda file: _write_zip(file, document, arrays))
+
+
+def load(
+    path: str | os.PathLike[str],
+    history: History | None = None,
+    *,
+    base: Any = None,
+    relation: Any = None,
+    bonus: Any = None,
+    psi: Any = None,
+) -> Any:
+    """The policy that was saved at `path`, over its log, which may have rows appended.
+
+    Without `history` it can be told and saved, and asked only after `extend(history)`. Give again what a file cannot
+    hold: `base` (a plain object or a component of your own), `relation`, `bonus` or `psi` (callables).
+
+    >>> import artreplay as ar, tempfile, pathlib
+    >>> history = ar.History(["red", "blue", "blue"], [0, 1, 1])
+    >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=100), history)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     policy.save(pathlib.Path(folder) / "policy.ar")
+    ...     again = ar.load(pathlib.Path(folder) / "policy.ar", history)
+    >>> again.ask() == policy.ask()
+    True
+    """
+    document, arrays = _read_zip(Path(path))
+    try:
+        given = {"bonus": bonus, "psi": psi}
+        policy = _empty_policy(document, _restore_base(document["base"], arrays, base, given))
+        _restore_state(policy, document, arrays)
+        if isinstance(policy, HistoryPolicy):
+            _restore_history(policy, document["history"], arrays, relation)
+    except (KeyError, IndexError, AttributeError) as error:
+        raise InvalidFile(f"{path} is not a whole policy file: {type(error).__name__} {error}") from error
+    if history is not None:
+        if not isinstance(policy, HistoryPolicy):
+            raise InvalidParameter(f"{path} holds an Ignorant policy, which has no log: leave history out")
+        policy.extend(history)
+    return policy
+
+
+def read_note(path: str | os.PathLike[str]) -> Any:
+    """The note a policy was saved with."""
+    document, _ = _read_zip(Path(path))
+    return document.get("note")
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def write_whole(path: Path, write: Any) -> None:
+    """Write a file under a temporary name, force it to disk, and rename it: the old file, or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write_zip(file: Any, document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("policy.json", json.dumps(document, ensure_ascii=False))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(f"{name}.npy", buffer.getvalue())
+
+
+def _describe_base(policy: Policy, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
+    adapter = policy._adapter
+    base = adapter.base
+    if isinstance(base, ArmAlgorithm):
+        arrays |= {f"base.{name}": array for name, array in arrays_of(base.component).items()}
+        parameters = {name: _encode(value) for name, value in base.parameters().items()}
+        return {"kind": "named", "class": type(base).__name__, "parameters": parameters}
+    if isinstance(adapter, ComponentAdapter):
+        arrays |= {f"base.{name}": array for name, array in arrays_of(base).items()}
+        return {"kind": "component", "class": type(base).__qualname__, "scalars": _encode(scalars_of(base))}
+    if not (hasattr(base, "state") and hasattr(base, "restore")):
+        raise CannotSave(
+            f"a policy over {type(base).__name__} cannot be saved: a plain object must offer state(), numbers, texts, "
+            "lists, dicts and arrays, and restore(state)"
+        )
+    return {"kind": "plain", "class": type(base).__qualname__, "state": _encode(base.state())}
+
+
+def _encode(value: Any) -> Any:
+    """A value as JSON that says what it was."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return _encode(value.item())
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return {"$array": value.ravel().tolist(), "shape": list(value.shape), "dtype": value.dtype.str}
+    if isinstance(value, tuple):
+        return {"$tuple": [_encode(item) for item in value]}
+    if isinstance(value, list):
+        return [_encode(item) for item in value]
+    if isinstance(value, bytes):
+        return {"$bytes": value.hex()}
+    if isinstance(value, dict) and all(isinstance(key, str) and not key.startswith("$") for key in value):
+        return {key: _encode(item) for key, item in value.items()}
+    if type(value).__name__ in _SPECS and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {"$spec": type(value).__name__, "fields": dataclasses.asdict(value)}
+    if callable(value):
+        return {"$callable": _GIVEN_AGAIN}
+    raise CannotSave(f"{value!r} of type {type(value).__name__} cannot be saved as JSON")
+
+
+def _encode_action(action: Any) -> Any:
+    if action is None:
+        return None
+    several = isinstance(action, list)
+    return {"units": _encode(action if several else [action]), "several": several}
+
+
+# -- reading ------------------------------------------------------------------------------------------------
+
+
+def _read_zip(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document = json.loads(archive.read("policy.json"))
+            if not isinstance(document, dict) or document.get("magic") != _MAGIC:
+                raise InvalidFile(f"{path} is not a policy file")
+            if document.get("format") != FORMAT:
+                raise InvalidFile(
+                    f"{path} is written in format {document.get('format')!r}, this version of artreplay reads {FORMAT}"
+                )
+            arrays = {
+                name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+                for name in archive.namelist()
+                if name.endswith(".npy")
+            }
+    except FileNotFoundError:
+        raise InvalidFile(f"{path} does not exist") from None
+    except InvalidFile:
+        raise
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError) as error:
+        raise InvalidFile(f"{path} is truncated, damaged, or not a policy file: {error}") from error
+    return document, arrays
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "$array" in value:
+        return np.array(value["$array"], dtype=value["dtype"]).reshape(value["shape"])
+    if "$tuple" in value:
+        return tuple(_decode(item) for item in value["$tuple"])
+    if "$bytes" in value:
+        return bytes.fromhex(value["$bytes"])
+    if "$spec" in value:
+        return _SPECS[value["$spec"]](**value["fields"])
+    return {key: _decode(item) for key, item in value.items()}
+
+
+def _restore_base(
+    entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any]
+) -> Any:
+    name = entry["class"]
+    if entry["kind"] == "named":
+        classes = {cls.__name__: cls for cls in ALGORITHMS}
+        if name not in classes:
+            raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
+        parameters = {
+            key: _given(key, given) if value == {"$callable": _GIVEN_AGAIN} else _decode(value)
+            for key, value in entry["parameters"].items()
+        }
+        try:
+            made: Any = classes[name](**parameters)
+        except ArtReplayError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise InvalidFile(f"the parameters of {name} in the file do not fit: {error}") from error
+        _check_tables(made, arrays)
+        made.component = overwrite(made.component, _own(arrays))
+        return made
+    if base is None:
+        raise InvalidParameter(f"the file holds a policy over {name}, which it cannot rebuild: give base= again")
+    if type(base).__qualname__ != name:
+        raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(base).__qualname__}")
+    if entry["kind"] == "component":
+        own = _own(arrays)
+        mine = arrays_of(base)
+        if own.keys() != mine.keys() or any(own[key].dtype != mine[key].dtype for key in own):
+            raise InvalidParameter(f"base= must have the arrays of the saved {name}: {', '.join(sorted(own))}")
+        if _encode(scalars_of(base)) != entry["scalars"]:
+            raise InvalidParameter(f"base= must have the constants of the saved {name}: {entry['scalars']}")
+        return overwrite(base, own)
+    if not hasattr(base, "restore"):
+        raise InvalidParameter(f"base= must offer restore(state), {name} does not")
+    base.restore(_decode(entry["state"]))
+    return base
+
+
+def _own(arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name.removeprefix("base."): array for name, array in arrays.items() if name.startswith("base.")}
+
+
+def _given(name: str, given: dict[str, Any]) -> Any:
+    if given[name] is None:
+        raise InvalidParameter(
+            f"the file holds a policy with a {name} of your own, which it cannot keep: give {name}= again"
+        )
+    return given[name]
+
+
+def _check_tables(made: ArmAlgorithm, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """A callable that was given again must be the one that was saved, as far as it was used."""
+    for name, array in arrays_of(made.component).items():
+        if name.endswith("bound.radius"):
+            saved = arrays[f"base.{name}"]
+            shorter = min(len(array), len(saved))
+            if not np.array_equal(array[:shorter], saved[:shorter]):
+                raise InvalidParameter("the callable given again must be the one the policy was saved with, it differs")
+
+
+def _empty_policy(document: dict[str, Any], base: Any) -> Policy:
+    kind = document["policy"]
+    if kind not in _POLICIES:
+        raise InvalidFile(f"the file holds a policy {kind!r} that this version of artreplay does not have")
+    policy = object.__new__(_POLICIES[kind])
+    Policy.__init__(policy, base)
+    return policy
+
+
+def _restore_state(policy: Policy, document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    policy._position[:] = arrays["position"]
+    pending = document["pending"]
+    if pending is not None:
+        units = _decode(pending["units"])
+        policy._pending = units if pending["several"] else units[0]
+
+
+def _restore_history(
+    policy: HistoryPolicy, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], relation: Any
+) -> None:
+    if entry["relation"] == _GIVEN_AGAIN and relation is None:
+        raise InvalidParameter(
+            "the file holds a policy with a relation of your own, which it cannot keep: give relation= again"
+        )
+    policy.relation = relation if entry["relation"] == _GIVEN_AGAIN else entry["relation"]
+    policy.unknown = entry["unknown"]
+    policy.skipped = entry["skipped"]
+    if isinstance(policy, FullStart):
+        policy.batch = entry["batch"]
+    policy._fingerprint = Fingerprint(entry["rows"], entry["block"], arrays["digests"])
+    policy._used_without_log = arrays["used"]

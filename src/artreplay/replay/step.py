@@ -1,0 +1,60 @@
+"""The one step: propose, serve, or go online. Policies and simulations repeat it; nothing else shows samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artreplay.compiling import Loop, compiled
+
+# Where a policy stands, in one array.
+FED = 0  # logged samples shown from front to back so far
+FEED = 1  # ... and how many are to be (all for Full Start, none for the others)
+USED = 2  # logged samples shown, in whichever way
+ROUND = 3  # online rounds
+
+# What a slice of a loop can end with, besides the number of units that are to be played.
+AGAIN = 0  # the slice is over
+NEEDS_ROOM = -1  # arrays must grow first
+TOO_MANY_UNITS = -2  # a proposal has more units than there is space for
+
+
+@compiled
+def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
+    """Show the base what the log has to say; the number of units to be played, 0 if it was shown something.
+
+    Full Start first shows the log from front to back. Artificial Replay shows, for each unit of a proposal in order,
+    the earliest unused sample of its cell as it was logged; when there is none for any unit, the proposal is played.
+    """
+    feeding = position[FED] < position[FEED]
+    units = 1 if feeding else algorithm.propose(proposal)
+    if units > len(proposal) and not feeding:
+        return TOO_MANY_UNITS
+    shown = 0
+    for j in range(units):
+        if feeding:
+            row = position[FED]
+            position[FED] = row + 1
+        else:
+            row = ledger.take(algorithm, proposal[j])
+        if row >= 0:
+            algorithm.update(ledger.unit[row], ledger.reward[row])
+            shown += 1
+    position[USED] += shown
+    return 0 if shown > 0 else units
+
+
+@Loop
+def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, feed_only: int, limit: int) -> int:
+    """Steps until there is something to play, at most `limit` of them; how many units that is.
+
+    With `feed_only` it ends, with 1, when the log has been shown from front to back: nothing is proposed.
+    """
+    for _ in range(limit):
+        if feed_only == 1 and position[FED] >= position[FEED]:
+            return 1
+        if algorithm.room() < len(proposal):
+            return NEEDS_ROOM
+        units = step(algorithm, ledger, position, proposal)
+        if units != 0:
+            return units
+    return AGAIN

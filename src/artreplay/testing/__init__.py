@@ -1,0 +1,10 @@
+"""The checks a user runs on an algorithm of their own.
+
+Each searches random histories with many ties, and either returns a `Summary` or raises `CheckFailed` with a
+counterexample that has been made as small as it could be.
+"""
+
+from artreplay.testing.checks import check_completion, check_coupling, check_irrelevant_data
+from artreplay.testing.outcome import CheckFailed, Summary
+
+__all__ = ["CheckFailed", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"]
