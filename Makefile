@@ -32,7 +32,7 @@ layers: $(VENV)/.dev
 
 # Speed, as ratios within one run.
 bench: $(VENV)/.core
-	$(BIN)/python benchmarks/bench.py
+	ONLY=$(ONLY) $(BIN)/python benchmarks/bench.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "artreplay needs Python 3.11 or newer, PYTHON=... says which")'

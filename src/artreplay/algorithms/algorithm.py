@@ -35,18 +35,18 @@ class ArmAlgorithm:
     def __init__(
         self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange = (0.0, 1.0)
     ) -> None:
-        self._arm_set = ArmSet(n_arms, arms)
+        self.arm_set = ArmSet(n_arms, arms)
         self.reward_range = checked_range(reward_range)
 
     @property
     def n_arms(self) -> int:
         """How many arms there are."""
-        return len(self._arm_set)
+        return len(self.arm_set)
 
     @property
     def arms(self) -> Sequence[Label]:
         """The labels of the arms; 0..n−1 where none were given."""
-        return self._arm_set.labels
+        return self.arm_set.labels
 
     @property
     def width(self) -> int:
@@ -71,11 +71,11 @@ class ArmAlgorithm:
 
     def number(self, label: Any) -> int:
         """The number of an arm, −1 if there is no such arm."""
-        return self._arm_set.number(label)
+        return self.arm_set.number(label)
 
     def describe_arms(self) -> str:
         """A few words for error messages: which arms there are."""
-        return self._arm_set.describe()
+        return self.arm_set.describe()
 
     def cell_of_arms(self) -> Ints:
         """The cell each arm lies in."""
@@ -114,15 +114,20 @@ class ArmAlgorithm:
     def _values(self) -> Floats | None:
         return None
 
+    @property
+    def scales(self) -> bool:
+        """Whether rewards reach the component as anything but themselves."""
+        return self.reward_range not in ((0.0, 1.0), (-math.inf, math.inf))
+
     def scaled(self, rewards: Any) -> Any:
         """Rewards of the reward range as the component sees them: in [0, 1], or as they are if unbounded."""
         low, high = self.reward_range
-        return rewards if high == math.inf or (low, high) == (0.0, 1.0) else (rewards - low) / (high - low)
+        return (rewards - low) / (high - low) if self.scales else rewards
 
     def unscaled(self, values: Any) -> Any:
         """The way back."""
         low, high = self.reward_range
-        return values if high == math.inf or (low, high) == (0.0, 1.0) else low + values * (high - low)
+        return low + values * (high - low) if self.scales else values
 
     def parameters(self) -> dict[str, Any]:
         """What it was made with, by the names of its constructor."""

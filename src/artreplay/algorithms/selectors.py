@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artreplay.compiling import Floats, Ints, compiled
+
+# Without a sign, compiled code need not ask whether a number counts from the end of an array.
+Numbers = NDArray[np.uint32]
 
 
 @compiled
@@ -16,7 +20,7 @@ class Tournament(NamedTuple):
     The keys have one entry more than there are players: the last, at minus infinity, fills the empty leaves.
     """
 
-    winner: Ints  # node 1 is the root, the children of node i are 2i and 2i + 1
+    winner: Numbers  # node 1 is the root, the children of node i are 2i and 2i + 1
 
     def best(self) -> int:
         """The number with the highest key."""
@@ -41,7 +45,7 @@ def tournament(key: Floats) -> Tournament:
     """A tournament over all keys but the last, which is minus infinity."""
     n_players = len(key) - 1
     leaves = 1 << max(n_players - 1, 1).bit_length()
-    winner = np.zeros(2 * leaves, np.int64)
+    winner = np.zeros(2 * leaves, np.uint32)
     winner[leaves:] = np.minimum(np.arange(leaves), n_players)
     width = leaves
     while width > 1:  # a whole round of duels at a time

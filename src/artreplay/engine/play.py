@@ -118,20 +118,21 @@ def go_online(
 ) -> bool:
     """Play the first units of the proposal and write the round down; False if one of them is not an arm."""
     round_ = position[ROUND]
-    at = round_ if record.regret.shape[1] == horizon else 0
+    keep_all = record.regret.shape[1] == horizon
     mean = 0.0
     for j in range(units):
         arm = proposal[j]
         if arm < 0 or arm >= len(rewards.pulls):
             return False
-        mean += rewards.truth(arm)
+        mean += rewards.truth[arm]
         if record.actions.shape[1] > 0:
-            record.actions[world, at, j] = arm
-    record.total[0] += rewards.optimum() - mean
-    record.regret[world, at] = record.total[0]
-    record.used[world, at] = position[USED]
-    for j in range(units):
-        algorithm.update(proposal[j], rewards.pull(proposal[j]))
+            record.actions[world, round_, j] = arm
+        algorithm.update(arm, rewards.pull(arm))
+    record.total[0] += rewards.optimum[0] - mean
+    if keep_all or round_ == horizon - 1:
+        at = round_ if keep_all else 0
+        record.regret[world, at] = record.total[0]
+        record.used[world, at] = position[USED]
     position[ROUND] = round_ + 1
     return True
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from artreplay.compiling import Floats, Ints
 
@@ -51,6 +50,8 @@ class Runs:
         >>> runs.to_frame().column_names
         ['replication', 'round', 'regret', 'used', 'action']
         """
+        import pyarrow as pa
+
         kept = self.regret.shape[1]
         rounds = np.arange(kept) if kept == self.horizon else np.array([self.horizon - 1])
         columns: dict[str, Any] = {

@@ -47,7 +47,7 @@ def simulate(
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
     >>> replay, full = (
-    ...     ar.simulate(ar.MonUCB(3, 100), env, start=start, history=50, horizon=100, replications=5)
+    ...     ar.simulate(ar.MonUCB(3, 100), env, start=start, history=200, horizon=100, replications=5)
     ...     for start in ("artificial-replay", "full-start")
     ... )
     >>> bool((replay.actions == full.actions).all()), bool((replay.used[:, -1] < full.used[:, -1]).all())

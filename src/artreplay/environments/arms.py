@@ -8,13 +8,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Loop, Words
-from artreplay.environments.stack import BERNOULLI, BETA, NORMAL, ArmRewards, Worlds, true_means
+from artreplay.environments.stack import ArmRewards, Bernoulli, Beta, Law, TruncatedNormal, Worlds, true_means
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History
 from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, checked_seed, fold, fold_each, uniforms
 
 Rewards = Literal["bernoulli", "beta", "normal"]
-_KINDS = {"bernoulli": BERNOULLI, "beta": BETA, "normal": NORMAL}
+_LAWS: dict[str, Law] = {"bernoulli": Bernoulli(), "beta": Beta(), "normal": TruncatedNormal()}
 
 
 class ArmEnvironment:
@@ -54,7 +54,7 @@ class ArmEnvironment:
     def worlds(self, keys: Words, base_keys: Words) -> Worlds:
         """The replications with these keys."""
         means = np.ascontiguousarray(self.draw_means(keys), dtype=np.float64)
-        truth = true_means(means, self.kind)
+        truth = true_means(means, self.law)
         best = np.sort(truth, axis=1)[:, ::-1][:, : self.budget]
         optimum = np.zeros(len(keys))
         for place in range(self.budget):  # in a fixed order, whatever the number of rows
@@ -62,9 +62,9 @@ class ArmEnvironment:
         return Worlds(keys, base_keys, means, truth, optimum, self._cumulative_shares(keys, means))
 
     @property
-    def kind(self) -> int:
-        """The kind of rewards, as compiled code knows it."""
-        return _KINDS[self.rewards]
+    def law(self) -> Law:
+        """How a reward is drawn around a mean."""
+        return _LAWS[self.rewards]
 
     def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
         """The log that `simulate(seed=seed)` uses in one replication: to look at, or to use elsewhere.
@@ -81,8 +81,16 @@ class ArmEnvironment:
 
     def stack(self, worlds: Worlds, low: float = 0.0, span: float = 1.0) -> ArmRewards:
         """The reward stack of these worlds, at the first of them."""
-        pulls = np.zeros(self.n_arms, np.int64)
-        return ArmRewards(worlds, np.zeros(1, np.int64), pulls, self.kind, float(low), float(span))
+        return ArmRewards(
+            worlds,
+            world=np.zeros(1, np.int64),
+            key=worlds.key[:1].copy(),
+            mean=worlds.mean[0].copy(),
+            truth=worlds.truth[0].copy(),
+            pulls=np.zeros(self.n_arms, np.int64),
+            optimum=worlds.optimum[:1].copy(),
+            law=self.law if (low, span) == (0.0, 1.0) else self.law.seen_as(float(low), float(span)),
+        )
 
     def _cumulative_shares(self, keys: Words, means: Floats) -> Floats:
         if isinstance(self.log, str) and self.log == "uniform" and self.bad_share is None:

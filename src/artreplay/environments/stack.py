@@ -3,16 +3,68 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, beta, normal, uniform
 
-BERNOULLI, BETA, NORMAL = range(3)
-CONCENTRATION = 10.0  # of Beta rewards
-DEVIATION = 0.1  # of normal rewards, before they are truncated to [0, 1]
+
+@compiled
+class Bernoulli(NamedTuple):
+    """1 with the mean as its chance, else 0; both as the base sees them."""
+
+    failure: float = 0.0
+    success: float = 1.0
+
+    def seen_as(self, low: float, span: float) -> Bernoulli:
+        """The law of (reward − low) / span."""
+        return Bernoulli((0.0 - low) / span, (1.0 - low) / span)
+
+    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+        """A reward of an arm with this mean, keyed by what it is for and by its number."""
+        return self.success if uniform(key, purpose, arm, number) < mean else self.failure
+
+
+@compiled
+class Beta(NamedTuple):
+    """A Beta distribution with this mean."""
+
+    concentration: float = 10.0
+    low: float = 0.0  # rewards reach the base as (reward − low) / span
+    span: float = 1.0
+
+    def seen_as(self, low: float, span: float) -> Beta:
+        """The law of (reward − low) / span."""
+        return self._replace(low=low, span=span)
+
+    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+        """A reward of an arm with this mean, keyed by what it is for and by its number."""
+        a = self.concentration * mean
+        reward: float = beta(key, purpose, arm, number, a, self.concentration - a)
+        return (reward - self.low) / self.span
+
+
+@compiled
+class TruncatedNormal(NamedTuple):
+    """A normal distribution around the mean, conditioned on [0, 1]; that moves its mean, see `true_means`."""
+
+    deviation: float = 0.1
+    low: float = 0.0  # rewards reach the base as (reward − low) / span
+    span: float = 1.0
+
+    def seen_as(self, low: float, span: float) -> TruncatedNormal:
+        """The law of (reward − low) / span."""
+        return self._replace(low=low, span=span)
+
+    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+        """A reward of an arm with this mean, keyed by what it is for and by its number."""
+        reward: float = normal(key, purpose, arm, number, mean, self.deviation, 0.0, 1.0)
+        return (reward - self.low) / self.span
+
+
+Law = Bernoulli | Beta | TruncatedNormal
 
 
 @compiled
@@ -33,26 +85,22 @@ class ArmRewards(NamedTuple):
 
     worlds: Worlds
     world: Ints  # the row of `worlds` that is played, in one entry
+    key: Words  # of that world, in one entry
+    mean: Floats  # of that world, like `truth`
+    truth: Floats
     pulls: Ints  # online, of each arm
-    kind: int
-    low: float  # rewards reach the base as (reward − low) / span
-    span: float
+    optimum: Floats  # the best expected reward of one round in that world, in one entry
+    law: Any  # how a reward is drawn around a mean
 
     def enter(self, world: int) -> None:
         """Play this world from now on, from its beginning."""
         self.world[0] = world
+        self.key[0] = self.worlds.key[world]
+        self.optimum[0] = self.worlds.optimum[world]
         for arm in range(len(self.pulls)):
+            self.mean[arm] = self.worlds.mean[world, arm]
+            self.truth[arm] = self.worlds.truth[world, arm]
             self.pulls[arm] = 0
-
-    def optimum(self) -> float:
-        """The best expected reward of one round."""
-        optimum: float = self.worlds.optimum[self.world[0]]
-        return optimum
-
-    def truth(self, arm: int) -> float:
-        """The expected reward of an arm."""
-        truth: float = self.worlds.truth[self.world[0], arm]
-        return truth
 
     def pull(self, arm: int) -> float:
         """The next online reward of an arm, as the base sees it."""
@@ -66,19 +114,12 @@ class ArmRewards(NamedTuple):
 
     def reward(self, purpose: int, arm: int, number: int) -> float:
         """A reward of an arm, keyed by what it is for and by its number, as the base sees it."""
-        key = self.worlds.key[self.world[0]]
-        mean = self.worlds.mean[self.world[0], arm]
-        if self.kind == BERNOULLI:
-            value = 1.0 if uniform(key, purpose, arm, number) < mean else 0.0
-        elif self.kind == BETA:
-            value = beta(key, purpose, arm, number, CONCENTRATION * mean, CONCENTRATION * (1.0 - mean))
-        else:
-            value = normal(key, purpose, arm, number, mean, DEVIATION, 0.0, 1.0)
-        return (value - self.low) / self.span
+        value: float = self.law.draw(self.key[0], purpose, arm, number, self.mean[arm])
+        return value
 
     def logged_arm(self, row: int) -> int:
         """The arm of a row of the log: keyed by the row, so that a shorter log is a prefix of a longer one."""
-        draw = uniform(self.worlds.key[self.world[0]], LOG_UNIT, 0, row)
+        draw = uniform(self.key[0], LOG_UNIT, 0, row)
         n_arms = len(self.pulls)
         if self.worlds.share.shape[1] == 0:
             return min(int(draw * n_arms), n_arms - 1)
@@ -93,16 +134,15 @@ class ArmRewards(NamedTuple):
         return low
 
 
-def truncated_mean(mean: float) -> float:
-    """The mean of a normal with this mean, and deviation 0.1, after truncation to [0, 1]."""
-    low, high = -mean / DEVIATION, (1.0 - mean) / DEVIATION
+def true_means(means: Floats, law: Law) -> Floats:
+    """The expected rewards of arms with these means, after truncation."""
+    if not isinstance(law, TruncatedNormal):
+        return means.copy()
+    return np.array([_truncated_mean(mean, law.deviation) for mean in means.ravel().tolist()]).reshape(means.shape)
+
+
+def _truncated_mean(mean: float, deviation: float) -> float:
+    low, high = -mean / deviation, (1.0 - mean) / deviation
     kept = 0.5 * (math.erf(high / math.sqrt(2.0)) - math.erf(low / math.sqrt(2.0)))
     density = (math.exp(-0.5 * low * low) - math.exp(-0.5 * high * high)) / math.sqrt(2.0 * math.pi)
-    return mean + DEVIATION * density / kept
-
-
-def true_means(means: Floats, kind: int) -> Floats:
-    """The means of the reward distributions with these parameters."""
-    if kind != NORMAL:
-        return means.copy()
-    return np.array([truncated_mean(mean) for mean in means.ravel().tolist()]).reshape(means.shape)
+    return mean + deviation * density / kept

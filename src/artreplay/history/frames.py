@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from artreplay.errors import InvalidHistory
 
 
 def column(frame: Any, name: str) -> Any:
     """One column as an arrow array, or as NumPy objects where arrow has no type for its values."""
+    import pyarrow as pa
+
     names = columns_of(frame)
     if name not in names:
         raise InvalidHistory(f"the frame must have a column {name!r}, its columns are {', '.join(map(repr, names))}")
@@ -30,6 +31,8 @@ def column(frame: Any, name: str) -> Any:
 
 def numbers(frame: Any, name: str) -> np.ndarray[Any, Any]:
     """One column as floats; missing values become nan and are refused, with their row, by whoever checks them."""
+    import pyarrow as pa
+
     values = column(frame, name)
     try:
         if isinstance(values, pa.ChunkedArray):
@@ -49,8 +52,6 @@ def numbers(frame: Any, name: str) -> np.ndarray[Any, Any]:
 def columns_of(frame: Any) -> list[str]:
     """The names of the columns of a frame."""
     names = getattr(frame, "column_names", None)  # pyarrow
-    if names is None and isinstance(frame, pa.RecordBatch):
-        names = frame.schema.names
     if names is None:
         names = getattr(frame, "columns", None)
     if names is None:

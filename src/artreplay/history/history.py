@@ -8,13 +8,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
 from artreplay.history import frames
 from artreplay.history.fingerprint import Fingerprint, fingerprint, label_hashes, row_hashes
-from artreplay.history.labels import Label, encode_labels
+from artreplay.history.labels import Label, encode_labels, is_arrow
 from artreplay.streams import checked_seed, fold
 
 
@@ -140,8 +139,8 @@ class History:
 
 
 def _as_rewards(rewards: Any) -> Floats:
-    if isinstance(rewards, (pa.Array, pa.ChunkedArray)):
-        rewards = rewards.to_numpy(zero_copy_only=False) if isinstance(rewards, pa.Array) else rewards.to_numpy()
+    if is_arrow(rewards):
+        rewards = np.asarray(rewards)
     try:
         array = np.asarray(rewards)
         if array.dtype.kind in "USMmc":
@@ -163,8 +162,8 @@ def _first_not_a_number(rewards: Any) -> str:
 
 def _as_units(units: Any) -> Any:
     """A 2-D float array for points, else a 1-D array or a list of labels."""
-    if isinstance(units, (pa.Array, pa.ChunkedArray)):
-        if pa.types.is_floating(units.type):
+    if is_arrow(units):
+        if str(units.type) in ("halffloat", "float", "double"):
             _refuse_floats()
         return units
     if isinstance(units, (str, bytes)) or not hasattr(units, "__len__"):

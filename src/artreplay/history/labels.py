@@ -6,12 +6,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory
 
 Label = Hashable
+
+MANY = 10_000  # strings from which importing pyarrow, which takes a while, pays
 
 
 def encode_labels(units: Any) -> tuple[list[Label], Ints]:
@@ -19,12 +20,19 @@ def encode_labels(units: Any) -> tuple[list[Label], Ints]:
     if isinstance(units, np.ndarray) and units.dtype.kind in "iub":
         return _encode_integers(units)
     if isinstance(units, np.ndarray) and units.dtype.kind in "UT":
-        units = pa.array(units.astype(object))
-    if isinstance(units, (pa.Array, pa.ChunkedArray)):
+        units = units.astype(object)
+    if is_arrow(units):
         return _encode_arrow(units)
-    if _all_strings(units):
+    if _all_strings(units) and len(units) >= MANY:
+        import pyarrow as pa
+
         return _encode_arrow(pa.array(units, type=pa.large_string()))
     return _encode_objects(units)
+
+
+def is_arrow(column: Any) -> bool:
+    """Whether this is a pyarrow array, without importing pyarrow to ask."""
+    return type(column).__module__.partition(".")[0] == "pyarrow"
 
 
 def _all_strings(units: Sequence[Any]) -> bool:
@@ -53,6 +61,8 @@ def _encode_integers(units: np.ndarray[Any, Any]) -> tuple[list[Label], Ints]:
 
 
 def _encode_arrow(units: Any) -> tuple[list[Label], Ints]:
+    import pyarrow as pa
+
     if units.null_count:
         row = int(np.flatnonzero(np.asarray(units.is_null()))[0])
         raise InvalidHistory(f"unit in row {row} is missing, expected a label")

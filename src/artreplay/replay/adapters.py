@@ -110,6 +110,10 @@ class NamedAdapter(Adapter):
         self.reward_range = base.reward_range
         self.proposal = np.empty(base.width, np.int64)
         self.proposed = memoryview(self.proposal)
+        # Bound once, because every decision goes through them.
+        self._labels = base.arms
+        self._number = base.arm_set.number
+        self._scales = base.scales
 
     @property
     def algorithm(self) -> Any:
@@ -118,14 +122,14 @@ class NamedAdapter(Adapter):
 
     def number(self, unit: Any) -> int:
         """The number of an arm."""
-        number = self.base.number(unit)
+        number = self._number(unit)
         if number < 0:
             raise InvalidAction(f"{unit!r} is not an arm; the arms are {self.base.describe_arms()}")
         return number
 
     def unit(self, number: int) -> Any:
         """The label of an arm."""
-        return self.base.arms[number]
+        return self._labels[number]
 
     def numbers_of(self, history: History, unknown: Unknown) -> Ints:
         """The number of the arm in each row."""
@@ -144,6 +148,11 @@ class NamedAdapter(Adapter):
     def scaled(self, rewards: Any) -> Any:
         """Rewards of the reward range, in [0, 1]."""
         return self.base.scaled(rewards)
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told, as the base sees it."""
+        value = checked_reward(reward, self.reward_range)
+        return float(self.base.scaled(value)) if self._scales else value
 
     def make_room(self, need: int) -> None:
         """Let `need` more samples be shown without an array running over."""

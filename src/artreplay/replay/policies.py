@@ -80,11 +80,11 @@ class FullStart(HistoryPolicy):
     running minimum depends on the order, and Artificial Replay is not exact against it.
 
     >>> import artreplay as ar
-    >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 1], [0, 0, 1]))
+    >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
     >>> policy.used
     0
     >>> policy.ask(), policy.used
-    (1, 3)
+    (1, 7)
     """
 
     kind = "full-start"
@@ -132,10 +132,10 @@ class ArtificialReplay(HistoryPolicy):
     the base's cells: a callable `(logged_unit, proposed_unit, base) -> bool`, or "trivial" (everything is related).
 
     >>> import artreplay as ar
-    >>> history = ar.History(["red", "red", "blue", "blue", "blue"], [0, 0, 1, 1, 0])
+    >>> history = ar.History(["red"] * 6 + ["blue"] * 3, [0, 0, 0, 0, 0, 0, 1, 1, 0])
     >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=2), history)
-    >>> policy.ask(), policy.used, policy.unused
-    ('red', 5, 0)
+    >>> policy.ask(), policy.used_by_cell()
+    ('blue', {'red': 2, 'blue': 3})
     """
 
     kind = "artificial-replay"

@@ -39,8 +39,10 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
         if row >= 0:
             algorithm.update(ledger.unit[row], ledger.reward[row])
             shown += 1
+    if shown == 0:
+        return units
     position[USED] += shown
-    return 0 if shown > 0 else units
+    return 0
 
 
 @Loop

@@ -45,7 +45,7 @@ def draw_world(
     rng: random.Random, units: Sequence[Any], max_history: int, horizon: int, rewards: Sequence[float]
 ) -> World:
     """A world in which ties are frequent: few rewards, and often few units, or one unit with most of the log."""
-    size = rng.randint(0, max_history)
+    size = max(rng.randint(0, max_history), rng.randint(0, max_history))  # rather more than less
     some = rng.sample(list(units), rng.randint(1, len(units)))
     skew = rng.random() < 0.3
     low_world = rng.random() < 0.3  # all is worth little, so that many units are tried

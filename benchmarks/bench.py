@@ -1,0 +1,192 @@
+"""Speed, as ratios within one run wherever there is something to compare with.
+
+    make bench            everything
+    make bench ONLY=c     one part: c, arms, headline, random, ask, start, threads
+
+Times are the best of several, on whatever machine this is; goals are what the project aims at, not assertions.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import artreplay as ar
+from artreplay.environments.arms import world_keys
+
+HERE = Path(__file__).parent
+Row = tuple[str, str, str, bool | None]  # what, measured, goal, met
+
+
+def best_of(repeats: int, work: Callable[[], object]) -> float:
+    """Seconds of the fastest run, after one that does not count."""
+    work()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def ignorant(n_arms: int, horizon: int, base: object = None, threads: int = 1, replications: int = 1) -> ar.Runs:
+    base = base or ar.MonUCB(n_arms, horizon)
+    env = ar.environments.KArmed(n_arms)
+    return ar.simulate(base, env, "ignorant", horizon=horizon, replications=replications, threads=threads, keep="final")
+
+
+def against_c() -> Iterator[Row]:
+    """MonUCB per step, K=10, and the same algorithm as a C loop compiled on the spot."""
+    horizon, n_arms = 10_000_000, 10
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    if compiler is None:
+        yield "MonUCB K=10 vs C", "skipped: no C compiler", "≤ 1.3×", None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/mon_ucb"
+        # -ffp-contract=off: no fused multiply-add, as in our code, so that the results are the same
+        flags = ["-O3", "-march=native", "-ffp-contract=off"]
+        subprocess.run([compiler, *flags, "-o", program, HERE / "mon_ucb.c", "-lm"], check=True)
+        key = int(world_keys(0, np.array([0]))[0])
+        command = [program, str(n_arms), str(horizon), str(key), repr(2.0 * math.log(horizon))]
+        runs = ignorant(n_arms, horizon)
+        ours, theirs = [], []
+        for _ in range(5):  # in turns, so that a busy machine hits both
+            regret, seconds = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            theirs.append(float(seconds))
+            began = time.perf_counter()
+            runs = ignorant(n_arms, horizon)
+            ours.append(time.perf_counter() - began)
+    same = float(regret) == float(runs.regret[0, -1])
+    ratio = min(ours) / min(theirs)
+    each = f"{min(ours) / horizon * 1e9:.1f} ns vs {min(theirs) / horizon * 1e9:.1f} ns a step"
+    agrees = "same regret to the last bit" if same else f"REGRET DIFFERS: {regret} vs {runs.regret[0, -1]!r}"
+    yield "MonUCB K=10 vs C", f"{ratio:.2f}×  ({each}, {agrees})", "≤ 1.3×", ratio <= 1.3 and same
+
+
+def many_arms() -> Iterator[Row]:
+    """The best arm in O(log K)."""
+    horizon = 10_000_000
+    few = best_of(3, lambda: ignorant(10, horizon)) / horizon
+    for n_arms in (1_000, 100_000):
+        many = best_of(3, lambda n=n_arms: ignorant(n, horizon)) / horizon
+        goal = ("≤ 2×", many / few <= 2.0) if n_arms == 100_000 else ("", None)
+        yield f"MonUCB K={n_arms:,} vs K=10", f"{many / few:.2f}×  ({many * 1e9:.0f} ns vs {few * 1e9:.0f} ns)", *goal
+
+
+def headline() -> Iterator[Row]:
+    """The paper's comparison: K=10, H=T=1,000, 60 replications, three policies."""
+    env, base = ar.environments.KArmed(10), ar.MonUCB(10, 1001)
+
+    def all_three() -> None:
+        for start in ("ignorant", "full-start", "artificial-replay"):
+            ar.simulate(base, env, start, history=1000, horizon=1000, replications=60)
+
+    seconds = best_of(20, all_three)
+    yield "H=T=1,000, 60 replications × 3 policies, K=10", f"{seconds * 1e3:.1f} ms", "< 20 ms", seconds < 0.02
+
+
+def randomised() -> Iterator[Row]:
+    """Thompson sampling with exact Beta draws, and IDS with 256 nodes, per step and beside MonUCB."""
+    plain = best_of(3, lambda: ignorant(10, 1_000_000)) / 1_000_000
+    for name, base, horizon, goal in (
+        ("ThompsonSampling", ar.ThompsonSampling(10), 100_000, 1.5e-6),
+        ("IDS exact, 256 nodes", ar.IDS(10), 5_000, 25e-6),
+        ("IDS published, 1,000 draws", ar.IDS(10, variant="published"), 1_000, None),
+    ):
+        each = best_of(3, lambda b=base, t=horizon: ignorant(10, t, b)) / horizon
+        measured = f"{each * 1e6:.2f} µs a step, {each / plain:.0f}× MonUCB"
+        yield f"{name}, K=10", measured, f"≤ {goal * 1e6:g} µs" if goal else "", each <= goal if goal else None
+
+
+def one_decision() -> Iterator[Row]:
+    """ask + tell from Python: what someone who serves decisions pays."""
+    for n_arms in (10, 100_000):
+        rng = np.random.default_rng(0)
+        history = ar.History(rng.integers(n_arms, size=1000), rng.integers(2, size=1000))
+        policy = ar.ArtificialReplay(ar.MonUCB(n_arms, 100_000), history)
+        rewards = rng.integers(2, size=20_000).astype(float).tolist()
+
+        def decide(policy: ar.ArtificialReplay = policy, rewards: list[float] = rewards) -> None:
+            for reward in rewards:
+                policy.tell(policy.ask(), reward)
+
+        each = best_of(5, decide) / len(rewards)
+        goal = ("≤ 5 µs", each <= 5e-6) if n_arms == 10 else ("", None)
+        yield f"ask + tell, MonUCB K={n_arms:,}", f"{each * 1e6:.2f} µs", *goal
+
+
+def starting() -> Iterator[Row]:
+    """Import, the first run ever, and the first run of a later process."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+
+        def seconds(code: str) -> float:
+            script = f"import time; began = time.perf_counter()\n{code}\nprint(time.perf_counter() - began)"
+            command = [sys.executable, "-c", script]
+            return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+
+        run = "import artreplay as ar; ar.simulate(ar.MonUCB(10, 1000), ar.environments.KArmed(10))"
+        numpy = statistics.median(seconds("import numpy") for _ in range(5))
+        imported = statistics.median(seconds("import artreplay") for _ in range(5))
+        cold, cached = seconds(run), min(seconds(run) for _ in range(3))
+    measured = f"{imported:.2f} s, {imported / numpy:.1f}× import numpy"
+    yield "import artreplay", measured, "well under 1 s", imported < 0.7
+    yield "first run, nothing compiled yet", f"{cold:.1f} s", "", None
+    ratio = f"{cached:.2f} s, {cold / cached:.0f}× sooner"
+    yield "first run of a later process (import, load, run)", ratio, "< 1 s", cached < 1.0
+
+
+def threads() -> Iterator[Row]:
+    """Two threads against one."""
+    for name, horizon, replications in (("64 × T=100,000", 100_000, 64), ("4,000 × T=1,000", 1_000, 4_000)):
+        one, two = [], []
+        for _ in range(5):  # in turns, so that a busy machine hits both
+            for count, times in ((1, one), (2, two)):
+                began = time.perf_counter()
+                ignorant(10, horizon, threads=count, replications=replications)
+                times.append(time.perf_counter() - began)
+        gain = min(one) / min(two)
+        yield f"two threads vs one, K=10, {name}", f"{gain:.2f}× faster", "≥ 1.7×", gain >= 1.7
+
+
+PARTS = {
+    "c": against_c,
+    "arms": many_arms,
+    "headline": headline,
+    "random": randomised,
+    "ask": one_decision,
+    "start": starting,
+    "threads": threads,
+}
+
+
+def main() -> None:
+    only = [part for part in os.environ.get("ONLY", "").split(",") if part] or list(PARTS)
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    console.print(
+        f"artreplay {ar.__version__}, Python {platform.python_version()}, {cores} cores, {platform.machine()}"
+    )
+    table = Table("what", "measured", "goal", "met")
+    for part in only:
+        for what, measured, goal, met in PARTS[part]():
+            table.add_row(what, measured, goal, "" if met is None else "yes" if met else "no")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Coupling, irrelevant data and completion, for every algorithm that claims exactness, at both speeds."""
+
+from __future__ import annotations
+
+import pytest
+from bases import BLOCKS, EXACT
+
+import artreplay as ar
+
+CHECKS = (ar.testing.check_coupling, ar.testing.check_irrelevant_data, ar.testing.check_completion)
+HISTORY, HORIZON = 30, 6
+
+
+def run(name: str, mode: ar.compiling.Mode, cases: int, seed: int) -> None:
+    with ar.compiling.using(mode):
+        for check in CHECKS:
+            summary = check(EXACT[name], cases=cases, max_history=HISTORY, horizon=HORIZON, seed=seed)
+            assert summary.share > 0.5, f"{summary}: too many cases say nothing"
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_interpreted(name: str) -> None:
+    run(name, "interpreted", cases=200, seed=1)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in EXACT])
+def test_exact_compiled(name: str) -> None:
+    run(name, "compiled", cases=200, seed=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["interpreted", "compiled"])
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_in_thousands_of_cases(name: str, mode: ar.compiling.Mode) -> None:
+    run(name, mode, cases=2000, seed=3)
+
+
+def test_every_coupled_algorithm_is_among_them() -> None:
+    claimed = {cls.__name__ for cls in ar.algorithms.ALGORITHMS if cls.coupled}
+    assert claimed == {type(make()).__name__ for make in EXACT.values()}
+
+
+@pytest.mark.parametrize("make", [lambda: ar.UCB1(3), lambda: ar.MonUCB(3, 20), lambda: ar.LinUCB(BLOCKS, 20)])
+def test_with_the_trivial_relation_replay_is_full_start(make) -> None:
+    """Everything is related to everything: every sample is shown, in order, before the first online action."""
+    ar.testing.check_coupling(make, relation="trivial")
+    ar.testing.check_completion(make, relation="trivial")
+    ar.testing.check_coupling(make, relation=lambda logged, proposed, base: True, cases=50)
+
+
+def test_one_feature_component_means_the_whole_log_is_read() -> None:
+    """With dense features LinUCB has one cell: replay gains nothing, and must not pretend to."""
+    dense = [[1, 0], [0.6, 0.8], [0.8, 0.6]]
+    summary = ar.testing.check_coupling(lambda: ar.LinUCB(dense, 20, alpha=0.2))
+    assert summary.telling == 0  # nothing is ever left over
+
+
+def test_the_state_after_completion_is_compared_bit_for_bit() -> None:
+    """The check can fail: an algorithm that remembers how many samples it was shown before its first proposal."""
+
+    class Nosy:
+        n_arms = 2
+
+        def __init__(self) -> None:
+            self.shown = 0
+            self.before_first = -1
+
+        def propose(self) -> int:
+            if self.before_first < 0:
+                self.before_first = self.shown
+            return 0
+
+        def update(self, unit: int, reward: float) -> None:
+            self.shown += 1
+
+    with pytest.raises(ar.testing.CheckFailed, match="before_first"):
+        ar.testing.check_completion(Nosy)

@@ -1,0 +1,54 @@
+"""The public surface: exactly these names, documented, and cheap to import."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import artreplay as ar
+
+NAMES = {
+    "IDS", "UCB1", "ArtificialReplay", "Cell", "FullStart", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB",
+    "RandomChoice", "Runs", "ThompsonSampling", "TopUCB", "bonus", "compiled", "compiling", "environments", "errors",
+    "load", "psi", "simulate", "testing",
+}  # fmt: skip
+ENVIRONMENTS = {"ArmEnvironment", "KArmed", "Linear", "TopArms"}
+TESTING = {"CheckFailed", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"}
+
+
+def test_exactly_these_names_are_exported() -> None:
+    assert set(ar.__all__) == NAMES
+    assert set(ar.environments.__all__) == ENVIRONMENTS
+    assert set(ar.testing.__all__) == TESTING
+    assert all(hasattr(ar, name) for name in NAMES)
+
+
+def test_every_public_thing_is_documented() -> None:
+    for module in (ar, ar.environments, ar.testing):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            assert inspect.getdoc(thing), name
+            if inspect.isclass(thing):
+                for method_name, method in vars(thing).items():
+                    if inspect.isfunction(method) and not method_name.startswith("_"):
+                        assert inspect.getdoc(method), f"{name}.{method_name}"
+
+
+def test_every_public_class_has_an_example() -> None:
+    for cls in (*ar.algorithms.ALGORITHMS, ar.History, ar.Ignorant, ar.FullStart, ar.ArtificialReplay):
+        assert ">>>" in (cls.__doc__ or ""), cls.__name__
+
+
+def test_importing_compiles_nothing_and_loads_nothing_heavy() -> None:
+    heavy = "[name for name in ('numba', 'llvmlite', 'pyarrow', 'pandas', 'matplotlib', 'rich') if name in sys.modules]"
+    code = f"import sys, artreplay; print({heavy}, artreplay.compiling.loops_compiled())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] (0, 0)"
+
+
+def test_one_error_tree() -> None:
+    own = [thing for thing in vars(ar.errors).values() if inspect.isclass(thing) and issubclass(thing, Exception)]
+    assert own
+    assert all(issubclass(error, ar.errors.ArtReplayError) for error in own)
+    assert issubclass(ar.testing.CheckFailed, (ar.errors.ArtReplayError, AssertionError))
