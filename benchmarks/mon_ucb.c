@@ -18,7 +18,7 @@ static inline double uniform(uint64_t key, uint64_t purpose, uint64_t unit, uint
         k0 = (k0 + 0x9E3779B9) & 0xFFFFFFFF;
         k1 = (k1 + 0xBB67AE85) & 0xFFFFFFFF;
     }
-    return ((double)(((c0 << 32) | c1) >> 11) + 0.5) * 0x1p-53;
+    return ((double)(((c0 << 32) | c1) >> 12) + 0.5) * 0x1p-52;
 }
 
 int main(int argc, char **argv) {

@@ -7,6 +7,8 @@ import pytest
 
 from artreplay.compiling import loops_compiled
 
+collect_ignore = ["conftest.py", "cli/conftest.py"]  # not modules with examples to run
+
 hypothesis.settings.register_profile("artreplay", deadline=None)
 hypothesis.settings.load_profile("artreplay")
 

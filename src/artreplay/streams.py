@@ -25,9 +25,9 @@ _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_DROP = np.uint64(11)  # 64 bits to the 53 of a double
+_DROP = np.uint64(12)  # 64 bits to 52, so that a half can be added exactly
 _PURPOSE = np.uint64(24)  # the last counter word: 8 bits of purpose, 24 of attempt
-_ULP = 2.0**-53
+_STEP = 2.0**-52
 
 
 @compiled
@@ -48,7 +48,7 @@ def pair(key: Any, purpose: Any, unit: Any, number: Any, attempt: Any) -> Any:
     number = np.uint64(number)
     last = (np.uint64(purpose) << _PURPOSE) | np.uint64(attempt)
     a, b = philox(number & _LOW, number >> _HALF, np.uint64(unit) & _LOW, last, key & _LOW, key >> _HALF)
-    return (float(a >> _DROP) + 0.5) * _ULP, (float(b >> _DROP) + 0.5) * _ULP
+    return (float(a >> _DROP) + 0.5) * _STEP, (float(b >> _DROP) + 0.5) * _STEP
 
 
 @compiled

@@ -6,6 +6,8 @@ import copy
 import inspect
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +17,7 @@ from artreplay.compiling import Floats, Ints, copied, with_room
 from artreplay.compiling.growth import Growers
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import Label
-from artreplay.streams import fold
+from artreplay.streams import checked_seed, fold
 
 RewardRange = tuple[float, float]
 
@@ -92,7 +94,7 @@ class ArmAlgorithm:
 
     def reseed(self, key: int) -> None:
         """Give a randomised algorithm another stream of draws; the others have nothing to change."""
-        self.component.reseed(np.uint64(fold(key)))
+        self.component.reseed(np.uint64(fold(checked_seed(key))))
 
     def duplicate(self) -> Self:
         """The same algorithm with a state of its own."""
@@ -171,10 +173,12 @@ def describe_range(reward_range: RewardRange) -> str:
 
 def checked_reward(reward: Any, reward_range: RewardRange) -> float:
     """A reward as a plain float in the range."""
-    try:
+    if type(reward) is float:
+        value = reward
+    elif isinstance(reward, (Real, Decimal, np.bool_)) or (isinstance(reward, np.ndarray) and reward.shape == ()):
         value = float(reward)
-    except (TypeError, ValueError):
-        raise InvalidAction(f"reward is {reward!r}, expected {describe_range(reward_range)}") from None
+    else:
+        raise InvalidAction(f"reward is {reward!r}, expected {describe_range(reward_range)}")
     # Written so that nan fails it.
     if not (reward_range[0] <= value <= reward_range[1] and abs(value) != math.inf):
         raise InvalidAction(f"reward is {value}, expected {describe_range(reward_range)}")

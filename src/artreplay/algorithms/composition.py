@@ -36,8 +36,3 @@ class IndexAlgorithm(NamedTuple):
         """Pass on whose index fell."""
         for j in range(n_fallen):
             self.selector.fell(self.fallen[j], self.index.value)
-
-    def room(self) -> int:
-        """Samples that can be shown before an array could fill."""
-        room: int = self.index.room()
-        return room

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from artreplay.compiling import compiled
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import Label
+from artreplay.history.labels import plain_label
 
 
 @compiled
@@ -39,7 +40,7 @@ class ArmSet:
         else:
             if isinstance(labels, (str, bytes)):
                 raise InvalidParameter(f"arms must be a list of labels, got the text {labels!r}")
-            self.labels = [_plain(label) for label in labels]
+            self.labels = [plain_label(label) for label in labels]
             if not self.labels:
                 raise InvalidParameter("arms must have at least one label, got none")
             try:
@@ -74,10 +75,3 @@ class ArmSet:
             return f"0..{len(self) - 1}" if len(self) > 1 else "0 alone"
         shown = ", ".join(map(repr, self.labels[:5]))
         return shown if len(self) <= 5 else f"{shown} and {len(self) - 5} more"
-
-
-def _plain(label: Any) -> Label:
-    """NumPy scalars as the Python values they stand for, so that labels print and compare as people expect."""
-    item = getattr(label, "item", None)
-    plain: Label = item() if callable(item) and getattr(label, "shape", None) == () else label
-    return plain

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit, types
+from numba.core.compiler import Flags
 from numba.core.typing.templates import (
     _OverloadMethodTemplate,
     infer_getattr,
@@ -16,6 +17,8 @@ from numba.core.typing.templates import (
 from numba.extending import overload, register_jitable
 
 from artreplay.compiling.components import MARK
+from artreplay.compiling.growth import UNBOUNDED
+from artreplay.compiling.marker import least_room
 
 # Without reference counting of arrays a step costs a fraction; the option is private to numba, so it may be refused.
 PRIVATE_OPTIONS: dict[str, Any] = {"_nrt": False}
@@ -26,11 +29,13 @@ COMMON_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 @functools.cache
 def common_options() -> dict[str, Any]:
     """The options of everything compiled here, without those this numba refuses."""
+    options = COMMON_OPTIONS | PRIVATE_OPTIONS
     try:
-        njit(**COMMON_OPTIONS, **PRIVATE_OPTIONS)(_nothing)
-    except (KeyError, NameError, TypeError, ValueError):
+        probe = njit(**options)(_nothing)
+        probe.targetdescr.options.parse_as_flags(Flags(), probe.targetoptions)
+    except (AttributeError, KeyError, NameError, TypeError, ValueError):
         return dict(COMMON_OPTIONS)
-    return COMMON_OPTIONS | PRIVATE_OPTIONS
+    return options
 
 
 def _nothing() -> None:
@@ -81,12 +86,27 @@ def bind_method(name: str) -> None:
     def resolve(self: Any, *args: Any) -> Any:
         cls = self.instance_class
         method = cls.__dict__.get(name)
-        return method if MARK in cls.__dict__ and inspect.isfunction(method) else None
+        if MARK not in cls.__dict__ or not inspect.isfunction(method):
+            return None
+        return _least_room_of(self) if method is least_room else method
 
     # What numba's overload_method does, but for the template, and without comparing the names of parameters.
     options = {"jit_options": _inner_options(), "strict": False}
     infer_getattr(make_overload_attribute_template(types.BaseNamedTuple, name, resolve, base=_FieldsFirst, **options))
     overload(resolve, **options)(resolve)
+
+
+def _least_room_of(component: Any) -> Callable[..., Any]:
+    """`least_room` written out for the parts of one type."""
+    parts = [
+        f"self.{name}.room()"
+        for name, part in zip(component.fields, component.types, strict=True)
+        if isinstance(part, types.BaseNamedTuple) and MARK in part.instance_class.__dict__
+    ]
+    namespace: dict[str, Any] = {}
+    exec(f"def room(self):\n    return min({UNBOUNDED}, {UNBOUNDED}, {', '.join(parts)})", namespace)
+    room: Callable[..., Any] = namespace["room"]
+    return room
 
 
 # The inner function is a global of the generated module and not a closure cell: numba hashes closure cells into the
@@ -102,8 +122,16 @@ def make(stamp):
 
 def entry_point(function: Callable[..., Any], stamp: str, cache: bool) -> Any:
     """A compiled form of `function` that releases the GIL; `stamp` says which source it was made from."""
-    source = _ENTRY.format(name=function.__name__, parameters=", ".join(inspect.signature(function).parameters))
+    # The stamp in the name gives each combination of classes a cache file of its own. Numba unpickles a whole file,
+    # types included, so that in a shared one the classes of one program would have to be there in every other.
+    name = f"{function.__name__}_{stamp[:16]}"
+    source = _ENTRY.format(name=name, parameters=", ".join(inspect.signature(function).parameters))
     namespace: dict[str, Any] = {"inner": njit(**_inner_options())(function), "__name__": function.__module__}
     # Numba keeps its cache beside the file a function says it comes from.
     exec(compile(source, function.__code__.co_filename, "exec"), namespace)
-    return njit(cache=cache, nogil=True, **common_options())(namespace["make"](stamp))
+    entry = namespace["make"](stamp)
+    options = common_options() | {"nogil": True}
+    try:
+        return njit(cache=cache, **options)(entry)
+    except RuntimeError:  # no folder can be written to: compile in every process then
+        return njit(**options)(entry)

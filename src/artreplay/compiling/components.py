@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from artreplay.compiling.arrays import Ints
 
 T = TypeVar("T")
+AnyArray = np.ndarray[Any, Any]
 
 MARK = "__compiled__"  # the attribute that a marked class or function carries
 SCRATCH = "__scratch__"  # the attribute that names the fields which are no part of a component's state
@@ -22,36 +23,36 @@ def is_component(thing: object) -> bool:
 
 def classes_of(component: Any) -> tuple[type, ...]:
     """The class of a component and those of the components nested in it, in field order."""
-    nested = [cls for field in component if is_component(field) for cls in classes_of(field)]
-    return (type(component), *nested)
+    nested = [cls for field in component if isinstance(field, tuple) for cls in classes_of(field)]
+    return (type(component), *nested) if is_component(component) else tuple(nested)
 
 
-def fields_of(component: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of a component with their dotted names."""
-    for name, value in zip(component._fields, component, strict=True):
-        if is_component(value):
-            yield from fields_of(value, f"{path}{name}.")
+def _named(part: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a component by name; the entries of a plain tuple by number."""
+    names = getattr(part, "_fields", None) or map(str, range(len(part)))
+    return zip(names, part, strict=True)
+
+
+def fields_of(component: Any, path: str = "", scratch: bool = True) -> Iterator[tuple[str, Any]]:
+    """The leaves of a component with their dotted names; with or without scratch space."""
+    left_out = () if scratch else getattr(type(component), SCRATCH, ())
+    for name, value in _named(component):
+        if name in left_out:
+            continue
+        if isinstance(value, tuple):
+            yield from fields_of(value, f"{path}{name}.", scratch)
         else:
             yield path + name, value
 
 
-def arrays_of(component: Any) -> dict[str, np.ndarray[Any, Any]]:
+def arrays_of(component: Any) -> dict[str, AnyArray]:
     """Every array of a component by its dotted name: together they are its state."""
     return {name: value for name, value in fields_of(component) if isinstance(value, np.ndarray)}
 
 
-def state_of(component: Any) -> dict[str, np.ndarray[Any, Any]]:
+def state_of(component: Any) -> dict[str, AnyArray]:
     """The arrays of a component without scratch space: equal if and only if the states are."""
-    state: dict[str, np.ndarray[Any, Any]] = {}
-    scratch = getattr(type(component), SCRATCH, ())
-    for name, value in zip(component._fields, component, strict=True):
-        if name in scratch:
-            continue
-        if is_component(value):
-            state |= {f"{name}.{inner}": array for inner, array in state_of(value).items()}
-        elif isinstance(value, np.ndarray):
-            state[name] = value
-    return state
+    return {name: value for name, value in fields_of(component, scratch=False) if isinstance(value, np.ndarray)}
 
 
 def scalars_of(component: Any) -> dict[str, Any]:
@@ -71,9 +72,9 @@ def packed(component: T) -> tuple[T, Ints]:
     starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     buffer = np.zeros(sum(sizes.values()), np.int64)
 
-    def place(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def place(name: str, array: AnyArray) -> AnyArray:
         span = buffer[starts[name] : starts[name] + sizes[name]]
-        view: np.ndarray[Any, Any] = span.view(array.dtype)[: array.size].reshape(array.shape)
+        view: AnyArray = span.view(array.dtype)[: array.size].reshape(array.shape)
         view[...] = array
         return view
 
@@ -85,14 +86,14 @@ def views(component: T) -> T:
 
     Interpreted code that only indexes and asks for len() and shape runs several times faster on them.
     """
-    viewed: T = _map_arrays(component, lambda name, array: memoryview(array))
+    viewed: T = _map_arrays(component, lambda name, array: memoryview(cast(Any, array)))
     return viewed
 
 
-def overwrite(component: T, arrays: dict[str, np.ndarray[Any, Any]]) -> T:
+def overwrite(component: T, arrays: dict[str, AnyArray]) -> T:
     """The component with its state replaced; arrays that have grown since take the place of the shorter ones."""
 
-    def take(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def take(name: str, array: AnyArray) -> AnyArray:
         new = arrays[name]
         if new.shape != array.shape:
             return np.ascontiguousarray(new, dtype=array.dtype)
@@ -103,11 +104,11 @@ def overwrite(component: T, arrays: dict[str, np.ndarray[Any, Any]]) -> T:
     return filled
 
 
-def _map_arrays(component: Any, change: Any, path: str = "") -> Any:
-    new = {}
-    for name, value in zip(component._fields, component, strict=True):
-        if is_component(value):
-            new[name] = _map_arrays(value, change, f"{path}{name}.")
-        elif isinstance(value, np.ndarray):
-            new[name] = change(path + name, value)
-    return component._replace(**new)
+def _map_arrays(component: Any, change: Callable[[str, AnyArray], Any], path: str = "") -> Any:
+    new = []
+    for name, value in _named(component):
+        if isinstance(value, tuple):
+            new.append(_map_arrays(value, change, f"{path}{name}."))
+        else:
+            new.append(change(path + name, value) if isinstance(value, np.ndarray) else value)
+    return component._make(new) if hasattr(component, "_make") else tuple(new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -30,6 +31,7 @@ class Loop(Generic[P, R]):
         functools.update_wrapper(self, function)
         self.function = function
         self._by_classes: dict[tuple[type, ...], Callable[P, R]] = {}
+        self._making = threading.Lock()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.bound_to(*args)(*args, **kwargs)
@@ -40,7 +42,9 @@ class Loop(Generic[P, R]):
             return self.interpreted
         classes = tuple(cls for part in parts if is_component(part) for cls in classes_of(part))
         if classes not in self._by_classes:
-            self._by_classes[classes] = self._compile(classes)
+            with self._making:  # threads that ask at once get the same one
+                if classes not in self._by_classes:
+                    self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]
 
     def interpreted(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -53,20 +57,13 @@ class Loop(Generic[P, R]):
         entry = binder().entry_point(self.function, made_from.text, cache=made_from.lasting)
         _entries.append(entry)
 
-        ready = False
-
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            nonlocal ready
-            if ready:
-                result: R = entry(*args, **kwargs)
-                return result
             try:
-                result = entry(*args, **kwargs)
+                result: R = entry(*args, **kwargs)
             except Exception as error:
                 if type(error).__module__.startswith("numba"):
                     raise NotCompilable(_explain(classes, error)) from error
                 raise
-            ready = True
             return result
 
         return call
@@ -76,18 +73,21 @@ def loops_compiled() -> tuple[int, int]:
     """How many loops this process compiled, and how many it found in the disk cache."""
     made = sum(sum(entry.stats.cache_misses.values()) for entry in _entries)
     found = sum(sum(entry.stats.cache_hits.values()) for entry in _entries)
-    uncached = sum(len(entry.signatures) for entry in _entries if not entry.stats.cache_path)
-    return made + uncached, found
+    return made, found
 
 
 def _compilable(part: Any) -> bool:
     return is_component(part) or isinstance(part, (np.ndarray, np.generic, int, float))
 
 
+# What is worth passing on of the pages numba prints, the most telling first.
+_TELLING = ("NRT", "Untyped global name", "Unknown attribute", "Cannot unify", "not supported", "No implementation of")
+
+
 def _explain(classes: tuple[type, ...], error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line.lower() or "NRT" in line]
-    reason = (telling or lines or [type(error).__name__])[-1]
+    lines = [line.strip(" -") for line in str(error).splitlines()]
+    found = [line for telling in _TELLING for line in lines if telling in line]
+    reason = "a method allocates memory" if found and "NRT" in found[0] else found[0] if found else type(error).__name__
     names = ", ".join(dict.fromkeys(cls.__qualname__ for cls in classes))
     return (
         f"{names} cannot be compiled: {reason} "

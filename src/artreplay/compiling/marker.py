@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from artreplay.compiling.components import MARK, SCRATCH
+from artreplay.compiling.components import MARK, SCRATCH, is_component
 from artreplay.compiling.growth import UNBOUNDED
 from artreplay.errors import NotCompilable
 
@@ -72,7 +72,10 @@ def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...]
 def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
     if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
         raise NotCompilable(f"a compiled component must be a NamedTuple, {cls.__qualname__} is not")
-    for name, default in (("room", _unbounded_room), ("reseed", _nothing_to_reseed)):
+    for field in scratch:
+        if field not in cls._fields:
+            raise NotCompilable(f"scratch must name fields of {cls.__qualname__}, {field!r} is not one")
+    for name, default in (("room", least_room), ("reseed", _nothing_to_reseed)):
         if name not in vars(cls):
             setattr(cls, name, default)
     setattr(cls, SCRATCH, scratch)
@@ -84,8 +87,9 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
                 _binder.bind_method(name)
 
 
-def _unbounded_room(self: Any) -> int:
-    return UNBOUNDED
+def least_room(self: Any) -> int:
+    """The room of a component that says nothing of its own: that of its parts. Compiled by `binding`."""
+    return min((part.room() for part in self if is_component(part)), default=UNBOUNDED)
 
 
 def _nothing_to_reseed(self: Any, key: Any) -> None:

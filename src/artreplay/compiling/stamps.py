@@ -65,24 +65,32 @@ def _is_in_its_file(cls: type) -> bool:
 
 
 def _collect(function: Callable[..., Any], parts: list[str], modules: dict[str, None], seen: set[int]) -> None:
-    """Follow the names a function uses: constants by value, marked functions into their own modules."""
+    """Follow the names a function uses: constants by value, functions that get compiled into their own modules."""
     if id(function) in seen:
         return
     seen.add(id(function))
+    parts.append(f"{function.__defaults__!r} {function.__kwdefaults__!r}")
     names = set(_names(function.__code__))
-    for name in sorted(names & function.__globals__.keys()):
-        value = function.__globals__[name]
-        found = [(name, value)]
-        if isinstance(value, types.ModuleType):
-            found = [(f"{name}.{attribute}", getattr(value, attribute, None)) for attribute in sorted(names)]
-        for label, thing in found:
-            if isinstance(thing, (bool, int, float, str, bytes, tuple, np.generic)):
-                parts.append(f"{label}={thing!r}")
-            elif isinstance(thing, np.ndarray):
-                parts.append(f"{label}={thing.dtype}{thing.shape}{thing.tobytes().hex()}")
-            elif inspect.isfunction(thing) and MARK in thing.__dict__:
-                modules[thing.__module__] = None
-                _collect(thing, parts, modules, seen)
+    for label, thing in _used(names, function.__globals__, ""):
+        inner = getattr(thing, "py_func", thing)  # of a function that numba compiles by itself
+        if isinstance(thing, (bool, int, float, complex, str, bytes, tuple, np.generic)):
+            parts.append(f"{label}={thing!r}")
+        elif isinstance(thing, np.ndarray):
+            parts.append(f"{label}={thing.dtype}{thing.shape}{thing.tobytes().hex()}")
+        elif inspect.isfunction(inner) and (inner is not thing or MARK in thing.__dict__):
+            modules[inner.__module__] = None
+            _collect(inner, parts, modules, seen)
+
+
+def _used(names: set[str], namespace: dict[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    """What these names stand for, also as attributes of modules, and of modules inside modules."""
+    for name in sorted(names & namespace.keys()):
+        thing = namespace[name]
+        if isinstance(thing, types.ModuleType):
+            if path.count(".") < 4:  # modules may hold each other
+                yield from _used(names - {name}, vars(thing), f"{path}{name}.")
+        else:
+            yield path + name, thing
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

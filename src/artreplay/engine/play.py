@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artreplay.compiling import Floats, Ints, Loop, compiled
-from artreplay.replay.step import AGAIN, FED, FEED, NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED, step
+from artreplay.replay.step import AGAIN, FEED, NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED, step
 
 # Where the loop stands, in one array.
 WORLD = 0  # the replication at hand, counted inside the batch
 PHASE = 1
 ROW = 2  # of the log, while it is drawn
+STEPS = 3  # made in the last slice
 
 ENTER, DRAW, PLACE, LOADED, PLAY = range(5)  # phases of a replication
+
+ROWS = 1 << 18  # of a log, drawn in one slice
 
 # What a slice can end with, besides AGAIN, NEEDS_ROOM and TOO_MANY_UNITS.
 DONE = 1
@@ -115,15 +118,17 @@ def go_online(
     world: int,
     horizon: int,
     record: Any,
-) -> bool:
-    """Play the first units of the proposal and write the round down; False if one of them is not an arm."""
+) -> int:
+    """Play the first units of the proposal and write the round down; AGAIN, or what is wrong with a unit."""
     round_ = position[ROUND]
     keep_all = record.regret.shape[1] == horizon
+    if units > record.actions.shape[2]:
+        return TOO_MANY_UNITS
     mean = 0.0
     for j in range(units):
         arm = proposal[j]
         if arm < 0 or arm >= len(rewards.pulls):
-            return False
+            return NOT_AN_ARM
         mean += rewards.truth[arm]
         if record.actions.shape[1] > 0:
             record.actions[world, round_, j] = arm
@@ -134,7 +139,38 @@ def go_online(
         record.regret[world, at] = record.total[0]
         record.used[world, at] = position[USED]
     position[ROUND] = round_ + 1
-    return True
+    return AGAIN
+
+
+@compiled
+def play_rounds(
+    algorithm: Any,
+    ledger: Any,
+    rewards: Any,
+    order: Any,
+    record: Any,
+    position: Any,
+    cursor: Any,
+    proposal: Any,
+    limit: int,
+) -> int:
+    """Steps until the horizon or the limit; AGAIN, or what is in the way."""
+    steps = cursor[STEPS]
+    status = AGAIN
+    while steps < limit and position[ROUND] < order.horizon:
+        if algorithm.room() < len(proposal):
+            status = NEEDS_ROOM
+            break
+        steps += 1
+        units = step(algorithm, ledger, position, proposal)
+        if units > 0:
+            status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
+        elif units < 0:
+            status = TOO_MANY_UNITS
+        if status != AGAIN:
+            break
+    cursor[STEPS] = steps
+    return status
 
 
 @Loop
@@ -150,11 +186,12 @@ def play(
     proposal: Any,
     limit: int,
 ) -> int:
-    """Play the worlds of `rewards`, one after another, at most about `limit` steps of them."""
-    steps = 0
+    """Play the worlds of `rewards`, one after another, at most `limit` steps and about `ROWS` rows of a log."""
+    rows = 0
+    cursor[STEPS] = 0
     while cursor[WORLD] < len(rewards.worlds.key):
         phase = cursor[PHASE]
-        if steps >= limit:
+        if cursor[STEPS] >= limit or rows >= ROWS:
             return AGAIN
         if phase == ENTER:
             if memory.grown[0] == 1:
@@ -164,12 +201,12 @@ def play(
             cursor[ROW] = 0
             cursor[PHASE] = DRAW
         elif phase in (DRAW, PLACE):
-            last = min(cursor[ROW] + limit - steps, order.rows)
+            last = min(cursor[ROW] + ROWS, order.rows)
             if phase == DRAW:
                 draw(ledger, rewards, memory.arms, cursor[ROW], last)
             else:
                 place(ledger, rewards, memory.arms, cursor[ROW], last)
-            steps += last - cursor[ROW]
+            rows += last - cursor[ROW]
             cursor[ROW] = last
             if last == order.rows:
                 cursor[ROW] = 0
@@ -179,21 +216,12 @@ def play(
         elif phase == LOADED:
             cursor[PHASE] = PLAY
             if order.pause == 1:
-                position[FED] = 0
                 return LOG_IS_DRAWN
-        elif position[ROUND] >= order.horizon:
-            cursor[PHASE] = ENTER
-            cursor[WORLD] += 1
         else:
-            while steps < limit and position[ROUND] < order.horizon:
-                steps += 1
-                if algorithm.room() < len(proposal):
-                    return NEEDS_ROOM
-                units = step(algorithm, ledger, position, proposal)
-                if units < 0:
-                    return TOO_MANY_UNITS
-                if units > 0 and not go_online(
-                    algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record
-                ):
-                    return NOT_AN_ARM
+            wrong = play_rounds(algorithm, ledger, rewards, order, record, position, cursor, proposal, limit)
+            if wrong != AGAIN:
+                return wrong
+            if position[ROUND] >= order.horizon:
+                cursor[PHASE] = ENTER
+                cursor[WORLD] += 1
     return DONE

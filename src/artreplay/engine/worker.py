@@ -16,6 +16,7 @@ from artreplay.engine.play import (
     GROWN,
     LOG_IS_DRAWN,
     NOT_AN_ARM,
+    STEPS,
     WORLD,
     Memory,
     Order,
@@ -33,7 +34,7 @@ from artreplay.replay.policy import next_limit
 from artreplay.replay.step import NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED
 from artreplay.streams import fold, fold_each
 
-_FIRST_LIMIT = 1 << 12
+_FIRST_LIMIT = 64
 
 
 class Stopped(Exception):
@@ -87,7 +88,7 @@ class Worker:
         self.stop = stop
         self.finished = 0
         self.position = np.zeros(4, np.int64)
-        self.cursor = np.zeros(3, np.int64)
+        self.cursor = np.zeros(4, np.int64)
         self.limit = _FIRST_LIMIT
 
     def progress(self) -> float:
@@ -159,7 +160,7 @@ class Worker:
                 memory.grown[0] = int(adapter.algorithm is not first)
             elif result in (TOO_MANY_UNITS, NOT_AN_ARM):
                 raise InvalidAction(_complaint(result, adapter, setting))
-            else:
+            elif self.cursor[STEPS] >= self.limit:
                 self.limit = next_limit(self.limit, time.perf_counter() - began)
             if self.stop.is_set():
                 raise Stopped
@@ -184,8 +185,8 @@ class Worker:
 def _complaint(result: int, adapter: Adapter, setting: Setting) -> str:
     if result == TOO_MANY_UNITS:
         return (
-            f"{type(adapter.base).__qualname__} proposed more than {len(adapter.proposal)} units; "
-            "a component that does must offer `width`"
+            f"{type(adapter.base).__qualname__} proposed more than the {setting.width} units there is room for; "
+            "a component that means to must offer `width`"
         )
     return f"{adapter.base!r} proposed a unit that is not one of the {setting.env.n_arms} arms"
 

@@ -44,10 +44,23 @@ def label_hashes(labels: Sequence[Label]) -> Words:
 
     A label without a lasting text of its own stands for its place among the labels.
     """
-    texts = [repr(label) for label in labels]
-    texts = [f"#{place}" if " at 0x" in text else text for place, text in enumerate(texts)]
+    texts = [_lasting_text(label) or f"#{place}" for place, label in enumerate(labels)]
     digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _lasting_text(label: Any) -> str | None:
+    """A text that says the same about a label in every process; None for objects known by their address."""
+    if isinstance(label, (str, bytes, int, float)):
+        return f"{type(label).__name__} {label!r}" if isinstance(label, (str, bytes)) else repr(label)
+    if isinstance(label, (tuple, frozenset)):
+        parts = [_lasting_text(part) for part in label]
+        if any(part is None for part in parts):
+            return None
+        ordered = sorted(map(str, parts)) if isinstance(label, frozenset) else map(str, parts)
+        return f"{type(label).__name__}({', '.join(ordered)})"
+    text = repr(label)
+    return None if " at 0x" in text else text
 
 
 def row_hashes(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:

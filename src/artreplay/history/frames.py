@@ -4,49 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from artreplay.compiling import Floats
 from artreplay.errors import InvalidHistory
+from artreplay.history.columns import as_arrow, as_numbers
+from artreplay.history.labels import is_arrow
 
 
 def column(frame: Any, name: str) -> Any:
-    """One column as an arrow array, or as NumPy objects where arrow has no type for its values."""
-    import pyarrow as pa
-
+    """One column: an arrow array where that loses nothing, else as the frame has it."""
     names = columns_of(frame)
     if name not in names:
         raise InvalidHistory(f"the frame must have a column {name!r}, its columns are {', '.join(map(repr, names))}")
     if names.count(name) > 1:
         raise InvalidHistory(f"the frame must have one column {name!r}, it has {names.count(name)}")
-    if isinstance(frame, (pa.Table, pa.RecordBatch)):
+    if is_arrow(frame):
         return frame.column(name)
-    series = frame[name]
-    if hasattr(series, "to_arrow"):  # polars
-        return series.to_arrow()
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return series.to_numpy(dtype=object)
+    return as_arrow(frame[name])
 
 
-def numbers(frame: Any, name: str) -> np.ndarray[Any, Any]:
+def numbers(frame: Any, name: str) -> Floats:
     """One column as floats; missing values become nan and are refused, with their row, by whoever checks them."""
-    import pyarrow as pa
-
-    values = column(frame, name)
-    try:
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        if isinstance(values, pa.Array) and not pa.types.is_floating(values.type):
-            kind = values.type
-            if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
-                raise InvalidHistory(f"column {name!r} must hold numbers, it holds {kind}")
-            values = values.cast(pa.int8() if pa.types.is_boolean(kind) else pa.float64(), safe=False)
-        return np.asarray(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values, float)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InvalidHistory):
-            raise
-        raise InvalidHistory(f"column {name!r} must hold numbers: {error}") from None
+    return as_numbers(column(frame, name), f"column {name!r} must hold numbers: the value")
 
 
 def columns_of(frame: Any) -> list[str]:
@@ -54,6 +32,6 @@ def columns_of(frame: Any) -> list[str]:
     names = getattr(frame, "column_names", None)  # pyarrow
     if names is None:
         names = getattr(frame, "columns", None)
-    if names is None:
+    if names is None or not hasattr(names, "__iter__"):
         raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}")
     return list(names)

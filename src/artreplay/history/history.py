@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
 from artreplay.history import frames
+from artreplay.history.columns import as_numbers, as_units, checked_points
 from artreplay.history.fingerprint import Fingerprint, fingerprint, label_hashes, row_hashes
-from artreplay.history.labels import Label, encode_labels, is_arrow
+from artreplay.history.labels import Label, encode_labels
 from artreplay.streams import checked_seed, fold
 
 
@@ -33,8 +33,8 @@ class History:
     """
 
     def __init__(self, units: Any, rewards: Any, *, until: int | None = None) -> None:
-        rewards = _as_rewards(rewards)
-        units = _as_units(units)
+        rewards = as_numbers(rewards, "reward")
+        units = as_units(units)
         if len(units) != len(rewards):
             raise InvalidHistory(f"units and rewards must be equally long, got {len(units)} and {len(rewards)}")
         if until is not None:
@@ -49,7 +49,7 @@ class History:
         self.labels: list[Label] = []
         self.codes: Ints = np.empty(0, np.int64)
         if isinstance(units, np.ndarray) and units.ndim == 2:
-            self.points = _as_points(units)
+            self.points = checked_points(units)
         else:
             self.labels, self.codes = encode_labels(units)
 
@@ -138,82 +138,7 @@ class History:
         raise ChangedHistory(f"the log must be the one this policy knows, with rows appended at most: {where} changed")
 
 
-def _as_rewards(rewards: Any) -> Floats:
-    if is_arrow(rewards):
-        rewards = np.asarray(rewards)
-    try:
-        array = np.asarray(rewards)
-        if array.dtype.kind in "USMmc":
-            raise ValueError
-        array = np.array(array, dtype=np.float64)  # a copy: the log does not change when the caller's array does
-    except (TypeError, ValueError):
-        raise InvalidHistory(_first_not_a_number(rewards)) from None
-    if array.ndim != 1:
-        raise InvalidHistory(f"rewards must be one number per row, got an array of shape {array.shape}")
-    return array
-
-
-def _first_not_a_number(rewards: Any) -> str:
-    for row, reward in enumerate(rewards if hasattr(rewards, "__iter__") else [rewards]):
-        if not isinstance(reward, (Real, np.number, np.bool_)):
-            return f"reward in row {row} is {reward!r}, expected a number"
-    return "rewards must be one number per row"
-
-
-def _as_units(units: Any) -> Any:
-    """A 2-D float array for points, else a 1-D array or a list of labels."""
-    if is_arrow(units):
-        if str(units.type) in ("halffloat", "float", "double"):
-            _refuse_floats()
-        return units
-    if isinstance(units, (str, bytes)) or not hasattr(units, "__len__"):
-        raise InvalidHistory(f"units must be a sequence with one unit per row, got {units!r}")
-    if hasattr(units, "to_numpy"):  # a pandas or polars series
-        units = units.to_numpy()
-    if not isinstance(units, np.ndarray):
-        units = list(units)
-        if _are_points(units):
-            return np.array(units, dtype=np.float64)
-        if all(isinstance(unit, (int, np.integer)) and not isinstance(unit, bool) for unit in units):
-            try:
-                return np.array(units, dtype=np.int64)
-            except OverflowError:
-                return units
-        if units and all(isinstance(unit, (float, np.floating)) for unit in units):
-            _refuse_floats()
-        return units
-    if units.ndim == 2 and units.dtype.kind in "fiub":
-        return np.array(units, dtype=np.float64)
-    if units.ndim != 1:
-        raise InvalidHistory(f"units must be 1-D labels or 2-D points (H, d), got shape {units.shape}")
-    if units.dtype.kind == "f":
-        _refuse_floats()
-    return units
-
-
-def _are_points(units: list[Any]) -> bool:
-    """A list of equally long rows of numbers; tuples with anything else in them are labels."""
-    if not units or not all(isinstance(unit, (tuple, list, np.ndarray)) for unit in units):
-        return False
-    if len({len(unit) for unit in units}) > 1:
-        return False
-    return all(isinstance(x, (Real, np.number)) and not isinstance(x, bool) for unit in units for x in unit)
-
-
-def _refuse_floats() -> None:
-    raise InvalidHistory(
-        "units are floats in one dimension: points on a line must have shape (H, 1), labels must not be floats"
-    )
-
-
-def _as_points(points: Floats) -> Floats:
-    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
-    if len(bad):
-        raise InvalidHistory(f"point in row {bad[0]} is {points[bad[0]].tolist()}, expected finite coordinates")
-    return np.ascontiguousarray(points)
-
-
-def _coordinates(names: Sequence[str]) -> list[str]:
-    if len(names) == 0:
-        raise InvalidParameter("unit must name at least one column")
+def _coordinates(names: Any) -> list[str]:
+    if not isinstance(names, (list, tuple)) or len(names) == 0:
+        raise InvalidParameter(f"unit must name at least one column, as a text or as a list of texts, got {names!r}")
     return list(names)

@@ -16,17 +16,21 @@ MANY = 10_000  # strings from which importing pyarrow, which takes a while, pays
 
 
 def encode_labels(units: Any) -> tuple[list[Label], Ints]:
-    """The distinct labels in order of first appearance, and for each row the number of its label."""
-    if isinstance(units, np.ndarray) and units.dtype.kind in "iub":
+    """The distinct labels in order of first appearance, and for each row the number of its label.
+
+    `units` is an array of integers, an arrow array, or a list of labels.
+    """
+    if isinstance(units, np.ndarray):
         return _encode_integers(units)
-    if isinstance(units, np.ndarray) and units.dtype.kind in "UT":
-        units = units.astype(object)
     if is_arrow(units):
         return _encode_arrow(units)
-    if _all_strings(units) and len(units) >= MANY:
+    if len(units) >= MANY and all(type(unit) is str for unit in units):
         import pyarrow as pa
 
-        return _encode_arrow(pa.array(units, type=pa.large_string()))
+        try:
+            return _encode_arrow(pa.array(units, type=pa.large_string()))
+        except UnicodeEncodeError:  # a lone surrogate, as in file names
+            pass
     return _encode_objects(units)
 
 
@@ -35,17 +39,27 @@ def is_arrow(column: Any) -> bool:
     return type(column).__module__.partition(".")[0] == "pyarrow"
 
 
-def _all_strings(units: Sequence[Any]) -> bool:
-    return len(units) > 0 and all(type(unit) is str for unit in units)
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for nothing: None, nan, and what pandas and NumPy have for it."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and bool(value != value)
+
+
+def plain_label(label: Any) -> Any:
+    """NumPy scalars as the Python values they stand for, so that labels print and compare as people expect."""
+    if isinstance(label, (np.datetime64, np.timedelta64)):
+        return label.astype(label.dtype.str.partition("[")[0] + "[us]").item()  # finer units become bare numbers
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _encode_integers(units: np.ndarray[Any, Any]) -> tuple[list[Label], Ints]:
     if len(units) == 0:
         return [], np.empty(0, np.int64)
     low, high = int(units.min()), int(units.max())
-    if high - low <= 4 * len(units) + 1024 and units.dtype.kind != "b":
+    if units.dtype.kind != "b" and high < 1 << 63 and high - low <= 4 * len(units) + 1024:
         # Few gaps: a table by value is faster than sorting, and a log can be long.
-        shifted = (units.astype(np.int64) - low) if low != 0 else units.astype(np.int64, copy=False)
+        shifted = units.astype(np.int64) - low
         first = np.full(high - low + 1, len(units), np.int64)
         first[shifted[::-1]] = np.arange(len(units) - 1, -1, -1)  # the last write is the first appearance
         present = np.flatnonzero(first < len(units))
@@ -63,30 +77,34 @@ def _encode_integers(units: np.ndarray[Any, Any]) -> tuple[list[Label], Ints]:
 def _encode_arrow(units: Any) -> tuple[list[Label], Ints]:
     import pyarrow as pa
 
-    if units.null_count:
-        row = int(np.flatnonzero(np.asarray(units.is_null()))[0])
-        raise InvalidHistory(f"unit in row {row} is missing, expected a label")
     if pa.types.is_dictionary(units.type):
         units = units.cast(units.type.value_type)
-    encoded = units.dictionary_encode()
+    if units.null_count:
+        raise _missing(int(np.flatnonzero(np.asarray(units.is_null()))[0]))
+    try:
+        encoded = units.dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        return _encode_objects(units.to_pylist())
     if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.unify_dictionaries().chunk(0) if encoded.num_chunks else pa.array([], encoded.type)
-    labels: list[Label] = encoded.dictionary.to_pylist()
-    codes = np.array(encoded.indices, dtype=np.int64)
-    return labels, codes
+        chunks = encoded.unify_dictionaries().chunks
+        labels = chunks[0].dictionary.to_pylist() if chunks else []
+        codes = [np.asarray(chunk.indices) for chunk in chunks]
+        return labels, np.concatenate([np.empty(0, np.int64), *codes]).astype(np.int64)
+    return encoded.dictionary.to_pylist(), np.array(encoded.indices, dtype=np.int64)
 
 
 def _encode_objects(units: Sequence[Any]) -> tuple[list[Label], Ints]:
     number: dict[Label, int] = {}
     codes = np.empty(len(units), np.int64)
     for row, unit in enumerate(units):
-        label = unit.item() if isinstance(unit, np.generic) else unit
-        if label is None or label != label:
-            raise InvalidHistory(f"unit in row {row} is missing ({label!r}), expected a label")
+        if is_missing(unit):
+            raise _missing(row)
         try:
-            codes[row] = number.setdefault(label, len(number))
+            codes[row] = number.setdefault(plain_label(unit), len(number))
         except TypeError:
-            raise InvalidHistory(f"unit in row {row} must be hashable, got {type(label).__name__}") from None
+            raise InvalidHistory(f"unit in row {row} must be hashable, got {type(unit).__name__}") from None
     return list(number), codes
+
+
+def _missing(row: int) -> InvalidHistory:
+    return InvalidHistory(f"unit in row {row} is missing, expected a label")

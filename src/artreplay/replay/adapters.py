@@ -35,6 +35,14 @@ class Adapter:
     def __init__(self, base: Any) -> None:
         self.base = base
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"proposed": None}  # a view of memory, which is made again
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        plain = isinstance(self.proposal, list)
+        self.proposed = self.proposal if plain else memoryview(self.proposal)
+
     @property
     def algorithm(self) -> Any:
         """The component, or what stands in for one."""
@@ -172,6 +180,7 @@ class ComponentAdapter(Adapter):
         if width < 1:
             raise InvalidParameter(f"width must be at least 1, got {width}")
         self.several = width > 1
+        self._accepted: set[int] = set()
         self.proposal = np.empty(width + _SLACK, np.int64)[:width]
         self.proposed = memoryview(self.proposal)
 
@@ -196,10 +205,13 @@ class ComponentAdapter(Adapter):
 
         Compiled code does not check bounds, so that a unit too many would be written somewhere else.
         """
-        try:
-            copied(self.base).update(number, 0.0)
-        except IndexError:
-            return False
+        if number not in self._accepted:
+            try:
+                with np.errstate(over="ignore"):
+                    with_room(copied(self.base), 1).update(number, 0.0)
+            except IndexError:
+                return False
+            self._accepted.add(number)
         return True
 
     def unit(self, number: int) -> Any:

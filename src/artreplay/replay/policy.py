@@ -98,15 +98,18 @@ class Policy:
         if position[FED] < position[FEED]:
             self._require_log()
             self._feed()
-        if algorithm.room() < len(numbers):
-            self._make_room(len(numbers))
-            algorithm, _, position, _ = self._interpreted_parts()
+        need = len(numbers) + len(adapter.proposal)  # a step looks for room for a whole proposal
+        if algorithm.room() < need:
+            self._make_room(need)
+        algorithm, _, position, _ = self._parts or self._interpreted_parts()  # either may have replaced them
         with self._guard:
             if current_mode() == "compiled":
                 self._show_compiled(numbers, rewards)
+            elif self._wraps:
+                with np.errstate(over="ignore"):
+                    _show(algorithm, numbers, rewards)
             else:
-                for number, value in zip(numbers, rewards, strict=True):
-                    algorithm.update(number, value)
+                _show(algorithm, numbers, rewards)
             position[ROUND] += 1
             self._pending = None
 
@@ -266,8 +269,9 @@ class Policy:
             members.setdefault(cell, []).append(self._adapter.unit(number))
         names = {cell: units[0] if len(units) == 1 else tuple(units) for cell, units in members.items()}
         counts: dict[Hashable, int] = dict.fromkeys(names.values(), 0)
-        for number in self._used_units().tolist():
-            counts[names[cell_of[number]]] += 1
+        for number, used in enumerate(np.bincount(self._used_units()).tolist()):
+            if used:
+                counts[names[cell_of[number]]] += used
         return counts
 
     def _cells(self) -> dict[int, Hashable]:
@@ -302,11 +306,25 @@ class Policy:
         self._guard.recover()
         save(self, path)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: without the views of memory, which are made again."""
+        self._guard.recover()
+        return self.__dict__ | {"_parts": (), "_guard": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._guard = Uninterrupted()
+
     def __repr__(self) -> str:
         name = type(self).__name__
         return (
             f"<{name} of {self._adapter.base!r}: {self.rounds} rounds, {self.used} of {self._log_size()} samples used>"
         )
+
+
+def _show(algorithm: Any, numbers: list[int], rewards: list[float]) -> None:
+    for number, reward in zip(numbers, rewards, strict=True):
+        algorithm.update(number, reward)
 
 
 def next_limit(limit: int, took: float) -> int:

@@ -1,0 +1,5 @@
+"""The commands: `artreplay --help`."""
+
+from artreplay.cli.app import main
+
+__all__ = ["main"]

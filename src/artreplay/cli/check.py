@@ -1,0 +1,140 @@
+"""`check`: the three properties, tried on an algorithm of the user's own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from artreplay.cli.logs import as_label, split_labels
+from artreplay.cli.options import Seed
+from artreplay.cli.output import NONE, count, percent, show, table
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
+from artreplay.testing import CheckFailed, check_completion, check_coupling, check_irrelevant_data
+
+_CHECKS = {
+    "coupling": check_coupling,
+    "irrelevant data": check_irrelevant_data,
+    "completion": check_completion,
+}
+
+
+def check(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE:FACTORY", help="What makes a fresh algorithm, called without arguments.")
+    ],
+    arms: Annotated[
+        str | None,
+        typer.Option(metavar="N or A,B,C", help="The arms: how many, or labels; the algorithm's if not said."),
+    ] = None,
+    cases: Annotated[int, typer.Option(help="Random logs to try.")] = 200,
+    seed: Seed = 0,
+    max_history: Annotated[int, typer.Option(help="The most samples in a log.")] = 12,
+    horizon: Annotated[int, typer.Option(help="Rounds played in each case.")] = 12,
+) -> None:
+    """Check an algorithm of your own.
+
+    Tries on small random logs whether Artificial Replay is exact for it. MODULE is a module that can be imported from
+    here, or a path to a file. Exits with 1 if a check fails, and shows the smallest counterexample that was found.
+    """
+    make_base = _factory(target)
+    units = _units(arms)
+    with _own_errors_as_sentences(target):
+        base = make_base()
+    if units is None and not hasattr(base, "arms") and not hasattr(base, "n_arms"):
+        raise InvalidParameter(f"--arms must be given: what {target} makes has neither arms nor n_arms")
+    rows: list[tuple[str, ...]] = []
+    failures: list[str] = []
+    for name, run in _CHECKS.items():
+        with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
+            try:
+                found = run(make_base, units, cases=cases, max_history=max_history, horizon=horizon, seed=seed)
+            except CheckFailed as counterexample:
+                failures.append(str(counterexample))
+                rows.append((name, "fails", NONE, NONE))
+            else:
+                verdict = "holds" if found.telling else "holds, but nothing was tested"
+                rows.append((name, verdict, count(found.cases), percent(found.share)))
+    show(table(("check", "verdict", "cases", "not vacuous"), rows, texts=2))
+    for failure in failures:
+        show("", failure)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _units(arms: str | None) -> Any:
+    """A number of arms, or labels."""
+    if arms is None:
+        return None
+    labels = [as_label(text) for text in split_labels(arms)]
+    return labels[0] if len(labels) == 1 and isinstance(labels[0], int) else labels
+
+
+def _factory(target: str) -> Callable[[], Any]:
+    place, colon, name = target.rpartition(":")
+    if not colon or not place or not name:
+        raise InvalidParameter(f"what to check must be MODULE:FACTORY or path/to/file.py:FACTORY, got {target!r}")
+    with _own_errors_as_sentences(place, "cannot be imported"):
+        module = _module(place)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise InvalidParameter(f"{place} has no {name!r}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise InvalidParameter(f"{target} must be a function or a class that makes a fresh algorithm, got {found!r}")
+    made: Callable[[], Any] = found
+    return made
+
+
+def _module(place: str) -> ModuleType:
+    sys.path.insert(0, os.getcwd())
+    if not place.endswith(".py") and os.sep not in place:
+        return importlib.import_module(place)
+    path = Path(place)
+    if not path.is_file():
+        raise InvalidFile(f"{path} does not exist")
+    sys.path.insert(0, str(path.parent.resolve()))  # for what it imports from beside it
+    name = f"checked_{path.stem}"  # under its own name it could hide a module of Python's
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InvalidFile(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _own_errors_as_sentences(what: str, verb: str = "could not be run") -> Iterator[None]:
+    """Whatever goes wrong in the user's own code, in one sentence with its place."""
+    try:
+        yield
+    except ArtReplayError:
+        raise
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        theirs = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
+        place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
+        raise InvalidParameter(f"{what} {verb}: {type(error).__name__}: {error}{place}") from error
+
+
+@contextmanager
+def _status(words: str) -> Iterator[None]:
+    """Says on a terminal what is going on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, markup=False, highlight=False).status(words):
+        yield

@@ -1,0 +1,137 @@
+"""Several policies in the same worlds: what `demo` and `simulate` compute and print."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from artreplay.cli.output import NONE, count, percent, seconds, show, table
+from artreplay.compiling import loops_compiled
+from artreplay.engine import Runs, simulate
+from artreplay.engine.runs import mean_and_error
+from artreplay.environments import ArmEnvironment
+
+REPLAY, FULL_START = "artificial replay", "full start"
+_MOST_ROUNDS = 20_000_000  # of all replications, kept in memory: about half a gigabyte for each policy
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A policy by name: a base, and how it starts."""
+
+    name: str
+    base: Any
+    start: Any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Policies that played in the same worlds, on the same logs."""
+
+    runs: dict[str, Runs]
+    history: int
+    identical: int | None  # replications in which replay and full start did the same; None if nobody can say
+    seconds: float
+    compiled: int  # loops that were compiled for the first time
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """What is worth saying about each policy."""
+        return [{"policy": name, **self._summary(runs)} for name, runs in self.runs.items()]
+
+    def _summary(self, runs: Runs) -> dict[str, Any]:
+        regret, error = runs.final_regret()
+        every_round = runs.actions is not None
+        used = mean_and_error(runs.used[:, -1])[0]
+        return {
+            "regret": regret,
+            "standard_error": error,
+            "used_before_first_action": mean_and_error(runs.used[:, 0])[0] if every_round else math.nan,
+            "used": used,
+            "unused_share": 1.0 - used / self.history if self.history else math.nan,
+            "seconds": runs.seconds,
+        }
+
+
+def compare(
+    contestants: Sequence[Contestant],
+    env: ArmEnvironment,
+    history: int,
+    horizon: int,
+    replications: int,
+    seed: int,
+    threads: int | None = None,
+) -> Comparison:
+    """Let each play the same replications; what every round was like is kept unless that is too much to keep."""
+    began, compiled = time.perf_counter(), loops_compiled()[0]
+    fits = replications * horizon * env.budget <= _MOST_ROUNDS
+    runs = {
+        contestant.name: simulate(
+            contestant.base,
+            env,
+            start=contestant.start,
+            history=history,
+            horizon=horizon,
+            replications=replications,
+            seed=seed,
+            threads=threads,
+            keep="all" if fits else "final",
+        )
+        for contestant in contestants
+    }
+    return Comparison(
+        runs,
+        history,
+        identical_replications(runs.get(REPLAY), runs.get(FULL_START)),
+        time.perf_counter() - began,
+        loops_compiled()[0] - compiled,
+    )
+
+
+def identical_replications(mine: Runs | None, theirs: Runs | None) -> int | None:
+    """In how many replications two policies took the same action in every round."""
+    if mine is None or theirs is None or mine.actions is None or theirs.actions is None:
+        return None
+    same = mine.actions == theirs.actions
+    return int(same.reshape(len(same), -1).all(axis=1).sum())
+
+
+def show_comparison(comparison: Comparison, horizon: int, replications: int, note: str = "") -> None:
+    """The table, whether replay and full start did the same, and the time it took."""
+    headers = ("policy", f"regret at round {horizon:,}", "used before round 1", f"used by round {horizon:,}", "unused")
+    rows = [
+        (
+            row["policy"],
+            _with_error(row["regret"], row["standard_error"]),
+            count(row["used_before_first_action"]),
+            count(row["used"]),
+            percent(row["unused_share"]),
+        )
+        for row in comparison.summaries()
+    ]
+    show(table(headers, rows), "", _how_many(replications))
+    if comparison.identical is not None:
+        words = f"identical in {comparison.identical:,} of {replications:,} replications, action by action"
+        show(f"{REPLAY} and {FULL_START}: {words}{note}")
+    elif REPLAY in comparison.runs and FULL_START in comparison.runs:
+        show(f"{REPLAY} and {FULL_START}: not compared, too many rounds to keep every action")
+    show(f"took {seconds(comparison.seconds)}{_compiling(comparison.compiled)}")
+
+
+def _how_many(replications: int) -> str:
+    if replications == 1:
+        return "one replication, so that there is no standard error"
+    return f"means over {replications:,} replications, ± one standard error"
+
+
+def _with_error(mean: float, error: float) -> str:
+    return f"{mean:,.1f} ± {NONE if math.isnan(error) else f'{error:,.1f}'}"
+
+
+def _compiling(loops: int) -> str:
+    if loops == 0:
+        return ""
+    what = "1 loop" if loops == 1 else f"{loops} loops"
+    return f", in which {what} had to be compiled; the next run finds {'it' if loops == 1 else 'them'} on disk"

@@ -1,0 +1,57 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class WithLog(StrEnum):
+    """The policies that read a log."""
+
+    REPLAY = "artificial-replay"
+    FULL_START = "full-start"
+
+
+class Start(StrEnum):
+    """The policies that can be simulated."""
+
+    IGNORANT = "ignorant"
+    FULL_START = "full-start"
+    FULL_START_BATCH = "full-start-batch"
+    REPLAY = "artificial-replay"
+
+
+class Unknown(StrEnum):
+    """What happens to rows whose label is not an arm."""
+
+    ERROR = "error"
+    SKIP = "skip"
+
+
+class LogShares(StrEnum):
+    """How often each arm is in a simulated log."""
+
+    UNIFORM = "uniform"
+    RANDOM = "random"
+
+
+class Rewards(StrEnum):
+    """How simulated rewards are distributed around their mean."""
+
+    BERNOULLI = "bernoulli"
+    BETA = "beta"
+    NORMAL = "normal"
+
+
+Algorithm = Annotated[
+    str | None, typer.Option(help="The base algorithm, see `artreplay algorithms`; mon-ucb if not said.")
+]
+Budget = Annotated[int | None, typer.Option(help="Arms played in one round (top-ucb, random).")]
+Replications = Annotated[int, typer.Option(help="Independent runs, each with means and a log of its own.")]
+Seed = Annotated[int, typer.Option(help="Draws everything random; the same seed gives the same result.")]
+StateFile = Annotated[Path, typer.Option(help="The policy between calls, as `recommend --state` wrote it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -1,0 +1,134 @@
+"""What the commands print: tables and lines for people, JSON for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import typer
+
+NONE = "–"  # in a table, where there is no number
+_MANY = 1000  # rows from which a table is not worth decorating
+_PIPE_CLOSED = 141  # what a shell says of a program that wrote to a closed pipe
+
+
+def show(*parts: Any) -> None:
+    """Print lines and tables: fitted to the terminal, or, piped, as wide as they are and without decoration."""
+    if not sys.stdout.isatty():
+        write("".join(f"{part}\n" for part in parts))
+        return
+    from rich.console import Console
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    write(captured.get())
+
+
+def show_json(value: Any) -> None:
+    """Print one JSON value; numbers that JSON does not have become null."""
+    write(json.dumps(_plain(value), indent=2, allow_nan=False) + "\n")
+
+
+def write(text: str) -> None:
+    """Write to stdout at once, so that a reader who has gone is noticed here."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_stdout()
+        raise typer.Exit(_PIPE_CLOSED) from None
+    except OSError:
+        discard_stdout()
+        raise
+
+
+def discard_stdout() -> None:
+    """Let what is still to be written go nowhere, so that Python does not try, and complain, at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Any:
+    """A table whose first `texts` columns are texts and whose others are numbers."""
+    rows = list(rows)
+    if not sys.stdout.isatty() or len(rows) > _MANY:
+        return _plain_table([headers, *rows], texts)
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, header in enumerate(headers):
+        made.add_column(header, justify="left" if place < texts else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def _plain_table(rows: Sequence[Sequence[str]], texts: int) -> str:
+    """Columns of text, two spaces apart."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = [
+            cell + gap if place < texts else gap + cell for place, (cell, gap) in enumerate(zip(row, gaps, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def text_of(label: Hashable) -> str:
+    """A label as people see it; one that would upset a terminal is shown in quotes."""
+    text = str(label)
+    return text if text.isprintable() and text.strip() else repr(label)
+
+
+def number(value: float) -> str:
+    """A number in a table."""
+    if math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.6g}"
+
+
+def count(value: float) -> str:
+    """A count, or a mean of counts."""
+    if math.isnan(value):
+        return NONE
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def percent(share: float) -> str:
+    """A share; only none of it is 0.0 %, and only all of it is 100.0 %."""
+    if math.isnan(share):
+        return NONE
+    if 0.0 < share < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= share < 1.0 else f"{100 * share:.1f} %"
+
+
+def seconds(value: float) -> str:
+    """A duration."""
+    return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -1,0 +1,139 @@
+"""What people pass as units and rewards, in whatever container, turned into arrays or lists."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from enum import Enum
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from artreplay.compiling import Floats
+from artreplay.errors import InvalidHistory
+from artreplay.history.labels import is_arrow, is_missing
+
+
+def as_numbers(values: Any, what: str) -> Floats:
+    """One float per row, on memory of its own; what is missing becomes nan. `what` begins an error."""
+    if isinstance(values, (str, bytes, dict, set)) or not hasattr(values, "__len__"):
+        raise InvalidHistory(f"{what} must be one number per row, got {values!r}")
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal length
+        array = np.empty(0, object)
+    if isinstance(values, np.ma.MaskedArray):
+        array = np.ma.filled(values.astype(np.float64), math.nan)
+    if array.dtype.kind in "fiub":
+        if array.ndim != 1:
+            raise InvalidHistory(f"{what} must be one number per row, got an array of shape {array.shape}")
+        return np.array(array, dtype=np.float64)
+    rows = list(array) if isinstance(values, np.ndarray) or is_arrow(values) else list(values)
+    return np.array([_as_number(value, row, what) for row, value in enumerate(rows)], dtype=np.float64)
+
+
+def _as_number(value: Any, row: int, what: str) -> float:
+    if is_missing(value):
+        return math.nan
+    is_time = type(value).__module__ == "numpy" and value.dtype.kind in "mM"  # which counts as Real there
+    if isinstance(value, (Real, Decimal, np.bool_)) and not is_time:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    raise InvalidHistory(f"{what} in row {row} is {value!r}, expected a number")
+
+
+def as_units(units: Any) -> Any:
+    """A 2-D float array for points; else an array of integers, an arrow array or a list, of labels."""
+    if is_arrow(units):
+        if str(units.type) in ("halffloat", "float", "double") and len(units):
+            _refuse_floats()
+        return units if str(units.type) != "null" or len(units) else []
+    if isinstance(units, (str, bytes, dict, set)) or not hasattr(units, "__len__"):
+        raise InvalidHistory(f"units must be a sequence with one unit per row, got {units!r}")
+    if not isinstance(units, np.ndarray) and hasattr(units, "to_numpy"):  # a pandas or polars column or frame
+        if hasattr(units, "dtype"):
+            column = as_arrow(units)
+            return as_units(column if is_arrow(column) else list(column))
+        units = units.to_numpy()
+    return _array_units(units) if isinstance(units, np.ndarray) else _list_units(list(units))
+
+
+def _array_units(units: np.ndarray[Any, Any]) -> Any:
+    if units.ndim == 0 or units.ndim > 2:
+        raise InvalidHistory(f"units must be 1-D labels or 2-D points (H, d), got shape {units.shape}")
+    if isinstance(units, np.ma.MaskedArray):
+        masked = np.flatnonzero(np.ma.getmaskarray(units).reshape(len(units), -1).any(axis=1))
+        if len(masked):
+            raise InvalidHistory(f"unit in row {masked[0]} is missing, expected a label or a point")
+        units = np.asarray(units)
+    kind = units.dtype.kind
+    if units.ndim == 2:
+        if kind not in "fiub":
+            raise InvalidHistory(f"points must be numbers, got an array of {units.dtype}")
+        return np.array(units, dtype=np.float64)
+    if kind == "f" and len(units):
+        _refuse_floats()
+    return units if kind in "iub" else _list_units(list(units))
+
+
+def _list_units(units: list[Any]) -> Any:
+    if _are_points(units):
+        return np.array([np.asarray(unit, dtype=np.float64) for unit in units])
+    kinds = (int, float, np.integer, np.floating)
+    numbers = all(isinstance(unit, kinds) and not isinstance(unit, bool) for unit in units)
+    if units and numbers:
+        if not all(isinstance(unit, (int, np.integer)) for unit in units):
+            if not any(map(is_missing, units)):
+                _refuse_floats()
+        elif all(not isinstance(unit, Enum) and -(1 << 63) <= unit < 1 << 63 for unit in units):
+            return np.array(units, dtype=np.int64)
+    return units
+
+
+def _are_points(units: list[Any]) -> bool:
+    """A list of equally long rows of numbers; tuples with anything else in them are labels."""
+    if not units or not all(isinstance(unit, (tuple, list, np.ndarray)) for unit in units):
+        return False
+    if any(isinstance(unit, np.ndarray) and unit.ndim != 1 for unit in units) or len({len(u) for u in units}) > 1:
+        return False
+    return all(isinstance(x, (Real, np.number)) and not isinstance(x, bool) for unit in units for x in unit)
+
+
+def checked_points(points: Floats) -> Floats:
+    """Points with coordinates, all of them finite."""
+    if points.shape[1] == 0:
+        raise InvalidHistory("points must have at least one coordinate, got none")
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(bad):
+        raise InvalidHistory(f"point in row {bad[0]} is {points[bad[0]].tolist()}, expected finite coordinates")
+    return np.ascontiguousarray(points)
+
+
+def as_arrow(series: Any) -> Any:
+    """A pandas or polars column as an arrow array where that loses nothing, else as it is.
+
+    Arrow numbers texts and categories fastest; other labels of pandas keep the Python values people know.
+    """
+    import pyarrow as pa
+
+    if str(series.dtype) in ("object", "Object"):
+        return series
+    if hasattr(series, "to_arrow"):  # polars
+        return series.to_arrow()
+    try:
+        array = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError):
+        return series
+    types = pa.types
+    plain = (types.is_integer, types.is_boolean, types.is_floating, types.is_null, types.is_dictionary)
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    return array if any(test(array.type) for test in plain + texts) else series
+
+
+def _refuse_floats() -> None:
+    raise InvalidHistory(
+        "units are floats in one dimension: points on a line must have shape (H, 1), labels must not be floats"
+    )

@@ -1,0 +1,5 @@
+"""Figures from stored results: pure functions, nothing is run again."""
+
+from artreplay.report.headline import headline
+
+__all__ = ["headline"]

@@ -1,0 +1,122 @@
+"""The checks, on algorithms of someone's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import Refused, Run
+
+OWN = """
+import artreplay as ar
+import beside
+
+def good():
+    return ar.MonUCB(3, horizon=20)
+
+def labelled():
+    return ar.MonUCB(arms=["a", 7], horizon=20)
+
+class Greedy:  # the last sample of any arm may change what it proposes
+    def __init__(self):
+        self.totals = {}
+
+    def propose(self):
+        return max(range(3), key=lambda arm: self.totals.get(arm, 1.0))
+
+    def update(self, unit, reward):
+        self.totals[unit] = reward
+
+class Inner:
+    Good = staticmethod(good)
+
+def broken():
+    return beside.fail()
+
+class Fails(Greedy):
+    def propose(self):
+        raise LookupError("no idea")
+
+number = 3
+"""
+
+
+@pytest.fixture
+def own(folder: Path) -> Path:
+    place = folder / "inner"
+    place.mkdir()
+    (place / "beside.py").write_text("def fail():\n    return 1 / 0\n")
+    path = place / "own_algorithms.py"
+    path.write_text(OWN)
+    return path
+
+
+def test_a_good_algorithm(run: Run, own: Path) -> None:
+    done = run("check", "inner/own_algorithms.py:good", "--arms", 3, "--cases", 60)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert [line.split("  ")[0] for line in lines[1:]] == ["coupling", "irrelevant data", "completion"]
+    assert all("holds" in line and "60" in line and "%" in line for line in lines[1:])
+
+
+def test_a_bad_algorithm(run: Run, own: Path) -> None:
+    done = run("check", f"{own}:Greedy", "--arms", 3, "--cases", 60)
+    assert done.code == 1
+    assert done.err == ""
+    assert "coupling         fails" in done.out
+    counterexample = done.out.partition("coupling fails: ")[2]
+    assert "  log:\n" in counterexample
+    assert "  full start: [" in counterexample
+    assert "  replay: [" in counterexample
+
+
+def test_labels_and_attributes(run: Run, own: Path) -> None:
+    assert run("check", f"{own}:labelled", "--arms", "a,7", "--cases", 20).code == 0
+    assert run("check", f"{own}:labelled", "--cases", 20).code == 0
+    assert run("check", f"{own}:Inner.Good", "--cases", 20).code == 0
+
+
+def test_a_module_that_can_be_imported_from_here(run: Run, folder: Path) -> None:
+    (folder / "module_for_check.py").write_text("import artreplay as ar\n\ndef make():\n    return ar.MonUCB(2, 9)\n")
+    assert run("check", "module_for_check:make", "--cases", 20).code == 0
+
+
+def test_nothing_to_find_is_said(run: Run, own: Path) -> None:
+    out = run("check", f"{own}:good", "--cases", 1, "--max-history", 1, "--horizon", 1).out
+    assert "holds, but nothing was tested" in out
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("inner/own_algorithms.py", "MODULE:FACTORY"),
+        (":good", "MODULE:FACTORY"),
+        ("nothing_like_it:make", "nothing_like_it cannot be imported: ModuleNotFoundError: No module named"),
+        ("inner/nothing.py:make", "inner/nothing.py does not exist"),
+        ("inner/own_algorithms.py:worse", "inner/own_algorithms.py has no 'worse'"),
+        ("inner/own_algorithms.py:number", "must be a function or a class"),
+        ("inner/own_algorithms.py:Greedy", "--arms must be given"),
+        ("inner/own_algorithms.py:broken", "ZeroDivisionError: division by zero ("),
+        ("inner/own_algorithms.py:broken", "beside.py, line 2)"),
+    ],
+)
+def test_what_cannot_be_checked(refused: Refused, own: Path, target: str, words: str) -> None:
+    assert words in refused("check", target)
+
+
+def test_an_algorithm_that_fails(refused: Refused, own: Path) -> None:
+    sentence = refused("check", "inner/own_algorithms.py:Fails", "--arms", 3)
+    assert "LookupError: no idea" in sentence
+    assert "own_algorithms.py, line" in sentence
+    assert "cases must be at least 1, got 0" in refused("check", "inner/own_algorithms.py:good", "--cases", 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("def f(:\n", "SyntaxError"), ("import sys\nsys.exit(3)\n", "SystemExit: 3"), ("import no_such\n", "no_such")],
+)
+def test_files_that_cannot_be_imported(refused: Refused, folder: Path, content: str, words: str) -> None:
+    (folder / "wrong.py").write_text(content)
+    sentence = refused("check", "wrong.py:make")
+    assert "wrong.py cannot be imported: " in sentence
+    assert words in sentence

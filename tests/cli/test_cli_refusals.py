@@ -1,0 +1,139 @@
+"""What is wrong is said in one sentence, with exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import COLUMNS, OPTIONS, Refused, Run
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "log.csv cannot be read"),
+        ("arm,click\nred,1\nblue,\n", "reward in row 1 is nan"),
+        ("arm,click\nred,1\nblue,nan\n", "reward in row 1 is nan"),
+        ("arm,click\nred,1\nblue,often\n", "reward in row 1 is 'often', expected a number"),
+        ("arm,click\nred,1\nblue,1\nred,7\n", "reward in row 2 is 7, expected a number in [0, 1]"),
+        ("arm,click\nred,1\n,1\n", "unit in row 1 is missing"),
+        ("arm,click\nred,1,2\n", "Expected 2 columns, got 3"),
+        ("arm,clicks\nred,1\n", "there must be one column 'click' (--reward), the columns are 'arm', 'clicks'"),
+        ("arm;click\nred;1\n", "there must be one column 'arm' (--unit), the columns are 'arm;click'"),
+        ("arm,click,arm\nred,1,blue\n", "there must be one column 'arm'"),
+        ("arm,click\nred,2024-01-01\n", "reward in row 0 is "),
+    ],
+)
+def test_bad_logs(refused: Refused, folder: Path, content: str, words: str) -> None:
+    log = folder / "log.csv"
+    log.write_text(content)
+    sentence = refused("recommend", log, *OPTIONS)
+    assert words in sentence
+    assert "log.csv" in sentence
+    assert ("counted from 0" in sentence) == ("row" in words)
+
+
+def test_a_log_that_is_not_utf8(refused: Refused, folder: Path) -> None:
+    (folder / "log.csv").write_bytes(b"arm,click\n\xff\xfe,1\n")
+    assert "UTF8" in refused("recommend", "log.csv", *OPTIONS)
+
+
+def test_no_log(refused: Refused, folder: Path) -> None:
+    assert refused("recommend", "log.csv", *OPTIONS) == "log.csv does not exist"
+    assert refused("recommend", folder, *OPTIONS) == f"{folder} is not a file"
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"a,b\0\n", b"PAR1 and nothing", b"\x89PNG\r\n"])
+def test_a_log_of_no_known_kind(refused: Refused, folder: Path, content: bytes) -> None:
+    (folder / "log").write_bytes(content)
+    assert "Parquet" in refused("recommend", "log", *OPTIONS)
+
+
+def test_bad_parquet(refused: Refused, folder: Path) -> None:
+    (folder / "log.parquet").write_bytes(b"x" * 100)
+    assert "log.parquet cannot be read as Parquet" in refused("recommend", "log.parquet", *OPTIONS)
+    pq.write_table(pa.table({"arm": [0.5, 1.5], "click": [0, 1]}), "log.parquet")
+    assert "labels must not be floats" in refused("recommend", "log.parquet", *OPTIONS)
+    pq.write_table(pa.table({"arm": ["a", "b"], "seen": [0, 1]}), "log.parquet")
+    assert "the columns are 'arm', 'seen'" in refused("recommend", "log.parquet", *OPTIONS)
+    pq.write_table(pa.table({"arm": ["a", "b"], "click": [0.0, None]}), "log.parquet")
+    assert "reward in row 1 is nan" in refused("recommend", "log.parquet", *OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--horizon", 9), "--unit must name a column"),
+        ((*COLUMNS,), "mon-ucb needs --horizon"),
+        ((*COLUMNS, "--horizon", 0), "horizon must be at least 1, got 0"),
+        ((*OPTIONS, "--until", -1), "until"),
+        ((*OPTIONS, "--arms", "red"), "is not an arm"),
+        ((*OPTIONS, "--arms", "red"), "(--unknown skip leaves such rows out)"),
+        ((*OPTIONS, "--arms", "red,,blue"), "labels separated by commas"),
+        ((*OPTIONS, "--arms", ""), "labels separated by commas"),
+        ((*OPTIONS, "--arms", "red,red"), "'red' is there twice"),
+        ((*OPTIONS, "--algorithm", "best"), "--algorithm must be one of mon-ucb, "),
+        ((*OPTIONS, "--algorithm", "lin-ucb"), "use LinUCB from Python"),
+        ((*OPTIONS, "--algorithm", "top-ucb"), "top-ucb needs --budget"),
+        ((*OPTIONS, "--algorithm", "top-ucb", "--budget", 4), "got 4 of 3"),
+        ((*OPTIONS, "--algorithm", "ucb1"), "ucb1 has no horizon: leave --horizon out"),
+        ((*OPTIONS, "--budget", 2), "mon-ucb has no budget"),
+        ((*OPTIONS, "--seed", 2), "mon-ucb has no seed"),
+        ((*OPTIONS, "--reward-range", 1, 0), "low < high"),
+        (("--unit", "arm", "--reward", "arm", "--horizon", 9), "two columns"),
+    ],
+)
+def test_bad_options(refused: Refused, log: Path, options: tuple[object, ...], words: str) -> None:
+    assert words in refused("recommend", log, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--algorithm", "best"), "--algorithm must be one of"),
+        (("--arms", 0), "n_arms must be at least 1, got 0"),
+        (("--history", -1), "history must be at least 0, got -1"),
+        (("--horizon", 0), "horizon must be at least 1, got 0"),
+        (("--replications", 0), "replications must be at least 1, got 0"),
+        (("--threads", 0), "threads must be at least 1, got 0"),
+        (("--seed", -1), "seed"),
+        (("--bad-share", 2), "bad_share must lie in [0, 1]"),
+        (("--budget", 2), "mon-ucb has no budget"),
+        (("--algorithm", "top-ucb"), "top-ucb needs --budget"),
+        (("--dim", 2), "--dim is for lin-ucb"),
+        (("--algorithm", "lin-ucb", "--dim", 3, "--blocks", 2), "dim must be a multiple of blocks"),
+        (("--algorithm", "lin-ucb", "--budget", 2), "lin-ucb has no budget"),
+        (("--algorithm", "ucb1", "--start", "full-start-batch"), "full-start-batch"),
+    ],
+)
+def test_bad_simulations(refused: Refused, options: tuple[object, ...], words: str) -> None:
+    assert words in refused("simulate", *options)
+
+
+def test_a_demo_that_could_not_be_written(refused: Refused, folder: Path) -> None:
+    assert ".png" in refused("demo", "--out", "figure.bmp")
+    assert "no folder" in refused("demo", "--out", "no/figure.png")
+    (folder / "taken.png").mkdir()
+    assert "taken.png cannot be written" in refused("demo", "--out", "taken.png")
+    assert "replications must be at least 1, got 0" in refused("demo", "--replications", 0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recommend",),
+        ("recommend", "log.csv", "--nonsense"),
+        ("recommend", "log.csv", "--horizon", "many"),
+        ("recommend", "log.csv", "--policy", "ignorant"),
+        ("tell", "red", "1"),
+        ("simulate", "--start", "nowhere"),
+        ("nonsense",),
+    ],
+)
+def test_usage_errors(run: Run, arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert "Usage: artreplay" in done.err

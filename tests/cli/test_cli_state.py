@@ -1,0 +1,206 @@
+"""A policy in a file between calls: recommend, tell, recommend."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from commands import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
+
+import artreplay as ar
+from artreplay.replay.saving import read_note
+
+KEPT = ("--state", "state.ar")
+
+
+def reward_of(arm: object, round_: int) -> int:
+    return (round_ * 3 + len(str(arm))) % 4 // 2
+
+
+@pytest.mark.parametrize("labels", [ARMS, (1, 2, 10), ("7", "x", "07")])
+@pytest.mark.parametrize("kind", ["artificial-replay", "full-start"])
+def test_the_same_decisions_as_in_python(run: Run, folder: Path, labels: tuple[object, ...], kind: str) -> None:
+    rows = samples(120, labels)
+    log = write_csv(folder / "log.csv", rows)
+    assert run("recommend", log, *OPTIONS, "--policy", kind, *KEPT).code == 0
+    arms = list(ar.load("state.ar").base.arms)
+    typed = {str(arm): arm for arm in arms}
+    history = ar.History([typed[str(arm)] for arm, _ in rows], [reward for _, reward in rows])
+    make = ar.FullStart if kind == "full-start" else ar.ArtificialReplay
+    policy = make(ar.MonUCB(arms=arms, horizon=100), history)
+    for round_ in range(15):
+        answer = run("recommend", log, *KEPT, "--json").json
+        action = policy.ask()
+        assert (answer["action"], answer["rounds"], answer["log"]["used"]) == (action, round_, policy.used)
+        reward = reward_of(action, round_)
+        told = run("tell", *KEPT, action, reward)
+        assert told.out == f"round {round_ + 1}: {action} gave {reward}\n"
+        policy.tell(action, reward)
+
+
+def test_the_same_call_twice_gives_the_same_action(run: Run, log: Path) -> None:
+    for algorithm in ("thompson", "random"):
+        first, again = (
+            run("recommend", log, *COLUMNS, "--algorithm", algorithm, "--state", algorithm) for _ in range(2)
+        )
+        assert first.code == again.code == 0
+        assert first.out == again.out
+
+
+def test_options_in_the_state_file_need_not_be_repeated(run: Run, log: Path) -> None:
+    once = run("recommend", log, *OPTIONS, "--until", 50, *KEPT, "--json").json
+    assert run("recommend", log, *KEPT, "--json").json == once
+    assert run("recommend", log, *OPTIONS, "--algorithm", "mon-ucb", "--arms", "[bold] blue,grün,red", *KEPT).code == 0
+    assert read_note("state.ar") == {"unit": "arm", "reward": "click", "until": 50}
+    run("tell", *KEPT, "red", 1)
+    assert read_note("state.ar") == {"unit": "arm", "reward": "click", "until": 50}
+    assert run("recommend", log, *KEPT, "--until", 60, "--json").json["log"]["samples"] == 60
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "held"),
+    [
+        ("--algorithm", "ucb1", "mon-ucb"),
+        ("--horizon", "99", "100"),
+        ("--arms", "red,grün", "[bold] blue, grün, red"),
+        ("--budget", "2", "none"),
+        ("--seed", "1", "none"),
+        ("--policy", "full-start", "artificial-replay"),
+    ],
+)
+def test_options_that_contradict_the_state_are_refused(
+    run: Run, refused: Refused, log: Path, option: str, value: str, held: str
+) -> None:
+    run("recommend", log, *OPTIONS, *KEPT)
+    before = Path("state.ar").read_bytes()
+    sentence = refused("recommend", log, option, value, *KEPT)
+    assert f"state.ar was made with {option.removeprefix('--')} {held}, got " in sentence
+    assert Path("state.ar").read_bytes() == before
+
+
+def test_another_reward_range_is_refused(run: Run, refused: Refused, log: Path) -> None:
+    run("recommend", log, *OPTIONS, *KEPT)
+    sentence = refused("recommend", log, "--reward-range", "0", "2", *KEPT)
+    assert "made with reward range 0, 1, got 0, 2" in sentence
+
+
+@pytest.mark.parametrize("kind", ["artificial-replay", "full-start"])
+def test_appended_rows_join(run: Run, folder: Path, kind: str) -> None:
+    rows = samples(90)
+    log = write_csv(folder / "log.csv", rows[:60])
+    action = run("recommend", log, *OPTIONS, "--policy", kind, *KEPT, "--json").json["action"]
+    write_csv(log, rows)
+    assert run("recommend", log, *KEPT, "--json").json["action"] == action
+    assert run("tell", *KEPT, action, 0).code == 0
+    answer = run("recommend", log, *KEPT, "--json").json
+    assert answer["log"]["samples"] == 90
+    if kind == "full-start":
+        assert answer["log"]["used"] == 90
+
+
+def test_a_text_label_appended_to_numbers(run: Run, refused: Refused, folder: Path) -> None:
+    rows: list[tuple[object, int]] = [(1, 1), (2, 0), (10, 1)]
+    log = write_csv(folder / "log.csv", rows)
+    run("recommend", log, *OPTIONS, *KEPT)
+    write_csv(log, [*rows, ("new", 1)])
+    assert "label 'new' in row 3 is not an arm" in refused("recommend", log, *KEPT)
+    answer = run("recommend", log, *KEPT, "--unknown", "skip", "--json").json
+    assert answer["log"] == {"samples": 3, "used": answer["log"]["used"], "skipped": 1}
+
+
+def test_a_log_that_changed_is_refused(run: Run, refused: Refused, folder: Path) -> None:
+    rows = samples(50)
+    log = write_csv(folder / "log.csv", rows)
+    run("recommend", log, *OPTIONS, *KEPT)
+    rows[17] = (rows[17][0], 1 - rows[17][1])
+    write_csv(log, rows)
+    sentence = refused("recommend", log, *KEPT)
+    assert "log.csv" in sentence
+    assert "row 17 changed" in sentence
+    write_csv(log, samples(49))
+    assert "50 rows" in refused("recommend", log, *KEPT)
+
+
+def test_tell_does_not_need_the_log(run: Run, log: Path) -> None:
+    run("recommend", log, *OPTIONS, *KEPT)
+    content = log.read_bytes()
+    log.unlink()
+    assert run("tell", *KEPT, "grün", "0.5").out == "round 1: grün gave 0.5\n"
+    log.write_bytes(content)
+    answer = run("recommend", log, *KEPT)
+    assert "1 online round told so far" in answer.out
+
+
+def test_tell_several_arms(run: Run, refused: Refused, log: Path) -> None:
+    run("recommend", log, *OPTIONS, "--algorithm", "top-ucb", "--budget", 2, *KEPT)
+    assert run("tell", *KEPT, "red", 1, "grün", 0).out == "round 1: red gave 1, grün gave 0\n"
+    assert ar.load("state.ar").rounds == 1
+    assert "pairs" in refused("tell", *KEPT, "red", 1, "grün")
+
+
+def test_tell_takes_negative_rewards(run: Run, log: Path) -> None:
+    run("recommend", log, *OPTIONS, "--reward-range", "-1", "1", *KEPT)
+    assert run("tell", *KEPT, "red", "-1").out == "round 1: red gave -1\n"
+    assert run("tell", "red", "-.5", *KEPT).out == "round 2: red gave -0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (("pink", 1), "'pink' is not an arm; the arms are '[bold] blue', 'grün', 'red'"),
+        (("red", "much"), "reward is 'much', expected a number"),
+        (("red", "nan"), "reward is nan"),
+        (("red", 2), "reward is 2.0, expected a number in [0, 1]"),
+        (("red",), "pairs"),
+        (("red", 1, "grün", 1), "mon-ucb plays one arm in a round, got 2"),
+    ],
+)
+def test_tell_refuses(run: Run, refused: Refused, log: Path, outcome: tuple[object, ...], words: str) -> None:
+    run("recommend", log, *OPTIONS, *KEPT)
+    before = Path("state.ar").read_bytes()
+    assert words in refused("tell", *KEPT, *outcome)
+    assert Path("state.ar").read_bytes() == before
+
+
+def test_labels_that_read_the_same(run: Run, refused: Refused, folder: Path) -> None:
+    history = ar.History([1, "1"], [0, 1])
+    policy = ar.ArtificialReplay(ar.MonUCB(arms=[1, "1"], horizon=10), history)
+    policy.save("state.ar")
+    assert "could be any of the arms 1, '1'" in refused("tell", *KEPT, 1, 1)
+
+
+def test_a_full_start_that_was_never_asked(run: Run, refused: Refused, folder: Path) -> None:
+    ar.FullStart(ar.MonUCB(2, 10), ar.History([0, 1], [0, 1])).save("state.ar")
+    assert "has not read its log" in refused("tell", *KEPT, 0, 1)
+
+
+def test_a_policy_without_a_log(run: Run, refused: Refused, log: Path) -> None:
+    ar.Ignorant(ar.MonUCB(2, 10)).save("state.ar")
+    assert "without a log" in refused("recommend", log, *KEPT)
+
+
+@pytest.mark.parametrize("size", [0, 10, 300])
+def test_a_truncated_state_file(run: Run, refused: Refused, log: Path, size: int) -> None:
+    run("recommend", log, *OPTIONS, *KEPT)
+    state = Path("state.ar")
+    state.write_bytes(state.read_bytes()[:size])
+    assert "state.ar is truncated, damaged, or not a policy file" in refused("recommend", log, *KEPT)
+    assert "state.ar is truncated, damaged, or not a policy file" in refused("tell", *KEPT, "red", 1)
+
+
+def test_no_state_file(refused: Refused) -> None:
+    assert refused("tell", *KEPT, "red", 1) == "state.ar does not exist"
+
+
+def test_a_folder_that_cannot_be_written(refused: Refused, log: Path, folder: Path) -> None:
+    closed = folder / "closed"
+    closed.mkdir()
+    closed.chmod(0o500)
+    if os.access(closed, os.W_OK):  # nothing is closed to root but what is no real folder
+        closed = Path("/proc/self")
+        if not closed.exists():
+            pytest.skip("no folder is closed to this user")
+    sentence = refused("recommend", log, *OPTIONS, "--state", closed / "state.ar")
+    assert "cannot be written" in sentence
+    assert "no/state.ar cannot be written" in refused("recommend", log, *OPTIONS, "--state", "no/state.ar")

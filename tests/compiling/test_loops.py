@@ -1,0 +1,540 @@
+"""One implementation, two speeds: what is marked gives the same result compiled and interpreted."""
+
+from __future__ import annotations
+
+import math
+import threading
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import artreplay as ar
+from artreplay.compiling import Loop, compiled, copied, current_mode, using
+from artreplay.errors import ArtReplayError, InvalidParameter, NotCompilable
+
+FACTOR = 3.0
+TABLE = np.array([0.5, 0.25, 0.125])
+
+
+# -- components of our own ----------------------------------------------------------------------------------
+
+
+@compiled
+def softened(x):
+    return math.log1p(math.exp(-abs(x))) + max(x, 0.0)
+
+
+@compiled(inline=False)
+def collatz(n):
+    steps = 0
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+@compiled(inline=False)
+def twice_softened(x):
+    return softened(softened(x))
+
+
+@compiled
+class Meter(NamedTuple):
+    total: np.ndarray
+    scale: float
+
+    def add(self, x):
+        self.total[0] += self.scale * x
+
+    def size(self):
+        return len(self.total)
+
+
+@compiled
+class Station(NamedTuple):
+    meter: Meter
+    backup: Meter
+    seen: np.ndarray
+
+    def take(self, x):
+        self.meter.add(softened(x) * FACTOR)
+        self.backup.add(twice_softened(x) + TABLE[self.seen[0] % 3])
+        self.seen[0] += collatz(self.seen[0] + 1) + 1
+
+    def size(self):
+        return self.meter.size() + self.backup.size()
+
+
+@Loop
+def feed(station, values):
+    for x in values:
+        station.take(x)
+    return station.size()
+
+
+def station() -> Station:
+    return Station(Meter(np.zeros(2), 0.5), Meter(np.zeros(1), 2.0), np.zeros(1, np.int64))
+
+
+@given(st.lists(st.floats(-50, 50), max_size=20))
+@settings(max_examples=60)
+def test_nested_components_and_helpers_give_the_same_at_both_speeds(values):
+    results = []
+    for mode in ("compiled", "interpreted"):
+        part = station()
+        with using(mode):
+            size = feed(part, np.array(values))
+        results.append((size, part.meter.total.tobytes(), part.backup.total.tobytes(), part.seen.tolist()))
+    assert results[0] == results[1]
+    assert results[0][0] == 3
+
+
+# -- names that mean different things in different classes --------------------------------------------------
+
+
+@compiled
+class Speed(NamedTuple):
+    value: float
+    limit: float
+
+    def rate(self):
+        return self.value / self.limit
+
+
+@compiled
+class Price(NamedTuple):
+    rate: float  # a field here, a method there
+    size: np.ndarray
+
+    def value(self):  # a method here, a field there
+        return self.rate * self.size[0]
+
+    def limit(self, other):
+        return other.limit + self.rate
+
+
+@compiled
+class Both(NamedTuple):
+    speed: Speed
+    price: Price
+
+    def total(self):
+        return (
+            self.speed.rate() + self.price.rate + self.speed.value + self.price.value() + self.price.limit(self.speed)
+        )
+
+
+@Loop
+def total_of(both):
+    return both.total()
+
+
+def test_a_method_of_one_class_may_have_the_name_of_a_field_of_another():
+    both = Both(Speed(3.0, 4.0), Price(0.5, np.array([6.0])))
+    expected = 0.75 + 0.5 + 3.0 + 3.0 + 4.5
+    with using("compiled"):
+        assert total_of(both) == expected
+    assert total_of.interpreted(both) == expected
+
+
+@Loop
+def size_of(part):
+    return part.size()
+
+
+def test_the_same_method_of_different_classes_is_each_classes_own():
+    with using("compiled"):
+        assert size_of(Meter(np.zeros(7), 1.0)) == 7
+        assert size_of(station()) == 3
+        assert size_of(Meter(np.zeros(5), 1.0)) == 5
+
+
+@Loop
+def weighed(part):
+    return part.weigh()
+
+
+def makers(weight):
+    @compiled
+    class Made(NamedTuple):
+        x: float
+
+        def weigh(self):
+            return self.x * weight
+
+    return Made
+
+
+def test_classes_that_one_function_made_run_their_own_code():
+    first, second = makers(2.0), makers(3.0)
+    with using("compiled"):
+        assert [weighed(first(1.0)), weighed(second(1.0)), weighed(first(1.0))] == [2.0, 3.0, 2.0]
+
+
+def test_a_class_that_is_defined_again_runs_its_new_code():
+    def define(body):
+        namespace = {"NamedTuple": NamedTuple, "compiled": compiled, "__name__": __name__}
+        exec(
+            f"@compiled\nclass Again(NamedTuple):\n    x: float\n    def weigh(self):\n        return {body}", namespace
+        )
+        return namespace["Again"]
+
+    with using("compiled"):
+        assert weighed(define("self.x + 1.0")(1.0)) == 2.0
+        assert weighed(define("self.x + 5.0")(1.0)) == 6.0
+
+
+# -- counters wrap around at both speeds --------------------------------------------------------------------
+
+
+@compiled
+class Scrambler(NamedTuple):
+    """Proposes by a generator of its own, whose counter wraps around."""
+
+    word: np.ndarray
+
+    def propose(self, out):
+        self.stir()
+        out[0] = int(self.word[0] >> np.uint64(62))
+        return 1
+
+    def update(self, unit, reward):
+        self.stir()
+
+    def stir(self):
+        self.word[0] = self.word[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+
+
+@pytest.mark.parametrize("policy", ["ignorant", "full start", "replay"])
+def test_counters_of_a_component_may_wrap_around(policy):
+    """A warning would be an error here."""
+    log = ar.History([0, 1, 2, 3, 0], [0.0] * 5)
+    actions = []
+    for mode in ("auto", "interpreted", "compiled"):
+        base = Scrambler(np.ones(1, np.uint64))
+        made = {
+            "ignorant": lambda base=base: ar.Ignorant(base),
+            "full start": lambda base=base: ar.FullStart(base, log),
+            "replay": lambda base=base: ar.ArtificialReplay(base, log),
+        }[policy]()
+        with using(mode):
+            played = []
+            for _ in range(20):
+                played.append(made.ask())
+                made.tell(played[-1], 0.5)
+        actions.append(played)
+        assert base.word[0] == 1
+    assert actions[0] == actions[1] == actions[2]
+
+
+# -- policies and simulations over a component --------------------------------------------------------------
+
+
+@compiled
+class LeastPlayed(NamedTuple):
+    count: np.ndarray
+    total: np.ndarray
+
+    def propose(self, out):
+        best = 0
+        for arm in range(len(self.count)):
+            if self.count[arm] - self.total[arm] < self.count[best] - self.total[best]:
+                best = arm
+        out[0] = best
+        return 1
+
+    def update(self, unit, reward):
+        self.count[unit] += 1
+        self.total[unit] += reward
+
+
+def least_played(n: int = 3) -> LeastPlayed:
+    return LeastPlayed(np.zeros(n), np.zeros(n))
+
+
+@pytest.mark.parametrize("start", ["ignorant", "full-start", "artificial-replay"])
+def test_a_component_is_simulated_the_same_at_both_speeds(start):
+    env = ar.environments.KArmed(3, rewards="beta")
+    runs = []
+    for mode in ("compiled", "interpreted"):
+        with using(mode):
+            runs.append(ar.simulate(least_played(), env, start=start, history=30, horizon=40, replications=3, seed=4))
+    assert (runs[0].actions == runs[1].actions).all()
+    assert runs[0].regret.tobytes() == runs[1].regret.tobytes()
+    assert (runs[0].used == runs[1].used).all()
+
+
+def test_a_policy_over_a_component_acts_the_same_at_both_speeds_and_leaves_it_alone():
+    log = ar.History([0, 0, 1, 2, 1], [1.0, 0.5, 0.0, 0.25, 1.0])
+    base = least_played()
+    found = []
+    for mode in ("compiled", "interpreted", "auto"):
+        policy = ar.ArtificialReplay(base, log)
+        with using(mode):
+            played = []
+            for round_ in range(30):
+                played.append((policy.ask(), policy.used))
+                policy.tell(played[-1][0], (round_ % 5) / 4)
+        found.append((played, policy.base.count.tobytes(), policy.base.total.tobytes()))
+    assert found[0] == found[1] == found[2]
+    assert base.count.tolist() == [0.0] * 3
+
+
+@compiled
+class Shelf(NamedTuple):
+    """A part that nobody marked would be shared between a policy and the base it was given."""
+
+    part: Any
+
+    def propose(self, out):
+        out[0] = 0
+        return 1
+
+    def update(self, unit, reward):
+        self.part.count[unit] += 1
+
+
+class Loose(NamedTuple):
+    count: np.ndarray
+
+
+def test_a_policy_never_changes_the_base_it_was_given_whatever_it_is_made_of():
+    base = Shelf(Loose(np.zeros(2)))
+    with suppress(ArtReplayError):  # or it is refused
+        policy = ar.Ignorant(base)
+        policy.tell(policy.ask(), 1.0)
+        assert policy.base.part.count.tolist() == [1.0, 0.0]
+    assert base.part.count.tolist() == [0.0, 0.0]
+
+
+# -- what cannot be compiled --------------------------------------------------------------------------------
+
+
+@Loop
+def go(part):
+    return part.go()
+
+
+@compiled
+class Allocates(NamedTuple):
+    x: np.ndarray
+
+    def go(self):
+        scratch = np.zeros(3)
+        scratch[0] = self.x[0]
+        return scratch[0]
+
+
+@compiled
+class TwoKinds(NamedTuple):
+    x: np.ndarray
+
+    def go(self):
+        return "text" if self.x[0] > 0 else 1
+
+
+@compiled
+class NothingToGo(NamedTuple):
+    x: np.ndarray
+
+
+def unmarked(x):
+    return x + 1
+
+
+@compiled
+class CallsUnmarked(NamedTuple):
+    x: np.ndarray
+
+    def go(self):
+        return unmarked(self.x[0])
+
+
+@compiled
+class HoldsAnything(NamedTuple):
+    x: Any
+
+    def go(self):
+        return self.x[0] * 2
+
+
+@pytest.mark.parametrize("cls", [Allocates, TwoKinds, NothingToGo, CallsUnmarked])
+def test_what_cannot_be_compiled_is_said_in_one_sentence_that_names_the_component(cls):
+    with using("compiled"), pytest.raises(NotCompilable) as refused:
+        go(cls(np.ones(1)))
+    sentence = str(refused.value)
+    assert cls.__name__ in sentence
+    assert "cannot be compiled" in sentence
+    assert "\n" not in sentence
+    assert len(sentence) < 400
+    assert "nopython" not in sentence  # the stage of a compiler is no reason
+
+
+def test_the_sentence_about_an_allocation_says_so():
+    with using("compiled"), pytest.raises(NotCompilable, match="allocate"):
+        go(Allocates(np.ones(1)))
+
+
+def test_a_component_that_allocates_is_refused_by_policies_and_simulations_alike():
+    @compiled
+    class Wasteful(NamedTuple):
+        count: np.ndarray
+
+        def propose(self, out):
+            out[0] = np.argmax(np.zeros(3) - self.count)
+            return 1
+
+        def update(self, unit, reward):
+            self.count[unit] += 1
+
+    with pytest.raises(NotCompilable, match="Wasteful"):
+        ar.simulate(Wasteful(np.zeros(3)), ar.environments.KArmed(3), history=5, horizon=5, replications=2)
+    with using("compiled"), pytest.raises(NotCompilable, match="Wasteful"):
+        ar.Ignorant(Wasteful(np.zeros(3))).ask()
+    with using("interpreted"):
+        assert ar.simulate(
+            Wasteful(np.zeros(3)), ar.environments.KArmed(3), history=5, horizon=5, replications=1
+        ).actions.shape == (1, 5)
+
+
+def test_every_call_that_cannot_be_compiled_says_so_not_only_the_first():
+    with using("compiled"):
+        assert go(HoldsAnything(np.ones(1))) == 2.0
+        for _ in range(2):
+            with pytest.raises(NotCompilable, match="HoldsAnything"):
+                go(HoldsAnything(5.0))
+        assert go(HoldsAnything(np.ones(1))) == 2.0
+
+
+def test_an_error_that_compiled_code_raises_is_passed_on():
+    @compiled
+    class Refuses(NamedTuple):
+        x: float
+
+        def go(self):
+            if self.x > 0:
+                raise ValueError("above zero")
+            return 1
+
+    for mode in ("compiled", "interpreted"):
+        with using(mode):
+            assert go(Refuses(0.0)) == 1
+            with pytest.raises(ValueError, match=r"^above zero$"):
+                go(Refuses(1.0))
+
+
+@pytest.mark.parametrize("thing", [5, "text", len, np.zeros(3), [], print], ids=repr)
+def test_only_classes_and_functions_can_be_marked(thing):
+    with pytest.raises(NotCompilable, match="NamedTuple class or a function"):
+        compiled(thing)
+
+
+@pytest.mark.parametrize("cls", [int, tuple, dict, type("Plain", (), {}), type("Row", (tuple,), {})])
+def test_only_named_tuples_can_be_components(cls):
+    with pytest.raises(NotCompilable, match=f"must be a NamedTuple, {cls.__qualname__} is not"):
+        compiled(cls)
+
+
+def test_a_marked_thing_stays_what_it_was():
+    def double(x):
+        return 2 * x
+
+    class Point(NamedTuple):
+        x: float
+
+        def norm(self):
+            return abs(self.x)
+
+    assert compiled(double) is double
+    assert compiled(inline=False)(double) is double
+    assert compiled(Point) is Point
+    assert Point(-2.0).norm() == 2.0
+    assert Point(-2.0) == (-2.0,)
+    assert double(4) == 8
+
+
+def test_scratch_must_name_fields():
+    class Point(NamedTuple):
+        x: float
+
+    with pytest.raises(ArtReplayError, match="y"):
+        compiled(scratch=("y",))(Point)
+
+
+# -- plain objects are interpreted --------------------------------------------------------------------------
+
+
+class Duck:
+    def __init__(self):
+        self.calls = 0
+
+    def size(self):
+        self.calls += 1
+        return "seven"
+
+
+def test_a_plain_object_is_interpreted_in_every_mode():
+    for mode in ("auto", "compiled", "interpreted"):
+        duck = Duck()
+        with using(mode):
+            assert size_of(duck) == "seven"
+        assert duck.calls == 1
+
+
+# -- modes --------------------------------------------------------------------------------------------------
+
+
+def test_the_mode_holds_inside_the_block_only():
+    assert current_mode() == "auto"
+    with using("compiled"):
+        assert current_mode() == "compiled"
+        with using("interpreted"):
+            assert current_mode() == "interpreted"
+        assert current_mode() == "compiled"
+    assert current_mode() == "auto"
+
+
+class Deliberate(Exception):
+    pass
+
+
+def leave_by_an_error():
+    with using("interpreted"):
+        assert current_mode() == "interpreted"
+        raise Deliberate
+
+
+def test_the_mode_is_restored_after_an_error():
+    with pytest.raises(Deliberate):
+        leave_by_an_error()
+    assert current_mode() == "auto"
+
+
+@pytest.mark.parametrize("mode", ["bad", "", None, 1, "Compiled", ["auto"]])
+def test_any_other_mode_is_an_error(mode):
+    with pytest.raises(InvalidParameter, match='"auto", "compiled" or "interpreted"'), using(mode):
+        pass
+    assert current_mode() == "auto"
+
+
+def test_a_mode_belongs_to_its_thread():
+    seen = []
+    with using("interpreted"):
+        thread = threading.Thread(target=lambda: seen.append(current_mode()))
+        thread.start()
+        thread.join()
+    assert seen == ["auto"]
+
+
+def test_a_copy_of_a_component_runs_through_the_loop_it_was_bound_to():
+    part = station()
+    with using("compiled"):
+        run = feed.bound_to(part, np.zeros(1))
+        other = copied(part)
+        run(other, np.array([1.0, 2.0]))
+        feed(part, np.array([1.0, 2.0]))
+    assert other.meter.total.tobytes() == part.meter.total.tobytes()

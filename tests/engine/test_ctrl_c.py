@@ -1,0 +1,201 @@
+"""Ctrl-C of a real process in the middle of long work: it ends soon, with KeyboardInterrupt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import artreplay as ar
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+
+SOON = 3.0  # seconds; on a machine with nothing else to do it is a fraction of one
+
+WORK = {
+    # Warmed up first: compiling, or loading what was compiled, is not what is measured.
+    "many rounds": """
+        base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
+        work = lambda horizon: ar.simulate(base, env, history=100, horizon=horizon, replications=4, keep="final")
+        work(10)
+        print("ready", flush=True)
+        work(10**9)
+    """,
+    "rounds that are costly": """
+        base, env = ar.IDS(10), ar.environments.KArmed(10)
+        work = lambda horizon: ar.simulate(base, env, history=100, horizon=horizon, replications=4, keep="final")
+        work(2)
+        print("ready", flush=True)
+        work(10**8)
+    """,
+    "a long log": """
+        base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
+        work = lambda rows: ar.simulate(base, env, "full-start", rows, 10, replications=200, threads=1, keep="final")
+        work(10)
+        print("ready", flush=True)
+        work(3 * 10**7)
+    """,
+    "a long log to replay": """
+        base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
+        work = lambda rows: ar.simulate(base, env, history=rows, horizon=10, replications=200, threads=1, keep="final")
+        work(10)
+        print("ready", flush=True)
+        work(3 * 10**7)
+    """,
+    "many replications": """
+        base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
+        work = lambda n: ar.simulate(base, env, history=10, horizon=10, replications=n, keep="final")
+        work(10)
+        print("ready", flush=True)
+        work(10**8)
+    """,
+    "a plain object": """
+        class Slow:
+            def propose(self):
+                return 0
+            def update(self, unit, reward):
+                pass
+        print("ready", flush=True)
+        ar.simulate(Slow(), ar.environments.KArmed(2), history=10, horizon=10**8, replications=1, keep="final")
+    """,
+}
+
+BEGINNING = """
+    import signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    import numpy as np
+    import artreplay as ar
+"""
+
+
+def start(work: str) -> subprocess.Popen[str]:
+    code = textwrap.dedent(BEGINNING) + textwrap.dedent(work)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    line = process.stdout.readline()
+    if line.strip() != "ready":
+        process.kill()
+        raise AssertionError(line + process.communicate()[1])
+    return process
+
+
+def interrupt(process: subprocess.Popen[str], after: float) -> tuple[float, str, str]:
+    """Press Ctrl-C after so many seconds; how long it took to end, and what it said."""
+    time.sleep(after)
+    began = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise AssertionError("it went on for 30 seconds") from None
+    return time.perf_counter() - began, out, err
+
+
+@pytest.mark.parametrize("what", ["many rounds", "a long log to replay", "a plain object"])
+def test_ctrl_c_ends_a_simulation_soon(what):
+    process = start(WORK[what])
+    seconds, _, err = interrupt(process, after=0.6)
+    assert "KeyboardInterrupt" in err.strip().splitlines()[-1]
+    assert process.returncode in (-signal.SIGINT, 130)
+    assert seconds < SOON
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", WORK)
+@pytest.mark.parametrize("after", [0.01, 0.1, 0.6, 1.5, 3.0])
+def test_ctrl_c_ends_a_simulation_soon_at_any_time(what, after):
+    process = start(WORK[what])
+    seconds, _, err = interrupt(process, after)
+    assert "KeyboardInterrupt" in err.strip().splitlines()[-1]
+    assert seconds < SOON
+
+
+ASKING = """
+    import time
+    rng = np.random.default_rng(0)
+    history = ar.History(rng.integers(0, 10, 5 * 10**6), rng.random(5 * 10**6))
+    base = ar.MonUCB(10, 10**6)
+    with ar.compiling.using("compiled"):
+        ar.{start}(base, ar.History([0, 1], [0, 1]){relation}).ask()
+    policy = ar.{start}(base, history{relation})
+    print("ready", flush=True)
+    try:
+        policy.ask()
+    except KeyboardInterrupt:
+        used = policy.used
+        assert 0 < used < 5 * 10**6, used
+        assert sum(cell.count for cell in policy.cells()) == used
+        expected = ar.{start}(base, history{relation})
+        with ar.compiling.using("compiled"):
+            assert policy.ask() == expected.ask()
+        assert policy.used == expected.used == 5 * 10**6
+        assert [c.index for c in policy.cells()] == [c.index for c in expected.cells()]
+        print("went on", flush=True)
+        raise
+"""
+
+
+@pytest.mark.parametrize(("start_", "relation"), [("FullStart", ""), ("ArtificialReplay", ', relation="trivial"')])
+def test_ctrl_c_ends_an_ask_over_a_long_log_and_another_ask_goes_on(start_, relation):
+    process = start(ASKING.format(start=start_, relation=relation))
+    seconds, out, err = interrupt(process, after=0.3)
+    assert "went on" in out, err
+    assert "KeyboardInterrupt" in err.strip().splitlines()[-1]
+    assert seconds < SOON
+
+
+def test_ctrl_c_while_workers_are_started_stops_them_too():
+    """At many bytecodes of the set-up: nothing goes on behind one's back, and nobody waits for it to end."""
+    base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
+
+    def work(horizon):
+        ar.simulate(base, env, history=10, horizon=horizon, replications=2, threads=2, keep="final")
+
+    work(10)
+    before = threading.active_count()
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        places = _press(None, lambda: work(10))
+        assert places > 100
+        for number in range(0, places, 29):
+            began = time.perf_counter()
+            with pytest.raises(KeyboardInterrupt):
+                _press(number, lambda: work(2 * 10**8))
+            assert time.perf_counter() - began < SOON, number
+            while threading.active_count() > before and time.perf_counter() - began < SOON:
+                time.sleep(0.01)
+            assert threading.active_count() == before, number
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _press(number, call):
+    """Make a call with Ctrl-C pressed at its n-th bytecode inside the package; how many it had."""
+    package, count, tracing = os.path.dirname(ar.__file__), 0, sys.gettrace()
+
+    def trace(frame, event, argument):
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(package):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode":
+            if count == number:
+                signal.raise_signal(signal.SIGINT)
+            count += 1
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(tracing)
+    return count

@@ -1,0 +1,516 @@
+"""What may stand for a unit, and how labels are numbered: in the order in which they first appear."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fractions
+import itertools
+import uuid
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import artreplay as ar
+from artreplay.errors import InvalidHistory, InvalidParameter
+
+
+def history(units, **options) -> ar.History:
+    return ar.History(units, [0.0] * len(units), **options)
+
+
+def check_labels(found: ar.History, units: list) -> None:
+    """The labels are the distinct units in the order of a plain dict; every row has its own."""
+    expected = list(dict.fromkeys(units))
+    assert found.labels == expected
+    assert [type(label) for label in found.labels] == [type(label) for label in expected]
+    assert found.codes.dtype == np.int64
+    assert [found.unit(row) for row in range(len(found))] == units
+    assert found.points is None
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = "b"
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+    LARGE = 2
+
+
+class Named:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+# -- the order of first appearance, on every way in -----------------------------------------------------------
+
+few_texts = st.sampled_from(["red", "blue", "", " ", "ü", "日本", "🙂", "a\x00b", "red "])
+dense = st.integers(-5, 5)
+sparse = st.integers(-(2**63), 2**63 - 1)
+far_but_dense = st.integers(2**63 - 10, 2**63 - 1) | st.integers(-(2**63), -(2**63) + 9)
+few_objects = st.sampled_from(
+    [0, 1, -1, "a", "b", b"a", ("a", 1), (1, "a"), frozenset([1]), Colour.RED, Colour.BLUE, True, 2**70, Named("x")]
+)
+
+
+@given(st.lists(dense | sparse, max_size=40) | st.lists(dense, max_size=40) | st.lists(far_but_dense, max_size=20))
+@example([2**63 - 1, -(2**63)])
+@settings(max_examples=150)
+def test_integers_are_numbered_as_they_first_appear(units):
+    check_labels(history(units), units)
+    check_labels(history(tuple(units)), units)
+    check_labels(history(np.array(units, np.int64)), units)
+    check_labels(history(np.array(units, object)), units)
+    check_labels(history(pd.Series(units, dtype="int64")), units)
+    check_labels(history(pl.Series(units, dtype=pl.Int64)), units)
+    check_labels(history(pa.array(units, pa.int64())), units)
+
+
+@given(
+    st.sampled_from(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i4", "<i8", ">u8"]),
+    st.data(),
+)
+@settings(max_examples=150)
+def test_integers_of_every_width_are_plain_integers(kind, data):
+    limits = np.iinfo(kind)
+    low, high = int(limits.min), int(limits.max)
+    anywhere = st.integers(low, high)
+    top, bottom = st.integers(high - 7, high), st.integers(low, low + 7)
+    units = data.draw(st.lists(anywhere, max_size=20) | st.lists(top, max_size=20) | st.lists(bottom, max_size=20))
+    check_labels(history(np.array(units, kind)), units)
+
+
+@given(st.lists(few_texts, max_size=40))
+def test_texts_are_numbered_as_they_first_appear(units):
+    check_labels(history(units), units)
+    check_labels(history(np.array(units, object)), units)
+    check_labels(history(np.array(units, np.dtypes.StringDType())), units)
+    check_labels(history(pd.Series(units, dtype="str")), units)
+    check_labels(history(pd.Series(units, dtype="string")), units)
+    check_labels(history(pd.Series(units, dtype="category")), units)
+    check_labels(history(pl.Series(units, dtype=pl.String)), units)
+    check_labels(history(pl.Series(units, dtype=pl.Categorical)), units)
+    check_labels(history(pa.array(units, pa.string())), units)
+    check_labels(history(pa.array(units, pa.large_string())), units)
+    check_labels(history(pa.array(units, pa.string()).dictionary_encode()), units)
+
+
+@given(st.lists(few_objects, max_size=40))
+def test_objects_are_numbered_as_they_first_appear(units):
+    check_labels(history(units), units)
+    check_labels(history(pd.Series(units, dtype=object)), units)
+
+
+@given(st.lists(few_texts, max_size=12), st.lists(st.integers(0, 12), max_size=4))
+def test_chunks_do_not_matter(units, cuts):
+    edges = [0, *sorted(min(cut, len(units)) for cut in cuts), len(units)]
+    chunks = [pa.array(units[a:b], pa.string()) for a, b in itertools.pairwise(edges)]
+    check_labels(history(pa.chunked_array(chunks, pa.string())), units)
+    encoded = [chunk.dictionary_encode() for chunk in chunks]  # each with a dictionary of its own
+    check_labels(history(pa.chunked_array(encoded, pa.dictionary(pa.int32(), pa.string()))), units)
+
+
+@pytest.mark.parametrize("size", [9_999, 10_000, 30_000])
+def test_long_logs_are_numbered_like_short_ones(size):
+    rng = np.random.default_rng(1)
+    texts = [f"arm {number}" for number in rng.integers(0, 300, size).tolist()]
+    check_labels(history(texts), texts)
+    check_labels(history(np.array(texts)), texts)
+    with_surrogates = ["\udcff", *texts]
+    check_labels(history(with_surrogates), with_surrogates)
+    few = rng.integers(-1000, 1000, size)
+    check_labels(history(few), few.tolist())
+    many = few * 10**12
+    check_labels(history(many), many.tolist())
+
+
+# -- kinds of labels ------------------------------------------------------------------------------------------
+
+DAY = datetime.date(2020, 1, 2)
+MOMENT = datetime.datetime(2020, 1, 2, 3, 4, 5)
+SPAN = datetime.timedelta(hours=3)
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        [True, False, True],
+        [2**64, -(2**64), 2**64],
+        [0, 2**70, 0],
+        ["a", "b", "a"],
+        ["1", 1, "1"],
+        [b"\xff\x00", b"", b"\xff\x00"],
+        [("a", 1), ("b", 2), ("a", 1)],
+        [(1, "x"), (1, None), (1, "x")],
+        [("a", ("b", 0.5)), ("a", ("b", 1.5))],
+        [frozenset([1, 2]), frozenset([3]), frozenset([2, 1])],
+        [Colour.RED, Colour.BLUE, Colour.RED],
+        [DAY, datetime.date(1999, 1, 1), DAY],
+        [MOMENT, MOMENT.replace(tzinfo=datetime.UTC), MOMENT],
+        [SPAN, 2 * SPAN, SPAN],
+        [decimal.Decimal("0.5"), decimal.Decimal("1.5")],
+        [fractions.Fraction(1, 3), fractions.Fraction(2, 3)],
+        [uuid.UUID(int=5), uuid.UUID(int=4), uuid.UUID(int=5)],
+        [Named("x"), Named("y"), Named("x")],
+        [int, str, int],
+        ["a", 1, ("b",), b"c", Colour.RED, "a"],
+        ["\ud800", "a", "\udcff"],
+    ],
+)
+def test_anything_hashable_is_a_label(units):
+    check_labels(history(units), units)
+
+
+def test_equal_labels_are_one_label_and_keep_their_first_form():
+    found = history([1, True, Size.SMALL, "x"])
+    assert found.labels == [1, "x"]
+    assert type(found.labels[0]) is int
+    assert found.codes.tolist() == [0, 0, 0, 1]
+    assert history([Size.LARGE, Size.SMALL, 2]).labels == [Size.LARGE, Size.SMALL]
+
+
+@pytest.mark.parametrize(
+    ("units", "labels"),
+    [
+        (np.array([True, False]), [True, False]),
+        (np.array(["b", "a"]), ["b", "a"]),
+        (np.array([b"b", b"a"]), [b"b", b"a"]),
+        ([np.int8(3), np.int64(1)], [3, 1]),
+        ([np.str_("x"), np.str_("y")], ["x", "y"]),
+        ([np.bool_(True), np.bool_(False)], [True, False]),
+        (range(5, 2, -1), [5, 4, 3]),
+        (pd.Index(["b", "a"]), ["b", "a"]),
+        (pd.Categorical([7, 3, 7]), [7, 3]),
+        (pl.Series(["b", "a"], dtype=pl.Enum(["a", "b", "c"])), ["b", "a"]),
+        (pa.array([True, False]), [True, False]),
+        (pa.array([b"b", b"a"]), [b"b", b"a"]),
+        (pa.array(["b", "a"], pa.string_view()), ["b", "a"]),
+        (pa.array([DAY]), [DAY]),
+        (pa.chunked_array([[3], [], [1, 3]]), [3, 1]),
+    ],
+)
+def test_labels_are_plain_python_values(units, labels):
+    found = history(units)
+    assert found.labels == labels
+    assert [type(label) for label in found.labels] == [type(label) for label in labels]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_moments_are_labels_that_equal_the_same_moments(unit):
+    """A column of times is matched against arms made from the same times, whatever resolution it is stored in."""
+    moments = [MOMENT, MOMENT + datetime.timedelta(days=1), MOMENT]
+    arms = [MOMENT + datetime.timedelta(days=1), MOMENT]
+    stored = np.array(moments, f"datetime64[{unit}]")
+    for units in (stored, pd.Series(stored), pa.array(stored)):
+        found = history(units)
+        policy = ar.ArtificialReplay(ar.MonUCB(arms=arms, horizon=10), found)
+        assert policy.unused == 3
+        assert [found.unit(row) for row in range(3)] == moments
+
+
+# -- missing labels -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        ["a", None, "b"],
+        ["a", float("nan"), "b"],
+        [1, pd.NA, 2],
+        ["a", pd.NaT, "b"],
+        np.array(["a", None, "b"], object),
+        np.array([1, None, 2], object),
+        np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[D]"),
+        np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[ns]"),
+        pd.Series(["a", None, "b"]),
+        pd.Series(["a", None, "b"], dtype="string"),
+        pd.Series(["a", None, "b"], dtype=object),
+        pd.Series(["a", None, "b"], dtype="category"),
+        pd.Series([1, None, 2], dtype="Int64"),
+        pd.Series([True, None, False], dtype="boolean"),
+        pl.Series(["a", None, "b"]),
+        pl.Series([1, None, 2]),
+        pl.Series(["a", None, "b"], dtype=pl.Categorical),
+        pa.array(["a", None, "b"]),
+        pa.array([1, None, 2]),
+        pa.array(["a", None, "b"]).dictionary_encode(),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", None, "b"])),
+        pa.chunked_array([["a"], [None, "b"]]),
+    ],
+    ids=lambda units: f"{type(units).__module__.split('.')[0]}-{getattr(units, 'dtype', getattr(units, 'type', ''))}",
+)
+def test_a_missing_label_is_named_by_its_row(units):
+    with pytest.raises(InvalidHistory, match=r"\brow 1\b.*missing|missing.*\brow 1\b"):
+        history(units)
+
+
+def test_a_masked_label_is_named_by_its_row():
+    for mask in ([False, True, False], [False, True, True]):
+        with pytest.raises(InvalidHistory, match="row 1"):
+            history(np.ma.masked_array([5, 6, 7], mask=mask))
+
+
+def test_what_is_not_hashable_is_named_by_its_row():
+    for units in (["a", [1], "b"], ["a", {"x": 1}], ["a", np.array([1, 2])], [(1, "a"), (1, [2])]):
+        with pytest.raises(InvalidHistory, match=r"row 1.*hashable"):
+            history(units)
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        [np.array([1, 2]), np.array([1, 2, 3])],
+        [[1, 2], [3]],
+        [np.array(1), np.array([2])],
+        [np.zeros((2, 2)), np.zeros((2, 2))],
+        pa.array([[1], [2]]),
+        pa.array([{"x": 1}, {"x": 2}]),
+        pl.Series([[1], [2]]),
+    ],
+    ids=str,
+)
+def test_rows_that_are_neither_labels_nor_points_are_refused_in_a_sentence(units):
+    with pytest.raises(InvalidHistory):
+        history(units)
+
+
+# -- points ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        [0.5, 0.25],
+        (0.5, 0.25),
+        [np.float32(0.5), 0.25],
+        [0, 0.25],
+        [0.5, 1],
+        np.array([0.5, 0.25]),
+        np.array([0.5, 0.25], np.float16),
+        np.array([0.5, 0.25], object),
+        pd.Series([0.5, 0.25]),
+        pd.Series([0.5, 0.25], dtype="Float64"),
+        pl.Series([0.5, 0.25]),
+        pa.array([0.5, 0.25]),
+        pa.array([0.5, 0.25], pa.float32()),
+        pa.chunked_array([[0.5], [0.25]]),
+    ],
+    ids=lambda units: (
+        f"{type(units).__module__.split('.')[0]}-{getattr(units, 'dtype', getattr(units, 'type', units))}"
+    ),
+)
+def test_floats_in_one_dimension_are_refused_with_the_shape_they_should_have(units):
+    with pytest.raises(InvalidHistory, match=r"\(H, 1\)"):
+        history(units)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda d: st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * d), min_size=1, max_size=10)
+    )
+)
+def test_rows_of_floats_are_points(points):
+    array = np.array(points)
+    for units in (points, [list(point) for point in points], array, array.tolist(), pd.DataFrame(array), list(array)):
+        found = history(units)
+        assert found.labels == []
+        assert found.points.shape == array.shape
+        assert found.points.dtype == np.float64
+        assert found.points.tobytes() == array.tobytes()
+        assert [found.unit(row) for row in range(len(found))] == points
+
+
+def test_rows_of_integers_are_points_and_a_fortran_array_too():
+    for units in ([(1, 2), (3, 4)], np.array([[1, 2], [3, 4]]), np.asfortranarray(np.array([[1.0, 2.0], [3.0, 4.0]]))):
+        found = history(units)
+        assert found.points.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+        assert found.points.flags.c_contiguous
+        assert "dimension 2" in repr(found)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_a_point_that_is_not_finite_is_named_by_its_row(bad):
+    points = np.zeros((5, 2))
+    points[3, 1] = points[4, 0] = bad
+    for units in (points, points.tolist()):
+        with pytest.raises(InvalidHistory, match="row 3"):
+            history(units)
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 1), (3, 2, 2), ()])
+def test_units_of_other_dimensions_are_refused(shape):
+    with pytest.raises(InvalidHistory):
+        ar.History(np.zeros(shape), np.zeros(3))
+
+
+def test_points_must_have_a_dimension():
+    for units in (np.empty((2, 0)), [(), ()]):
+        with pytest.raises(InvalidHistory):
+            history(units)
+
+
+# -- shapes and lengths ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "units", ["ab", b"ab", None, 5, 0.5, (unit for unit in "ab"), object()], ids=lambda unit: type(unit).__name__
+)
+def test_what_is_not_a_sequence_is_refused(units):
+    with pytest.raises(InvalidHistory, match="units must be"):
+        ar.History(units, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("units", [[1, 2, 3], ["a"], np.zeros((3, 2)), pa.array(["a", "b", "c"])])
+def test_unequal_lengths_are_refused_with_both(units):
+    with pytest.raises(InvalidHistory, match=f"equally long, got {len(units)} and 2"):
+        ar.History(units, [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        [],
+        (),
+        range(0),
+        np.array([]),
+        np.array([], np.int64),
+        np.array([], object),
+        np.array([], "U3"),
+        pd.Series([], dtype=object),
+        pd.Series([], dtype="float64"),
+        pl.Series([]),
+        pl.Series([], dtype=pl.String),
+        pa.array([], pa.string()),
+        pa.array([], pa.null()),
+        pa.chunked_array([], pa.string()),
+        pa.chunked_array([], pa.dictionary(pa.int8(), pa.string())),
+    ],
+    ids=lambda units: (
+        f"{type(units).__module__.split('.')[0]}-{getattr(units, 'dtype', getattr(units, 'type', units))}"
+    ),
+)
+def test_a_log_without_rows_is_a_history(units):
+    """It equals no history: a policy over it asks what the base alone would ask."""
+    empty = ar.History(units, [])
+    assert len(empty) == 0
+    assert empty.labels == []
+    policy, alone = ar.ArtificialReplay(ar.MonUCB(3, 10), empty), ar.Ignorant(ar.MonUCB(3, 10))
+    for _ in range(5):
+        assert policy.ask() == alone.ask()
+        policy.tell(policy.ask(), 0.0)
+        alone.tell(alone.ask(), 0.0)
+    assert policy.used == 0
+
+
+def test_an_empty_log_of_points_is_a_history():
+    assert len(ar.History(np.empty((0, 2)), [])) == 0
+
+
+# -- until ----------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 5), max_size=20), st.integers(0, 25))
+def test_until_keeps_the_first_rows(units, until):
+    rewards = [index / 100 for index in range(len(units))]
+    for column in (units, np.array(units, np.int64), pa.array(units, pa.int64()), [f"arm {unit}" for unit in units]):
+        whole, part = ar.History(column, rewards), ar.History(column, rewards, until=until)
+        assert len(part) == min(until, len(units))
+        assert part.rewards.tolist() == rewards[:until]
+        assert [part.unit(row) for row in range(len(part))] == [whole.unit(row) for row in range(len(part))]
+        assert part.labels == list(dict.fromkeys(whole.unit(row) for row in range(len(part))))
+        whole.check_continues(part.fingerprint)
+
+
+def test_until_bounds_points_and_frames_too():
+    frame = pd.DataFrame({"x": [0.1, 0.2, 0.3], "arm": ["a", "b", "c"], "r": [0.0, 1.0, 0.5]})
+    assert ar.History(frame[["x"]].to_numpy(), frame["r"], until=2).points.tolist() == [[0.1], [0.2]]
+    assert ar.History.from_frame(frame, "arm", "r", until=np.int8(2)).labels == ["a", "b"]
+    assert len(ar.History.from_frame(frame, ["x"], "r", until=0)) == 0
+
+
+def test_rows_behind_until_are_not_part_of_the_log():
+    """Nothing is asked of them, not even that they make sense yet."""
+    assert len(ar.History(["a", None], [0.0, float("nan")], until=1)) == 1
+    assert len(ar.History(pa.array(["a", None]), [0.0, 1.0], until=1)) == 1
+    assert len(ar.History([[0.0, 1.0], [float("nan"), 1.0]], [0.0, 1.0], until=1)) == 1
+
+
+@pytest.mark.parametrize("until", [-1, 1.0, 0.5, "1", True, float("nan"), [1], np.int64(-2)])
+def test_any_other_until_is_refused_by_its_value(until):
+    with pytest.raises(InvalidParameter, match="until must be a number of rows") as refused:
+        ar.History([0, 1], [0.0, 1.0], until=until)
+    assert repr(until) in str(refused.value)
+
+
+# -- a history is a value -------------------------------------------------------------------------------------
+
+
+def test_the_log_does_not_change_with_the_arrays_it_came_from():
+    units, rewards, points = np.array([3, 1, 3]), np.array([0.0, 1.0, 0.5]), np.array([[0.1], [0.2], [0.3]])
+    labels, texts = ["a", "b", "a"], np.array(["a", "b", "a"])
+    frame = pd.DataFrame({"arm": [1, 2, 1], "r": [0.0, 1.0, 0.5]})
+    borrowed = pa.array(rewards)  # shares the memory of `rewards`
+    logs = [ar.History(source, rewards) for source in (units, points, labels, texts)]
+    logs += [ar.History(units, borrowed), ar.History.from_frame(frame, "arm", "r")]
+    before = [([log.unit(row) for row in range(3)], log.rewards.tolist()) for log in logs]
+    units[:], rewards[:], points[:], texts[:] = 9, 9.0, 9.0, "z"
+    labels.clear()
+    frame.loc[:, :] = 9
+    assert [([log.unit(row) for row in range(3)], log.rewards.tolist()) for log in logs] == before
+
+
+# -- shuffled -------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(0, 2**70))
+def test_a_shuffled_log_has_the_same_samples(units, seed):
+    log = ar.History(units, [index / 100 for index in range(len(units))])
+
+    def samples(of):
+        return [(of.unit(row), of.rewards[row]) for row in range(len(of))]
+
+    shuffled = log.shuffled(seed)
+    assert sorted(samples(shuffled)) == sorted(samples(log))
+    assert samples(log.shuffled(seed)) == samples(shuffled)
+    assert samples(log) == list(zip(units, [index / 100 for index in range(len(units))], strict=True))
+
+
+def test_other_seeds_give_other_orders_and_the_fingerprint_sees_it():
+    log = ar.History(range(100), np.arange(100) / 100)
+    orders = {tuple(log.shuffled(seed).codes.tolist()) for seed in range(50)}
+    assert len(orders) == 50
+    assert log.fingerprint.first_difference(log.shuffled(3)._row_hashes) is not None
+
+
+def test_points_are_shuffled_with_their_rewards():
+    points = np.arange(20.0).reshape(10, 2)
+    shuffled = ar.History(points, points[:, 0]).shuffled(1)
+    assert (shuffled.points[:, 0] == shuffled.rewards).all()
+    assert (shuffled.points[:, 1] == shuffled.rewards + 1).all()
+    assert sorted(shuffled.rewards) == points[:, 0].tolist()
+
+
+def test_every_row_can_come_first():
+    log = ar.History(range(4), [0.0] * 4)
+    first = [log.shuffled(seed).unit(0) for seed in range(200)]
+    assert min(first.count(unit) for unit in range(4)) > 25
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", None, True])
+def test_a_shuffle_needs_a_seed(seed):
+    with pytest.raises(InvalidParameter, match="seed must be"):
+        ar.History([0], [0.0]).shuffled(seed)

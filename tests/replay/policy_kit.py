@@ -1,0 +1,104 @@
+"""What the tests of policies share: small bases, ways to start, what can be seen of a policy, and driving one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import artreplay as ar
+from artreplay.compiling import is_component, state_of
+
+BLOCKS = [[1, 0, 0], [0.5, 0, 0], [0, 1, 0], [0, 0.5, 0]]  # two components of two arms
+
+
+class LeastSeen:
+    """A plain object: the arm seen least often, the lowest among equals."""
+
+    def __init__(self, n_arms: int = 4) -> None:
+        self.counts = [0] * n_arms
+        self.totals = [0.0] * n_arms
+
+    def propose(self) -> int:
+        return self.counts.index(min(self.counts))
+
+    def update(self, unit: int, reward: float) -> None:
+        self.counts[unit] += 1
+        self.totals[unit] += reward
+
+
+# Every kind of base over the arms 0..3.
+BASES: dict[str, Callable[[], Any]] = {
+    "MonUCB": lambda: ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5)),
+    "MonUCB, tabulated": lambda: ar.MonUCB(4, 20, bonus=lambda n: 0.5 / n),
+    "PsiUCB": lambda: ar.PsiUCB(4, 20, psi=ar.psi.bernoulli_kl),
+    "TopUCB": lambda: ar.TopUCB(4, 2, 20, bonus=ar.bonus.practical(0.5)),
+    "TopUCB, tabulated": lambda: ar.TopUCB(4, 3, 20, bonus=lambda n: 0.5 / n),
+    "LinUCB": lambda: ar.LinUCB(BLOCKS, 20, alpha=0.3),
+    "UCB1": lambda: ar.UCB1(4),
+    "Thompson": lambda: ar.ThompsonSampling(4, seed=3),
+    "IDS": lambda: ar.IDS(4, seed=3),
+    "IDS, published": lambda: ar.IDS(4, seed=3, variant="published"),
+    "RandomChoice": lambda: ar.RandomChoice(4, seed=3),
+    "RandomChoice of 2": lambda: ar.RandomChoice(4, budget=2, seed=3),
+    "plain": LeastSeen,
+}
+QUICK = [name for name in BASES if name != "IDS, published"]  # interpreted, its 1,000 draws take a while
+SEVERAL = ("TopUCB", "TopUCB, tabulated", "RandomChoice of 2")
+DETERMINISTIC = ("MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated", "LinUCB", "UCB1", "plain")
+
+STARTS: dict[str, Callable[[Any, ar.History], Any]] = {
+    "ignorant": lambda base, history: ar.Ignorant(base),
+    "full start": ar.FullStart,
+    "replay": ar.ArtificialReplay,
+}
+
+
+def log(size: int = 12, n_arms: int = 4, seed: int = 0) -> ar.History:
+    """A small log in which rewards repeat."""
+    rng = np.random.default_rng(seed)
+    return ar.History(rng.integers(n_arms, size=size), rng.choice([0.0, 0.5, 1.0], size=size))
+
+
+def reward_of(unit: Any, round_: int) -> float:
+    """An online reward that depends on what is played and when, and on nothing else."""
+    return ((hash(unit) * 7 + round_ * 5) % 3) / 2.0
+
+
+def play(policy: Any, rounds: int) -> list[Any]:
+    """The actions of this many rounds."""
+    actions = []
+    for _ in range(rounds):
+        action = policy.ask()
+        actions.append(action)
+        tell(policy, action)
+    return actions
+
+
+def tell(policy: Any, action: Any) -> None:
+    round_ = policy.rounds
+    if isinstance(action, list):
+        policy.tell(action, [reward_of(unit, round_) for unit in action])
+    else:
+        policy.tell(action, reward_of(action, round_))
+
+
+def state(base: Any) -> dict[str, Any]:
+    """What a base has learnt."""
+    component = getattr(base, "component", base)
+    if is_component(component):
+        return {name: np.asarray(array).tobytes() for name, array in state_of(component).items()}
+    return {name: repr(value) for name, value in vars(base).items()}
+
+
+def seen(policy: Any) -> dict[str, Any]:
+    """Everything that can be seen of a policy without asking it."""
+    return {
+        "rounds": policy.rounds,
+        "used": policy.used,
+        "unused": policy.unused,
+        "unused rows": policy.unused_rows(),
+        "used by cell": policy.used_by_cell(),
+        "state": state(policy.base),
+    }

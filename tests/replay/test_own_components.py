@@ -1,0 +1,223 @@
+"""A component of the user's own, interpreted and compiled."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+from own_components import FarCells, Faulty, Fewest, FewestTwo, FieldCell, Wrapping, diary, fewest
+from policy_kit import LeastSeen, log, play
+
+import artreplay as ar
+from artreplay.compiling import using
+from artreplay.errors import ArtReplayError, InvalidAction, InvalidHistory, InvalidParameter
+
+both_modes = pytest.mark.parametrize("mode", ["interpreted", "compiled"])
+history_policies = pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
+
+
+@both_modes
+@pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay, lambda base, history: ar.Ignorant(base)])
+def test_it_does_what_the_same_plain_object_does(mode, start):
+    history = log(size=20)
+    with using(mode):
+        policy, plain = start(fewest(), history), start(LeastSeen(), history)
+        assert play(policy, 10) == play(plain, 10)
+        assert policy.base.count.tolist() == plain.base.counts
+        assert policy.base.total.tolist() == plain.base.totals
+        assert (policy.used, policy.unused_rows(), policy.rounds) == (plain.used, plain.unused_rows(), plain.rounds)
+
+
+@both_modes
+def test_the_one_that_was_given_never_changes(mode):
+    given = fewest()
+    with using(mode):
+        play(ar.ArtificialReplay(given, log()), 5)
+    assert given.count.tolist() == [0, 0, 0, 0]
+
+
+@both_modes
+def test_several_units_and_cells(mode):
+    history = ar.History([1, 0, 0, 3, 1], [0.5] * 5)
+    with using(mode):
+        policy = ar.ArtificialReplay(FewestTwo(np.zeros(4)), history)
+        assert policy.ask() == [0, 1]  # the cell {0, 1} was served row by row, whichever of the two was proposed
+        assert policy.base.count.tolist() == [2, 2, 0, 0]
+        assert policy.used_by_cell() == {(0, 1): 4, (2, 3): 0}
+        assert policy.unused_rows() == [3]
+        policy.tell([0], [1.0])
+        assert policy.ask() == [0]
+        policy.tell([3, 2, 1], [1.0, 1.0, 1.0])
+        assert policy.base.count.tolist() == [3, 3, 1, 1]
+        assert policy.rounds == 2
+
+
+@both_modes
+@pytest.mark.parametrize("capacity", [1, 2, 3, 64])
+@history_policies
+def test_arrays_that_fill_grow_and_results_do_not_change(mode, capacity, start):
+    history = log(size=20)
+    with using(mode):
+        policy = start(diary(capacity), history)
+        actions = play(policy, 10)
+    with using("interpreted"):
+        roomy = start(diary(1000), history)
+        assert actions == play(roomy, 10)
+    size = int(policy.base.size[0])
+    assert size == policy.used + 10
+    assert policy.base.units[:size].tolist() == roomy.base.units[:size].tolist()
+    assert policy.base.rewards[:size].tolist() == roomy.base.rewards[:size].tolist()
+
+
+@both_modes
+@pytest.mark.parametrize("capacity", [1, 2, 3])
+def test_arrays_that_fill_grow_when_samples_are_only_told(mode, capacity):
+    with using(mode):
+        policy = ar.Ignorant(diary(capacity))
+        for arm in (0, 1, 2, 3, 0, 1, 2):
+            policy.tell(arm, 0.5)
+    assert policy.base.units[:7].tolist() == [0, 1, 2, 3, 0, 1, 2]
+    assert policy.rounds == 7
+
+
+@history_policies
+def test_a_base_that_is_full_already_takes_a_log(start):
+    full = diary(1)
+    full.update(0, 1.0)
+    policy = start(full, log(size=6))
+    policy.ask()
+    assert int(policy.base.size[0]) == 1 + policy.used
+
+
+def test_arrays_that_cannot_grow_are_an_error_of_one_sentence():
+    class Short(Fewest):
+        def room(self):
+            return 3 - int(self.count.sum())
+
+    policy = ar.FullStart(ar.compiled(Short)(*fewest()), log(size=6))
+    with pytest.raises(ArtReplayError, match="Short has room for 0 samples and offers no grown"):
+        policy.ask()
+    assert policy.used == 3
+
+
+@both_modes
+def test_reseeding_gives_another_stream_and_the_same_key_the_same(mode):
+    def actions(key):
+        base = diary(64)
+        base.reseed(np.uint64(key))
+        with using(mode):
+            return play(ar.Ignorant(base), 30)
+
+    assert actions(1) == actions(1)
+    assert actions(1) != actions(2)
+
+
+@both_modes
+def test_words_may_wrap_around(mode):
+    with using(mode):
+        policy = ar.ArtificialReplay(Wrapping(np.array([2**63 + 11], np.uint64), np.zeros(4)), log(size=6))
+        actions = play(policy, 10)
+    word = 2**63 + 11
+    left = [log(size=6).unit(row) for row in range(6)]
+    expected = []
+    step = lambda word: (word * 6364136223846793005 + 1442695040888963407) % 2**64  # noqa: E731
+    while len(expected) < 10:
+        word = step(word)
+        unit = (word >> 33) % 4
+        word = step(word)
+        if unit in left:
+            left.remove(unit)
+        else:
+            expected.append(unit)
+    assert actions == expected
+
+
+@both_modes
+@history_policies
+@pytest.mark.parametrize("unit", [4, 5, 10**6])
+def test_a_logged_unit_its_arrays_have_no_place_for_is_refused(mode, start, unit):
+    with using(mode), pytest.raises(InvalidHistory, match=rf"row 1: {unit} is not a unit"):
+        start(fewest(4), ar.History([0, unit, 1], [0.5, 0.5, 0.5]))
+
+
+@both_modes
+@pytest.mark.parametrize("unit", [4, -1, "red", 1.0, None, True, np.array([0])], ids=repr)
+def test_a_told_unit_it_has_no_place_for_is_refused_and_nothing_changes(mode, unit):
+    with using(mode):
+        policy = ar.ArtificialReplay(fewest(4), log())
+        action = policy.ask()
+        used, counts = policy.used, policy.base.count.tolist()
+        with pytest.raises(InvalidAction, match="not a unit"):
+            policy.tell(unit, 0.5)
+        assert (policy.used, policy.base.count.tolist(), policy.rounds) == (used, counts, 0)
+        assert policy.ask() == action
+
+
+@history_policies
+def test_labels_that_are_no_numbers_are_refused_or_skipped(start):
+    history = ar.History(["red", 0, 7, 1], [0.5] * 4)
+    with pytest.raises(InvalidHistory, match="row 0: 'red' is not a unit"):
+        start(fewest(4), history)
+    policy = start(fewest(4), history, unknown="skip")
+    assert (policy.skipped, policy.unused_rows()) == (2, [1, 3])
+
+
+@history_policies
+def test_points_are_no_numbered_units(start):
+    with pytest.raises(InvalidHistory, match="got one of points"):
+        start(fewest(4), ar.History([[0.5]], [0.5]))
+
+
+@both_modes
+def test_proposing_more_units_than_its_width_is_an_error_that_says_so(mode):
+    with using(mode), pytest.raises(InvalidAction, match="must offer `width`"):
+        ar.Ignorant(Faulty(np.zeros(4), 2, 2)).ask()
+
+
+@both_modes
+@pytest.mark.parametrize("units", [0, -1, -2, -5])
+def test_proposing_no_units_is_an_error_and_not_an_endless_loop(mode, units):
+    def give_up(number, frame):
+        raise TimeoutError("ask did not return")
+
+    previous = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, 5 if mode == "compiled" else 1)
+    try:
+        with using(mode), pytest.raises(InvalidAction, match="at least one unit"):
+            ar.Ignorant(Faulty(np.zeros(4), units, 1)).ask()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_cells_may_have_any_numbers():
+    history = ar.History([1, 0, 1, 0], [0.5] * 4)
+    policy = ar.ArtificialReplay(FarCells(np.zeros(2)), history)
+    assert policy.ask() == 0
+    assert policy.base.count.tolist() == [2, 0]
+    assert policy.used_by_cell() == {0: 2, 1: 0}
+    assert policy.unused_rows() == [0, 2]
+
+
+def test_a_field_called_cell_is_a_field():
+    policy = ar.ArtificialReplay(FieldCell(np.zeros(2)), ar.History([1, 0, 1], [0.5] * 3))
+    assert policy.ask() == 0
+    assert policy.used_by_cell() == {0: 1, 1: 0}
+
+
+@pytest.mark.parametrize("width", [0, -1])
+def test_a_width_below_one_is_refused(width):
+    class Narrow(Fewest):
+        pass
+
+    Narrow.width = width
+    with pytest.raises(InvalidParameter, match="width must be at least 1"):
+        ar.Ignorant(ar.compiled(Narrow)(*fewest()))
+
+
+def test_cells_of_a_component_are_named_by_its_units():
+    policy = ar.ArtificialReplay(fewest(), ar.History([2, 0], [0.5, 0.5]))
+    assert policy.used_by_cell() == {0: 0, 1: 0, 2: 0}
+    policy.ask()
+    assert policy.used_by_cell() == {0: 1, 1: 0, 2: 0}
