@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from numbers import Real
 from typing import Any
 
 
@@ -36,6 +37,13 @@ class CannotSave(ArtReplayError, TypeError):
 
 class NotCompilable(ArtReplayError, TypeError):
     """A marked component cannot be compiled; the sentence names the component."""
+
+
+def checked_number(name: str, value: Any) -> float:
+    """A parameter that measures something, as a plain float; its range is for the caller to check."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidParameter(f"{name} must be a number, got {value!r}")
+    return float(value)
 
 
 def checked_count(name: str, value: Any, least: int = 1) -> int:

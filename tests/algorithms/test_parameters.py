@@ -186,7 +186,7 @@ def test_delta_is_a_number(delta):
 
 
 def test_the_size_of_a_log_is_not_negative():
-    refused(lambda: ar.bonus.anytime(0.1, history=-1), "history must be the number of logged samples")
+    refused(lambda: ar.bonus.anytime(0.1, history=-1), "history must be")
 
 
 @pytest.mark.parametrize("history", ["10", None, 2.5], ids=repr)

@@ -140,7 +140,7 @@ def test_one_arm_and_one_round_leave_nothing_to_be_unsure_of():
     ("psi", "sentence"),
     [
         (lambda a: a * a + 1, r"psi\(0\) must be 0, got 1\.0"),
-        (lambda a: math.nan, r"psi\(0\) must be 0, got nan"),
+        (lambda a: math.nan, r"psi\(0\) must be .*, got nan"),
         (lambda a: 0.0 if a == 0 else math.nan, r"psi\(.*\) must be a number, got nan"),
         (lambda a: 0.0, "psi must be convex and grow faster than linearly"),
         (lambda a: -a * a, "psi must be convex and grow faster than linearly"),

@@ -14,7 +14,7 @@ import uuid
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import artreplay as ar
@@ -64,7 +64,6 @@ def test_appended_rows_are_accepted_and_a_shorter_log_is_not(samples, more):
 
 
 @given(st.lists(rows, min_size=1, max_size=15), st.data())
-@settings(max_examples=200)
 def test_a_changed_row_is_named_exactly(samples, data):
     place = data.draw(st.integers(0, len(samples) - 1))
     new = data.draw(rows)

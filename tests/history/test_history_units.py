@@ -69,7 +69,6 @@ few_objects = st.sampled_from(
 
 @given(st.lists(dense | sparse, max_size=40) | st.lists(dense, max_size=40) | st.lists(far_but_dense, max_size=20))
 @example([2**63 - 1, -(2**63)])
-@settings(max_examples=150)
 def test_integers_are_numbered_as_they_first_appear(units):
     check_labels(history(units), units)
     check_labels(history(tuple(units)), units)
@@ -84,7 +83,6 @@ def test_integers_are_numbered_as_they_first_appear(units):
     st.sampled_from(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i4", "<i8", ">u8"]),
     st.data(),
 )
-@settings(max_examples=150)
 def test_integers_of_every_width_are_plain_integers(kind, data):
     limits = np.iinfo(kind)
     low, high = int(limits.min), int(limits.max)
@@ -95,6 +93,7 @@ def test_integers_of_every_width_are_plain_integers(kind, data):
 
 
 @given(st.lists(few_texts, max_size=40))
+@settings(max_examples=50)
 def test_texts_are_numbered_as_they_first_appear(units):
     check_labels(history(units), units)
     check_labels(history(np.array(units, object)), units)

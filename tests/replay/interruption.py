@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import signal
 import sys
@@ -50,7 +51,9 @@ def press(number: int, call: Callable[[], Any], again: int | None = None) -> boo
 
     def watch(frame: Any, event: str, argument: Any) -> None:
         nonlocal later
-        if pressed and event in ("call", "return") and frame.f_code.co_filename.startswith(PACKAGE):
+        if not pressed or frame.f_code.co_flags & inspect.CO_GENERATOR:
+            return  # nobody hears what is raised while a generator is closed
+        if event in ("call", "return") and frame.f_code.co_filename.startswith(PACKAGE):
             if later == again:
                 signal.raise_signal(signal.SIGINT)
             later += 1

@@ -154,6 +154,25 @@ FarCells = ar.compiled(FarCells)
 
 
 @ar.compiled
+class MixedCells(NamedTuple):
+    """Cells whose numbers are not in the order of the units."""
+
+    count: np.ndarray
+    cell_of: np.ndarray
+    turn: np.ndarray
+
+    def propose(self, out):
+        out[0] = self.turn[0]
+        return 1
+
+    def update(self, unit, reward):
+        self.count[unit] += 1
+
+    def cell(self, unit):
+        return self.cell_of[unit]
+
+
+@ar.compiled
 class FieldCell(NamedTuple):
     """A field that happens to be called `cell`."""
 

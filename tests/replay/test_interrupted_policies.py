@@ -123,11 +123,11 @@ def check(scene, interrupted_call, number, expected, again=None, look=None):
     return True
 
 
-def sweep(scene, stride, again=None, look=None, calls=range(2 * ROUNDS)):
+def sweep(scene, stride, again=None, look=None, calls=range(2 * ROUNDS), first=0):
     expected = uninterrupted(scene)
     places = 0
     for call in calls:
-        for number in itertools.count(0, stride):
+        for number in itertools.count(first, stride):
             if not check(scene, call, number, expected, again, look):
                 break
             places += 1
@@ -139,10 +139,11 @@ def test_ctrl_c_at_many_bytecodes_loses_nothing(scene):
     assert sweep(scene, stride=97 if scene == "many arms" else 37) > 30
 
 
-@pytest.mark.parametrize("scene", ["MonUCB", "TopUCB"])
-@pytest.mark.parametrize("call", [1, 2, 3], ids=["tell", "second ask", "second tell"])
-def test_ctrl_c_at_any_bytecode_of_one_call_loses_nothing(scene, call):
-    assert sweep(scene, stride=1, calls=[call]) > 100
+@pytest.mark.parametrize(
+    ("scene", "call", "stride"), [("MonUCB", 1, 1), ("MonUCB", 2, 5), ("TopUCB", 2, 5), ("TopUCB", 3, 1)]
+)
+def test_ctrl_c_at_any_bytecode_of_one_call_loses_nothing(scene, call, stride):
+    assert sweep(scene, stride, calls=[call]) > 50
 
 
 @pytest.mark.long
@@ -175,14 +176,14 @@ def _agree(counts, policy):
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_ctrl_c_once_loses_nothing_whatever_is_looked_at_first(look):
-    assert sweep("MonUCB", stride=1, look=LOOKS[look], calls=[1]) > 100
+    assert sweep("MonUCB", stride=2, look=LOOKS[look], calls=[1]) > 50
 
 
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("again", [0, 1, 2, 3])
-def test_ctrl_c_twice_loses_nothing_whatever_is_looked_at_first(look, again):
+def test_ctrl_c_twice_loses_nothing_whatever_is_looked_at_first(look):
     """The second comes while the first is dealt with; then people look, and go on."""
-    assert sweep("MonUCB", stride=11, again=again, look=LOOKS[look], calls=[2, 3]) > 20
+    for again in range(4):
+        assert sweep("MonUCB", stride=31, again=again, look=LOOKS[look], calls=[2, 3], first=again) > 10
 
 
 @pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])

@@ -105,7 +105,7 @@ def test_one_unit_in_a_list_is_a_list():
 
 def test_an_empty_list_is_refused():
     policy = ar.ArtificialReplay(Scripted([]), ar.History(["a"], [1]))
-    with pytest.raises(InvalidAction, match="at least one unit, got an empty list"):
+    with pytest.raises(InvalidAction, match="at least (one|1) unit"):
         policy.ask()
     with pytest.raises(InvalidAction):
         policy.tell([], [])

@@ -64,8 +64,8 @@ ALGORITHMS: dict[str, tuple[Make, int, dict[str, Any]]] = {  # made from four ar
     "UCB1": (lambda **arms: ar.UCB1(**arms), 1000, {}),
     "ThompsonSampling": (lambda **arms: ar.ThompsonSampling(seed=2**70, **arms), 1000, {}),
     "IDS": (lambda **arms: ar.IDS(seed=3, **arms), 30, {}),
-    "IDS, published": (lambda **arms: ar.IDS(seed=3, variant="published", **arms), 6, {}),
-    "IDS, no fallback": (lambda **arms: ar.IDS(variant="published", fallback=False, **arms), 5, {}),
+    "IDS, published": (lambda **arms: ar.IDS(seed=3, variant="published", **arms), 5, {}),
+    "IDS, no fallback": (lambda **arms: ar.IDS(variant="published", fallback=False, **arms), 3, {}),
     "RandomChoice": (lambda **arms: ar.RandomChoice(seed=5, **arms), 1000, {}),
     "RandomChoice of two": (lambda **arms: ar.RandomChoice(budget=2, seed=5, **arms), 1000, {}),
     "LinUCB": (
@@ -156,7 +156,7 @@ def test_a_loaded_policy_decides_like_the_one_that_was_saved(path, name, kind):
     favourite = len(name) % 4  # all decisions with one kind of labels, a few, if any, with the others
     for number in [favourite] if slow else range(4):
         base = make(**LABELS[number])
-        log = log_for(base, 8 if slow else 60)
+        log = log_for(base, 4 if slow else 60)
         policy = policy_of(kind, base, log)
         play(policy, min(rounds, 20) // 2, seed=9)
         policy.save(path)

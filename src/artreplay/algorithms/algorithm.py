@@ -35,10 +35,14 @@ class ArmAlgorithm:
     component: Any
 
     def __init__(
-        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange = (0.0, 1.0)
+        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
     ) -> None:
         self.arm_set = ArmSet(n_arms, arms)
         self.reward_range = checked_range(reward_range)
+        if bounded and self.reward_range[1] == math.inf:
+            raise InvalidParameter(
+                f"reward_range must be finite for {type(self).__name__}; PsiUCB with sub_gaussian takes all rewards"
+            )
 
     @property
     def n_arms(self) -> int:
@@ -176,7 +180,10 @@ def checked_reward(reward: Any, reward_range: RewardRange) -> float:
     if type(reward) is float:
         value = reward
     elif isinstance(reward, (Real, Decimal, np.bool_)) or (isinstance(reward, np.ndarray) and reward.shape == ()):
-        value = float(reward)
+        try:
+            value = float(reward)
+        except OverflowError:
+            value = math.inf
     else:
         raise InvalidAction(f"reward is {reward!r}, expected {describe_range(reward_range)}")
     # Written so that nan fails it.

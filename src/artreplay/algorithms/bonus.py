@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms.bounds import RootBound, TableBound, tabulate
-from artreplay.errors import InvalidParameter
+from artreplay.errors import InvalidParameter, checked_count, checked_number
 
 Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, or a callable n → float
 
@@ -65,15 +65,14 @@ def practical(delta: float = 0.1) -> Practical:
 
 def anytime(delta: float = 0.1, *, history: int) -> Anytime:
     """√(log((T + H)/δ) / (2n)): the careful choice when the size H of the log is known."""
-    if history < 0:
-        raise InvalidParameter(f"history must be the number of logged samples, at least 0, got {history}")
-    return Anytime(_checked_delta(delta), int(history))
+    return Anytime(_checked_delta(delta), checked_count("history", history, least=0))
 
 
 def _checked_delta(delta: float) -> float:
-    if not 0.0 < delta < 1.0:
+    value = checked_number("delta", delta)
+    if not 0.0 < value < 1.0:
         raise InvalidParameter(f"delta must lie strictly between 0 and 1, got {delta!r}")
-    return float(delta)
+    return value
 
 
 def bound_of(bonus: Bonus, horizon: int, theory_scale: float) -> RootBound | TableBound:

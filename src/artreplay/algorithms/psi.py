@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from artreplay.algorithms.bonus import table_of
 from artreplay.algorithms.bounds import BernoulliBound, RootBound, TableBound
-from artreplay.errors import InvalidParameter
+from artreplay.errors import InvalidParameter, checked_number
 
 Psi = Any  # `hoeffding`, `sub_gaussian(σ)`, `bernoulli_kl`, or a callable λ → ψ(λ)
 
@@ -64,9 +65,10 @@ def sub_gaussian(sigma: float) -> SubGaussian:
     >>> policy.ask()
     1
     """
-    if not (sigma > 0.0 and math.isfinite(sigma)):
+    value = checked_number("sigma", sigma)
+    if not (value > 0.0 and math.isfinite(value)):
         raise InvalidParameter(f"sigma must be a finite number above 0, got {sigma!r}")
-    return SubGaussian(float(sigma))
+    return SubGaussian(value)
 
 
 def bound_of_psi(psi: Psi, level: float) -> RootBound | TableBound | BernoulliBound:
@@ -80,7 +82,7 @@ def bound_of_psi(psi: Psi, level: float) -> RootBound | TableBound | BernoulliBo
 
 def radius_of_psi(psi: Callable[[float], float], level: float) -> Callable[[int], float]:
     """n → (ψ*)⁻¹(level/n) for a ψ of the user's own."""
-    at_zero = float(psi(0.0))
+    at_zero = _height(psi, 0.0)
     if not abs(at_zero) <= 1e-12:
         raise InvalidParameter(f"psi(0) must be 0, got {at_zero!r}")
 
@@ -99,11 +101,10 @@ def inverse_conjugate(psi: Callable[[float], float], x: float) -> float:
 
     def value(log_lambda: float) -> float:
         scale = math.exp(log_lambda)
-        height = float(psi(scale))
-        if math.isnan(height):
-            raise InvalidParameter(f"psi({scale}) must be a number, got nan")
-        return (height + x) / scale
+        return (_height(psi, scale) + x) / scale
 
+    if x <= 0.0:
+        return 0.0  # as for one arm and one round: nothing to be unsure of
     low, high = _bracket(value)
     ratio = (math.sqrt(5.0) - 1.0) / 2.0
     left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -120,16 +121,24 @@ def inverse_conjugate(psi: Callable[[float], float], x: float) -> float:
     return min(at_left, at_right)
 
 
+def _height(psi: Callable[[float], float], scale: float) -> float:
+    """ψ(λ), infinite where it overflows: the width is then a little wide, never too narrow."""
+    try:
+        height: Any = psi(scale)
+    except OverflowError:
+        return math.inf
+    if isinstance(height, bool) or not isinstance(height, Real) or math.isnan(height):
+        raise InvalidParameter(f"psi({scale:g}) must be a number, got {height!r}")
+    return float(height)
+
+
 def _bracket(value: Callable[[float], float]) -> tuple[float, float]:
     """Three points of log λ with the lowest value in the middle; ψ convex makes the value quasi-convex in λ."""
     middle, step = 0.0, 1.0
     best = value(middle)
     for direction in (1.0, -1.0):
         while abs(middle) < 300.0:
-            try:
-                ahead = value(middle + direction * step)
-            except OverflowError:
-                ahead = math.inf
+            ahead = value(middle + direction * step)
             if not ahead < best:
                 break
             middle, best = middle + direction * step, ahead

@@ -66,7 +66,7 @@ class RandomChoice(ArmAlgorithm):
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
-        super().__init__(n_arms, arms, reward_range)
+        super().__init__(n_arms, arms, reward_range, bounded=False)
         self.budget = checked_budget(budget, self.n_arms)
         self.several = self.budget > 1
         self.seed = checked_seed(seed)

@@ -26,7 +26,7 @@ from artreplay.algorithms.selectors import best, top
 from artreplay.cells import Arms, feature_components
 from artreplay.compiling import Floats, Ints
 from artreplay.compiling.growth import Growers
-from artreplay.errors import InvalidParameter, checked_count
+from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay.history import Label
 
 
@@ -37,9 +37,9 @@ class IndexArmAlgorithm(ArmAlgorithm):
     component: IndexAlgorithm
 
     def __init__(
-        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange = (0.0, 1.0)
+        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
     ) -> None:
-        super().__init__(n_arms, arms, reward_range)
+        super().__init__(n_arms, arms, reward_range, bounded)
         self._tables: list[Floats] = [np.empty(0)]  # of a tabulated bonus, shared by all copies, the longest last
 
     def load(self, counts: Ints, totals: Floats) -> None:
@@ -165,9 +165,7 @@ class PsiUCB(IndexArmAlgorithm):
         bounded = not isinstance(psi, SubGaussian)
         if reward_range is None:
             reward_range = (0.0, 1.0) if bounded else (-math.inf, math.inf)
-        super().__init__(n_arms, arms, reward_range)
-        if bounded and self.reward_range[1] == math.inf:
-            raise InvalidParameter(f"reward_range must be finite for psi={psi!r}; only sub_gaussian takes all rewards")
+        super().__init__(n_arms, arms, reward_range, bounded)
         if not bounded and self.reward_range[1] != math.inf:
             raise InvalidParameter("sub_gaussian takes all rewards: leave reward_range out")
         self.horizon = checked_count("horizon", horizon)
@@ -222,10 +220,11 @@ class LinUCB(IndexArmAlgorithm):
                 f"features must have one row per arm, got {len(self.features)} for {self.n_arms} arms"
             )
         self.horizon = checked_count("horizon", horizon)
-        self.alpha = 1.0 + math.sqrt(math.log(2 * self.horizon) / 2.0) if alpha is None else float(alpha)
+        usual = 1.0 + math.sqrt(math.log(2 * self.horizon) / 2.0)
+        self.alpha = usual if alpha is None else checked_number("alpha", alpha)
         if not (self.alpha >= 0.0 and math.isfinite(self.alpha)):
             raise InvalidParameter(f"alpha must be finite and at least 0, got {alpha!r}")
-        self.ridge = float(ridge)
+        self.ridge = checked_number("ridge", ridge)
         if not (self.ridge > 0.0 and math.isfinite(self.ridge)):
             raise InvalidParameter(f"ridge must be finite and above 0, got {ridge!r}")
         cells = feature_components(self.features)

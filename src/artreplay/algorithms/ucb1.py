@@ -65,7 +65,7 @@ class UCB1(ArmAlgorithm):
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
-        super().__init__(n_arms, arms, reward_range)
+        super().__init__(n_arms, arms, reward_range, bounded=False)
         self.component = UCB1Component(tally(self.n_arms), np.zeros(1, np.int64))
 
     def _values(self) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artreplay.compiling import Floats, Ints, Loop, compiled
-from artreplay.replay.step import AGAIN, FEED, NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED, step
+from artreplay.replay.step import AGAIN, BAD_PROPOSAL, FEED, NEEDS_ROOM, ROUND, USED, step
 
 # Where the loop stands, in one array.
 WORLD = 0  # the replication at hand, counted inside the batch
@@ -20,7 +20,7 @@ ENTER, DRAW, PLACE, LOADED, PLAY = range(5)  # phases of a replication
 
 ROWS = 1 << 18  # of a log, drawn in one slice
 
-# What a slice can end with, besides AGAIN, NEEDS_ROOM and TOO_MANY_UNITS.
+# What a slice can end with, besides AGAIN, NEEDS_ROOM and BAD_PROPOSAL.
 DONE = 1
 NOT_AN_ARM = -3  # a unit was proposed that the environment does not have
 LOG_IS_DRAWN = -4  # Python is to load it in one batch
@@ -119,11 +119,11 @@ def go_online(
     horizon: int,
     record: Any,
 ) -> int:
-    """Play the first units of the proposal and write the round down; AGAIN, or what is wrong with a unit."""
+    """Play the first units of the proposal and write the round down; AGAIN, or what is wrong with the proposal."""
     round_ = position[ROUND]
     keep_all = record.regret.shape[1] == horizon
     if units > record.actions.shape[2]:
-        return TOO_MANY_UNITS
+        return BAD_PROPOSAL
     mean = 0.0
     for j in range(units):
         arm = proposal[j]
@@ -166,7 +166,7 @@ def play_rounds(
         if units > 0:
             status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
         elif units < 0:
-            status = TOO_MANY_UNITS
+            status = BAD_PROPOSAL
         if status != AGAIN:
             break
     cursor[STEPS] = steps

@@ -8,10 +8,12 @@ import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from artreplay.compiling import current_mode, using
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs
-from artreplay.engine.worker import Setting, Worker
+from artreplay.engine.worker import Setting, Worker, numbered
 from artreplay.environments import ArmEnvironment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
 from artreplay.history import History
@@ -134,10 +136,16 @@ def _checked_setting(
         raise InvalidParameter(f'start="full-start-batch" is for MonUCB, PsiUCB and TopUCB, got {base!r}')
     adapter = adapt(base)
     _check_arms(adapter, env)
+    if isinstance(adapter, PlainAdapter):
+        numbered(adapter, env.n_arms)
     if isinstance(history, History):
+        if history.points is not None:
+            raise InvalidHistory("simulate needs a log of arms, got one of points")
         units = adapter.numbers_of(history, "error")
         if units.max(initial=-1) >= env.n_arms:
-            raise InvalidHistory(f"the log must hold arms of the environment, 0..{env.n_arms - 1}, got {units.max()}")
+            row = int(np.argmax(units >= env.n_arms))
+            found = f"got {history.unit(row)!r} in row {row}"
+            raise InvalidHistory(f"the log must hold arms of the environment, 0..{env.n_arms - 1}, {found}")
         given = (units, adapter.rewards_of(history))
         rows = len(history)
     else:
@@ -169,8 +177,14 @@ def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
         low, high = base.reward_range
         if low > 0.0 or high < 1.0:
             raise InvalidParameter(f"reward_range must cover the environment's [0, 1], got [{low:g}, {high:g}]")
-    elif isinstance(adapter, ComponentAdapter) and not all(map(adapter.accepts, range(env.n_arms))):
-        raise InvalidParameter(f"{type(adapter.base).__qualname__} has no place for all {env.n_arms} arms")
+    elif isinstance(adapter, ComponentAdapter):
+        name = type(adapter.base).__qualname__
+        if len(adapter.proposal) > env.budget:
+            raise InvalidParameter(
+                f"{name} plays up to {len(adapter.proposal)} arms in a round, the environment expects {env.budget}"
+            )
+        if not all(map(adapter.accepts, range(env.n_arms))):
+            raise InvalidParameter(f"{name} has no place for all {env.n_arms} arms")
 
 
 def _checked_threads(threads: int | None, setting: Setting) -> int:

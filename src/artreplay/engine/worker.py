@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from artreplay.replay.adapters import Adapter, NamedAdapter, PlainAdapter, adapt
 from artreplay.replay.ledger import ArmLedger, arm_ledger, stream_ledger
 from artreplay.replay.policies import load_batch
 from artreplay.replay.policy import next_limit
-from artreplay.replay.step import NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED
+from artreplay.replay.step import BAD_PROPOSAL, NEEDS_ROOM, PLACES, ROUND, USED
 from artreplay.streams import fold, fold_each
 
 _FIRST_LIMIT = 64
@@ -56,10 +55,10 @@ class Setting:
     keep_all: bool
     compilable: bool
 
-    @cached_property
+    @property
     def width(self) -> int:
         """The most units in one action."""
-        return max(len(adapt(self.base).proposal), self.env.budget)
+        return self.env.budget
 
     def outputs(self) -> tuple[Floats, Ints, Ints]:
         """Where regret, samples used and actions of every replication go."""
@@ -87,7 +86,7 @@ class Worker:
         self.outputs = outputs
         self.stop = stop
         self.finished = 0
-        self.position = np.zeros(4, np.int64)
+        self.position = np.zeros(PLACES, np.int64)
         self.cursor = np.zeros(4, np.int64)
         self.limit = _FIRST_LIMIT
 
@@ -101,7 +100,7 @@ class Worker:
         ledger = self._ledger(adapter)
         while batch := batches.take():
             if isinstance(adapter, PlainAdapter):
-                adapter = _numbered(adapt(self.setting.base), self.setting.env.n_arms)
+                adapter = numbered(adapt(self.setting.base), self.setting.env.n_arms)
             self._play(adapter, memory, ledger, batch, report)
             self.finished += len(batch)
             self.cursor[:] = 0
@@ -112,7 +111,7 @@ class Worker:
         adapter = adapt(self.setting.base)
         state = np.empty(0, np.int64)
         if isinstance(adapter, PlainAdapter):
-            _numbered(adapter, self.setting.env.n_arms)
+            numbered(adapter, self.setting.env.n_arms)
         else:
             component, state = packed(adapter.algorithm)
             _seat_component(adapter, component)
@@ -127,7 +126,11 @@ class Worker:
             units, values = units[:0], values[:0]
         if setting.start != "artificial-replay":
             return stream_ledger(units, values)
-        return arm_ledger(units, values, _cell_of_arms(adapter, setting.env.n_arms))
+        cell = _cell_of_arms(adapter, setting.env.n_arms)
+        if setting.given is not None:
+            return arm_ledger(units, values, cell)
+        n_cells = int(cell.max()) + 1
+        return ArmLedger(units, values, cell, np.zeros(n_cells, np.int64), np.zeros(n_cells, np.int64))
 
     def _play(self, adapter: Adapter, memory: Memory, ledger: ArmLedger, batch: range, report: Any) -> None:
         setting = self.setting
@@ -158,7 +161,7 @@ class Worker:
                 load_batch(adapter.base, ledger.unit, ledger.reward)
                 self.position[USED] = setting.rows
                 memory.grown[0] = int(adapter.algorithm is not first)
-            elif result in (TOO_MANY_UNITS, NOT_AN_ARM):
+            elif result in (BAD_PROPOSAL, NOT_AN_ARM):
                 raise InvalidAction(_complaint(result, adapter, setting))
             elif self.cursor[STEPS] >= self.limit:
                 self.limit = next_limit(self.limit, time.perf_counter() - began)
@@ -178,15 +181,17 @@ class Worker:
         worlds = setting.env.worlds(
             world_keys(setting.seed, numbers), fold_each(fold(setting.seed, base_seed), numbers)
         )
+        if not isinstance(adapter, NamedAdapter) or not adapter.base.scales:
+            return setting.env.stack(worlds)
         low, high = adapter.reward_range
-        return setting.env.stack(worlds) if not np.isfinite(high) else setting.env.stack(worlds, low, high - low)
+        return setting.env.stack(worlds, low, high - low)
 
 
 def _complaint(result: int, adapter: Adapter, setting: Setting) -> str:
-    if result == TOO_MANY_UNITS:
+    if result == BAD_PROPOSAL:
         return (
-            f"{type(adapter.base).__qualname__} proposed more than the {setting.width} units there is room for; "
-            "a component that means to must offer `width`"
+            f"{type(adapter.base).__qualname__} must propose at least 1 unit and at most {setting.width}, "
+            "which is what the environment plays in a round"
         )
     return f"{adapter.base!r} proposed a unit that is not one of the {setting.env.n_arms} arms"
 
@@ -198,7 +203,7 @@ def _seat_component(adapter: Adapter, component: Any) -> None:
         adapter.base = component
 
 
-def _numbered(adapter: Adapter, n_arms: int) -> Adapter:
+def numbered(adapter: Adapter, n_arms: int) -> Adapter:
     """Let a plain object's units have the numbers of the arms."""
     for arm in range(n_arms):
         adapter.number(arm)

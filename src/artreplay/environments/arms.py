@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, Loop, Words
 from artreplay.environments.stack import ArmRewards, Bernoulli, Beta, Law, TruncatedNormal, Worlds, true_means
-from artreplay.errors import InvalidParameter, checked_count
+from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay.history import History
 from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, checked_seed, fold, fold_each, uniforms
 
@@ -43,9 +43,9 @@ class ArmEnvironment:
         self.log: str | Floats = log if isinstance(log, str) else _checked_weights(log, self.n_arms)
         if isinstance(log, str) and log not in ("uniform", "random"):
             raise InvalidParameter(f'log must be "uniform", "random" or one weight per arm, got {log!r}')
-        if bad_share is not None and not (0.0 <= bad_share <= 1.0 and self.n_arms >= 2):
+        self.bad_share = None if bad_share is None else checked_number("bad_share", bad_share)
+        if self.bad_share is not None and not (0.0 <= self.bad_share <= 1.0 and self.n_arms >= 2):
             raise InvalidParameter(f"bad_share must lie in [0, 1], with at least 2 arms, got {bad_share!r}")
-        self.bad_share = bad_share
 
     def draw_means(self, keys: Words) -> Floats:
         """The parameter of each arm's reward distribution, one row per replication with these keys."""
@@ -196,7 +196,7 @@ class Linear(ArmEnvironment):
             own = np.arange(dim)[None, :] // (dim // self.blocks) == np.arange(n_arms)[:, None] % self.blocks
             self.features = np.where(own, self.features, 0.0)
         else:
-            self.features = np.array(features, dtype=np.float64)
+            self.features = _numbers("features", features)
             if self.features.shape != (n_arms, dim) or not ((self.features >= 0) & (self.features <= 1)).all():
                 raise InvalidParameter(f"features must have shape ({n_arms}, {dim}) and lie in [0, 1]")
 
@@ -224,8 +224,18 @@ def world_keys(seed: int, replications: Ints) -> Words:
     return fold_each(fold(checked_seed(seed)), replications)
 
 
+def _numbers(name: str, values: Any) -> Floats:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise ValueError
+    except ValueError:
+        raise InvalidParameter(f"{name} must be numbers, got {values!r}") from None
+    return array.astype(np.float64)
+
+
 def _checked_means(means: Sequence[float], n_arms: int) -> Floats:
-    values = np.array(means, dtype=np.float64)
+    values = _numbers("means", means)
     if values.shape != (n_arms,):
         raise InvalidParameter(f"means must be one per arm, got {values.shape} for {n_arms} arms")
     if not ((values >= 0.0) & (values <= 1.0)).all():
@@ -235,7 +245,7 @@ def _checked_means(means: Sequence[float], n_arms: int) -> Floats:
 
 
 def _checked_weights(weights: Sequence[float], n_arms: int) -> Floats:
-    values = np.array(weights, dtype=np.float64)
+    values = _numbers("log", weights)
     if values.shape != (n_arms,) or not np.isfinite(values).all() or (values < 0.0).any() or values.sum() <= 0.0:
         raise InvalidParameter(f"log must be one weight of at least 0 per arm, {n_arms} of them, not all 0")
     return values

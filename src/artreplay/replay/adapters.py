@@ -6,6 +6,7 @@ Policies see units as numbers and rewards as the base wants them; an adapter kno
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from collections.abc import Callable, Hashable
 from typing import Any, Literal, get_args
@@ -65,6 +66,11 @@ class Adapter:
         if not self.several:
             return self.unit(self.proposed[0])
         return [self.unit(number) for number in self.proposed[:units]]
+
+    def propose_again(self, units: list[Any], several: bool) -> None:
+        """Put a proposal that was made before back where proposals are."""
+        self.proposal[: len(units)] = [self.number(unit) for unit in units]
+        self.several = several
 
     def is_several(self, action: Any) -> bool:
         """Whether an action that is told is a list of units."""
@@ -144,9 +150,9 @@ class NamedAdapter(Adapter):
         if history.points is not None:
             raise InvalidHistory(f"{type(self.base).__name__} needs a log of arms, got one of points")
         table = np.array([self.base.number(label) for label in history.labels], dtype=np.int64)
-        missing = np.flatnonzero(table < 0)
-        if len(missing) and unknown == "error":
-            row = int(np.flatnonzero(np.isin(history.codes, missing))[0])
+        unknown_rows = np.isin(history.codes, np.flatnonzero(table < 0))
+        if unknown_rows.any() and unknown == "error":
+            row = int(np.argmax(unknown_rows))
             raise InvalidHistory(
                 f"label {history.unit(row)!r} in row {row} is not an arm; the arms are {self.base.describe_arms()} "
                 '(unknown="skip" leaves such rows out)'
@@ -227,9 +233,9 @@ class ComponentAdapter(Adapter):
             try:
                 table[place] = self.number(label)
             except InvalidAction as error:
-                if unknown == "error":
-                    row = int(np.flatnonzero(history.codes == place)[0])
-                    raise InvalidHistory(f"row {row}: {error}") from None
+                rows = np.flatnonzero(history.codes == place)
+                if unknown == "error" and len(rows):
+                    raise InvalidHistory(f"row {rows[0]}: {error}") from None
                 table[place] = -1
         return table[history.codes] if len(table) else history.codes
 
@@ -241,9 +247,10 @@ class ComponentAdapter(Adapter):
     def cell_of_units(self, units: Ints) -> Ints:
         """Each unit for itself, or by the component's own `cell(unit)`."""
         n_units = int(units.max(initial=-1)) + 1
-        if not hasattr(type(self.base), "cell"):
+        if not inspect.isfunction(vars(type(self.base)).get("cell")):  # it may have a field of that name
             return np.arange(n_units, dtype=np.int64)
-        return np.array([self.base.cell(unit) for unit in range(n_units)], dtype=np.int64)
+        cells = [self.base.cell(unit) for unit in range(n_units)]
+        return np.unique(cells, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 class PlainAdapter(Adapter):

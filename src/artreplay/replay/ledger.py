@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, compiled
+from artreplay.errors import InvalidFile
 
 
 @compiled
@@ -43,6 +44,8 @@ def arm_ledger(units: Ints, rewards: Floats, cell: Ints, used: Ints | None = Non
     stop = np.cumsum(np.bincount(cell[units], minlength=n_cells)).astype(np.int64)
     first = _starts(stop)
     if used is not None:
+        if len(used) > len(first) or (first[: len(used)] + used > stop[: len(used)]).any():
+            raise InvalidFile("more samples of a cell are used than the log has: the file does not fit the log")
         first[: len(used)] += used
     return ArmLedger(
         np.ascontiguousarray(units[order]),

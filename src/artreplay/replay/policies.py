@@ -12,7 +12,7 @@ from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History
 from artreplay.replay.adapters import Relation, Unknown, checked_relation, checked_unknown
 from artreplay.replay.interrupts import Uninterrupted
-from artreplay.replay.ledger import ArmLedger, first_of_cells, serving_order, stream_ledger
+from artreplay.replay.ledger import ArmLedger, Ledger, first_of_cells, serving_order
 from artreplay.replay.policy import Policy
 from artreplay.replay.step import FED, FEED, USED
 
@@ -40,8 +40,7 @@ class HistoryPolicy(Policy):
     def __init__(self, base: Any, history: History, *, unknown: Unknown = "error") -> None:
         super().__init__(base)
         self.unknown = checked_unknown(unknown)
-        self._read_history(history)
-        self._open_ledger(None)
+        self._read_history(history, None)
 
     def extend(self, history: History) -> None:
         """Continue with a log that has grown: the same rows, in the same order, with more behind them.
@@ -50,10 +49,9 @@ class HistoryPolicy(Policy):
         """
         if not isinstance(history, History):
             raise InvalidHistory(f"history must be a History, got {type(history).__name__}")
+        self._guard.recover()
         history.check_continues(self.fingerprint(), self._history)
-        used = self._used()
-        self._read_history(history)
-        self._open_ledger(used)
+        self._read_history(history, self._used())
 
     def fingerprint(self) -> Fingerprint:
         """What the policy remembers of its log."""
@@ -63,9 +61,6 @@ class HistoryPolicy(Policy):
 
     def _used(self) -> Ints:
         return self._used_without_log if self._history is None else self._used_state()
-
-    def _open_ledger(self, used: Ints | None) -> None:
-        raise NotImplementedError
 
     def _used_state(self) -> Ints:
         """Which samples are used, in the form in which the policy keeps it."""
@@ -97,10 +92,8 @@ class FullStart(HistoryPolicy):
             )
         super().__init__(base, history, unknown=unknown)
 
-    def _open_ledger(self, used: Ints | None) -> None:
-        self._ledger = stream_ledger(self._units, self._rewards)
-        self._position[FEED] = len(self._units)
-        self._parts = ()
+    def _to_feed(self) -> int:
+        return len(self._units)
 
     def _settle(self) -> None:
         self._load_batch()
@@ -144,9 +137,8 @@ class ArtificialReplay(HistoryPolicy):
         self.relation = checked_relation(relation)
         super().__init__(base, history, unknown=unknown)
 
-    def _open_ledger(self, used: Ints | None) -> None:
-        self._ledger = self._adapter.ledger(self._units, self._rewards, self.relation, used)
-        self._parts = ()
+    def _ledger_of(self, units: Ints, rewards: Floats, used: Ints | None) -> Ledger:
+        return self._adapter.ledger(units, rewards, self.relation, used)
 
     def _used_state(self) -> Ints:
         if isinstance(self._ledger, ArmLedger):

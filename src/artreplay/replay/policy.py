@@ -26,7 +26,7 @@ from artreplay.replay.adapters import (
 from artreplay.replay.cell import Cell
 from artreplay.replay.interrupts import SMALL, Guard, Undo, Uninterrupted
 from artreplay.replay.ledger import ArmLedger, Ledger, stream_ledger
-from artreplay.replay.step import FED, FEED, NEEDS_ROOM, ROUND, TOO_MANY_UNITS, USED, settle
+from artreplay.replay.step import BAD_PROPOSAL, FED, FEED, NEEDS_ROOM, PENDING, PLACES, ROUND, USED, settle
 
 _FIRST_SLICE = 16  # interpreted steps before the clock is looked at
 _MOST_STEPS = 1 << 20  # compiled steps in one slice
@@ -58,8 +58,7 @@ class Policy:
 
     def __init__(self, base: Any) -> None:
         self._adapter: Adapter = adapt(base)
-        self._position: Ints = np.zeros(4, np.int64)
-        self._pending: Any = None
+        self._position: Ints = np.zeros(PLACES, np.int64)
         self._history: History | None = None
         self._fingerprint: Fingerprint | None = None  # known even where the log itself is not at hand
         self._units: Ints = np.empty(0, np.int64)  # of the log, without skipped rows
@@ -78,10 +77,12 @@ class Policy:
     def ask(self) -> Any:
         """The action to play next: an arm, or a list of arms. The same until the next `tell`."""
         self._guard.recover()
-        if self._pending is None:
+        position = self._position
+        if position[PENDING] == 0:
             self._require_log()
             self._settle()
-        return list(self._pending) if isinstance(self._pending, list) else self._pending
+            position = self._position
+        return self._adapter.action(int(position[PENDING]))
 
     def tell(self, action: Any, reward: Any) -> None:
         """Show the base what was played and what came of it; one reward per unit, in the order of the action.
@@ -111,7 +112,7 @@ class Policy:
             else:
                 _show(algorithm, numbers, rewards)
             position[ROUND] += 1
-            self._pending = None
+            position[PENDING] = 0
 
     def _make_room(self, need: int) -> None:
         self._adapter.make_room(max(need, 1))
@@ -120,7 +121,8 @@ class Policy:
     def _show_compiled(self, numbers: list[int], rewards: list[float]) -> None:
         """Show samples through the compiled loop, as a log of their own."""
         log = stream_ledger(np.array(numbers, np.int64), np.array(rewards))
-        position = np.array([0, len(numbers), 0, 0], np.int64)
+        position = np.zeros(PLACES, np.int64)
+        position[FEED] = len(numbers)
         algorithm, proposal = self._adapter.algorithm, self._adapter.proposal
         settle.bound_to(algorithm, log)(algorithm, log, position, proposal, 1, len(numbers) + 1)
 
@@ -135,10 +137,9 @@ class Policy:
 
     def _settle(self) -> None:
         """Step until there is something to play."""
-        units = self._run(feed_only=0)
-        self._pending = self._adapter.action(units)
+        self._run(feed_only=0)
 
-    def _run(self, feed_only: int) -> int:
+    def _run(self, feed_only: int) -> None:
         """Run the loop to its end in slices, between which Ctrl-C is heard and arrays grow.
 
         Interpreted at first; compiled once interpretation has cost more than compiling does. Both do the same.
@@ -165,11 +166,11 @@ class Policy:
             if not fast:
                 self._spent += took
             if result > 0:
-                return int(result)
-            if result == TOO_MANY_UNITS:
+                return
+            if result == BAD_PROPOSAL:
                 raise InvalidAction(
-                    f"{type(adapter.base).__qualname__} proposed more than {len(adapter.proposal)} units; "
-                    "a component that does must offer `width`"
+                    f"{type(adapter.base).__qualname__} must propose at least 1 unit and at most "
+                    f"{len(adapter.proposal)}; a component that means to propose more must offer `width`"
                 )
             if not fast and mode == "auto" and self._spent > _PATIENCE:
                 fast, limit = True, _FIRST_SLICE
@@ -201,23 +202,37 @@ class Policy:
         if self._history is None and self._fingerprint is not None:
             raise InvalidHistory("this policy was loaded without its log: give it with extend(history) first")
 
-    def _read_history(self, history: History) -> None:
-        """Map and check a log; nothing of the policy has changed if that fails."""
+    def _read_history(self, history: History, used: Ints | None) -> None:
+        """Map and check a log, and open its ledger; nothing of the policy has changed if that fails or is cut short."""
         if not isinstance(history, History):
             raise InvalidHistory(f"history must be a History, got {type(history).__name__}")
         units = self._adapter.numbers_of(history, self.unknown)
         rewards = self._adapter.rewards_of(history)
         known = units >= 0
-        self._known = known
-        self._history, self._fingerprint = history, None
-        self.skipped = int(len(units) - known.sum())
-        self._units, self._rewards = (units, rewards) if self.skipped == 0 else (units[known], rewards[known])
+        if not known.all():
+            units, rewards = units[known], rewards[known]
+        ledger = self._ledger_of(units, rewards, used)
+        with Uninterrupted():
+            self._history, self._fingerprint, self._known = history, None, known
+            self._units, self._rewards, self._ledger = units, rewards, ledger
+            self.skipped = len(known) - len(units)
+            self._position[FEED] = self._to_feed()
+            self._parts = ()
+
+    def _ledger_of(self, units: Ints, rewards: Floats, used: Ints | None) -> Ledger:
+        """The ledger of a log of which some samples are used already."""
+        return stream_ledger(units, rewards)
+
+    def _to_feed(self) -> int:
+        """How many samples are shown from front to back before the first proposal."""
+        return 0
 
     # -- what people see ------------------------------------------------------------------------------------
 
     @property
     def base(self) -> Any:
         """The policy's own copy of the base algorithm; look, do not touch."""
+        self._guard.recover()
         return self._adapter.base
 
     @property
@@ -289,6 +304,7 @@ class Policy:
         if not isinstance(base, ArmAlgorithm):
             raise InvalidParameter(f"cells() knows the algorithms of this package, not {type(base).__name__}")
         self._require_log()
+        self._guard.recover()
         count, mean, index = base.statistics()
         index = np.full(base.n_arms, math.nan) if index is None else index
         logged = np.bincount(self._units, minlength=base.n_arms)

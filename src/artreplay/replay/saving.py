@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import io
 import json
 import os
+import threading
 import zipfile
+import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import ALGORITHMS, ArmAlgorithm
+from artreplay.algorithms import ALGORITHMS, ArmAlgorithm, IndexArmAlgorithm
 from artreplay.algorithms.bonus import Anytime, Practical, Theory
+from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
-from artreplay.compiling import arrays_of, overwrite, scalars_of
-from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter
+from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
+from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
 from artreplay.history import Fingerprint, History
-from artreplay.replay.adapters import ComponentAdapter
+from artreplay.replay.adapters import ComponentAdapter, checked_relation
 from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant
 from artreplay.replay.policy import Policy
+from artreplay.replay.step import PENDING, USED
 
 FORMAT = 1
 _MAGIC = "artreplay policy"
@@ -37,7 +43,7 @@ def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | No
         "format": FORMAT,
         "policy": policy.kind,
         "base": _describe_base(policy, arrays),
-        "pending": _encode_action(policy._pending),
+        "pending": _describe_pending(policy),
         "note": note,
     }
     if isinstance(policy, HistoryPolicy):
@@ -79,14 +85,16 @@ def load(
     True
     """
     document, arrays = _read_zip(Path(path))
+    given = {"bonus": bonus, "psi": psi}
     try:
-        given = {"bonus": bonus, "psi": psi}
         policy = _empty_policy(document, _restore_base(document["base"], arrays, base, given))
         _restore_state(policy, document, arrays)
         if isinstance(policy, HistoryPolicy):
             _restore_history(policy, document["history"], arrays, relation)
-    except (KeyError, IndexError, AttributeError) as error:
-        raise InvalidFile(f"{path} is not a whole policy file: {type(error).__name__} {error}") from error
+    except ArtReplayError:
+        raise
+    except Exception as error:  # whatever is in the file, it is the file that is wrong
+        raise InvalidFile(f"{path} is not a whole policy file: {type(error).__name__}: {error}") from error
     if history is not None:
         if not isinstance(policy, HistoryPolicy):
             raise InvalidParameter(f"{path} holds an Ignorant policy, which has no log: leave history out")
@@ -105,7 +113,9 @@ def read_note(path: str | os.PathLike[str]) -> Any:
 
 def write_whole(path: Path, write: Any) -> None:
     """Write a file under a temporary name, force it to disk, and rename it: the old file, or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    if not path.name:
+        raise InvalidFile(f"{path} cannot be written: it must be the name of a file")
+    temporary = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"
     try:
         with open(temporary, "wb") as file:
             write(file)
@@ -115,17 +125,19 @@ def write_whole(path: Path, write: Any) -> None:
     except OSError as error:
         raise InvalidFile(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # some file systems cannot sync a folder; the file itself is safe
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _write_zip(file: Any, document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("policy.json", json.dumps(document, ensure_ascii=False))
+        archive.writestr("policy.json", json.dumps(document))
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
@@ -136,8 +148,10 @@ def _describe_base(policy: Policy, arrays: dict[str, np.ndarray[Any, Any]]) -> d
     adapter = policy._adapter
     base = adapter.base
     if isinstance(base, ArmAlgorithm):
+        if type(base) not in ALGORITHMS:
+            raise CannotSave(f"{type(base).__name__} is not an algorithm of this package: a file could not rebuild it")
         arrays |= {f"base.{name}": array for name, array in arrays_of(base.component).items()}
-        parameters = {name: _encode(value) for name, value in base.parameters().items()}
+        parameters = {name: _encode_parameter(name, value) for name, value in base.parameters().items()}
         return {"kind": "named", "class": type(base).__name__, "parameters": parameters}
     if isinstance(adapter, ComponentAdapter):
         arrays |= {f"base.{name}": array for name, array in arrays_of(base).items()}
@@ -148,6 +162,11 @@ def _describe_base(policy: Policy, arrays: dict[str, np.ndarray[Any, Any]]) -> d
             "lists, dicts and arrays, and restore(state)"
         )
     return {"kind": "plain", "class": type(base).__qualname__, "state": _encode(base.state())}
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    own = name in ("bonus", "psi") and callable(value)
+    return {"$callable": _GIVEN_AGAIN} if own else _encode(value)
 
 
 def _encode(value: Any) -> Any:
@@ -168,14 +187,13 @@ def _encode(value: Any) -> Any:
         return {key: _encode(item) for key, item in value.items()}
     if type(value).__name__ in _SPECS and dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {"$spec": type(value).__name__, "fields": dataclasses.asdict(value)}
-    if callable(value):
-        return {"$callable": _GIVEN_AGAIN}
     raise CannotSave(f"{value!r} of type {type(value).__name__} cannot be saved as JSON")
 
 
-def _encode_action(action: Any) -> Any:
-    if action is None:
+def _describe_pending(policy: Policy) -> Any:
+    if policy._position[PENDING] == 0:
         return None
+    action = policy._adapter.action(int(policy._position[PENDING]))
     several = isinstance(action, list)
     return {"units": _encode(action if several else [action]), "several": several}
 
@@ -204,7 +222,7 @@ def _read_zip(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         raise
     except OSError as error:
         raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError) as error:
         raise InvalidFile(f"{path} is truncated, damaged, or not a policy file: {error}") from error
     return document, arrays
 
@@ -244,6 +262,7 @@ def _restore_base(
         except (TypeError, ValueError) as error:
             raise InvalidFile(f"the parameters of {name} in the file do not fit: {error}") from error
         _check_tables(made, arrays)
+        _check_shapes(made.component, _own(arrays), name)
         made.component = overwrite(made.component, _own(arrays))
         return made
     if base is None:
@@ -255,11 +274,12 @@ def _restore_base(
         mine = arrays_of(base)
         if own.keys() != mine.keys() or any(own[key].dtype != mine[key].dtype for key in own):
             raise InvalidParameter(f"base= must have the arrays of the saved {name}: {', '.join(sorted(own))}")
-        if _encode(scalars_of(base)) != entry["scalars"]:
+        if json.dumps(_encode(scalars_of(base))) != json.dumps(entry["scalars"]):
             raise InvalidParameter(f"base= must have the constants of the saved {name}: {entry['scalars']}")
-        return overwrite(base, own)
+        return overwrite(copied(base), own)
     if not hasattr(base, "restore"):
         raise InvalidParameter(f"base= must offer restore(state), {name} does not")
+    base = copy.deepcopy(base)
     base.restore(_decode(entry["state"]))
     return base
 
@@ -278,12 +298,20 @@ def _given(name: str, given: dict[str, Any]) -> Any:
 
 def _check_tables(made: ArmAlgorithm, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
     """A callable that was given again must be the one that was saved, as far as it was used."""
-    for name, array in arrays_of(made.component).items():
-        if name.endswith("bound.radius"):
-            saved = arrays[f"base.{name}"]
-            shorter = min(len(array), len(saved))
-            if not np.array_equal(array[:shorter], saved[:shorter]):
-                raise InvalidParameter("the callable given again must be the one the policy was saved with, it differs")
+    radius = made._radius() if isinstance(made, IndexArmAlgorithm) else None
+    if radius is None:
+        return
+    saved = arrays["base.index.bound.radius"]
+    if not np.array_equal(tabulate(radius, np.empty(0), len(saved)), saved):
+        raise InvalidParameter("the callable given again must be the one the policy was saved with, it differs")
+
+
+def _check_shapes(component: Any, saved: dict[str, np.ndarray[Any, Any]], name: str) -> None:
+    """Arrays of the file must be those of the algorithm; a table may have grown."""
+    for key, array in arrays_of(component).items():
+        same = saved[key].dtype == array.dtype and (saved[key].shape == array.shape or key.endswith("bound.radius"))
+        if not same:
+            raise InvalidFile(f"the array {key} of {name} in the file does not fit its parameters")
 
 
 def _empty_policy(document: dict[str, Any], base: Any) -> Policy:
@@ -296,24 +324,37 @@ def _empty_policy(document: dict[str, Any], base: Any) -> Policy:
 
 
 def _restore_state(policy: Policy, document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-    policy._position[:] = arrays["position"]
+    position = arrays["position"]
+    if position.shape != policy._position.shape or position.dtype != np.int64 or (position < 0).any():
+        raise InvalidFile("the position in the file is not one of a policy")
+    policy._position[:] = position
     pending = document["pending"]
     if pending is not None:
-        units = _decode(pending["units"])
-        policy._pending = units if pending["several"] else units[0]
+        if len(pending["units"]) != position[PENDING] or not pending["units"]:
+            raise InvalidFile("the pending action in the file does not fit its position")
+        policy._adapter.propose_again(_decode(pending["units"]), pending["several"])
 
 
 def _restore_history(
     policy: HistoryPolicy, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], relation: Any
 ) -> None:
-    if entry["relation"] == _GIVEN_AGAIN and relation is None:
+    if entry["relation"] == _GIVEN_AGAIN and not callable(relation):
         raise InvalidParameter(
             "the file holds a policy with a relation of your own, which it cannot keep: give relation= again"
         )
-    policy.relation = relation if entry["relation"] == _GIVEN_AGAIN else entry["relation"]
+    if entry["relation"] != _GIVEN_AGAIN and relation is not None:
+        raise InvalidParameter("the file holds a policy without a relation of your own: leave relation= out")
+    policy.relation = relation if entry["relation"] == _GIVEN_AGAIN else checked_relation(entry["relation"])
     policy.unknown = entry["unknown"]
     policy.skipped = entry["skipped"]
     if isinstance(policy, FullStart):
         policy.batch = entry["batch"]
-    policy._fingerprint = Fingerprint(entry["rows"], entry["block"], arrays["digests"])
-    policy._used_without_log = arrays["used"]
+    rows, block, used = (
+        checked_count("rows", entry["rows"], least=0),
+        checked_count("block", entry["block"]),
+        arrays["used"],
+    )
+    if used.ndim != 1 or used.dtype != np.int64 or (used < 0).any() or used.sum() != policy._position[USED]:
+        raise InvalidFile("the samples used in the file do not fit its position")
+    policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
+    policy._used_without_log = used

@@ -11,11 +11,13 @@ FED = 0  # logged samples shown from front to back so far
 FEED = 1  # ... and how many are to be (all for Full Start, none for the others)
 USED = 2  # logged samples shown, in whichever way
 ROUND = 3  # online rounds
+PENDING = 4  # units of the proposal that is to be played, 0 if there is none
+PLACES = 5  # how many of these there are
 
 # What a slice of a loop can end with, besides the number of units that are to be played.
 AGAIN = 0  # the slice is over
 NEEDS_ROOM = -1  # arrays must grow first
-TOO_MANY_UNITS = -2  # a proposal has more units than there is space for
+BAD_PROPOSAL = -2  # a proposal has no units, or more than there is space for
 
 
 @compiled
@@ -27,8 +29,8 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
     """
     feeding = position[FED] < position[FEED]
     units = 1 if feeding else algorithm.propose(proposal)
-    if units > len(proposal) and not feeding:
-        return TOO_MANY_UNITS
+    if not feeding and (units < 1 or units > len(proposal)):
+        return BAD_PROPOSAL
     shown = 0
     for j in range(units):
         if feeding:
@@ -37,12 +39,10 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
         else:
             row = ledger.take(algorithm, proposal[j])
         if row >= 0:
+            position[USED] += 1
             algorithm.update(ledger.unit[row], ledger.reward[row])
             shown += 1
-    if shown == 0:
-        return units
-    position[USED] += shown
-    return 0
+    return 0 if shown > 0 else units
 
 
 @Loop
@@ -58,5 +58,6 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, feed_only:
             return NEEDS_ROOM
         units = step(algorithm, ledger, position, proposal)
         if units != 0:
+            position[PENDING] = max(units, 0)
             return units
     return AGAIN
