@@ -143,6 +143,7 @@ def test_an_arm_lowers_the_indices_of_its_component_and_of_no_other():
     assert (index[2:] < 1.0).all()
 
 
+@pytest.mark.long
 def test_a_thousand_arms_on_the_identity_use_little_memory():
     features = np.eye(1000)
     tracemalloc.start()

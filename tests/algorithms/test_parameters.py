@@ -45,6 +45,7 @@ def refused(make, sentence):
         ({"n_arms": "2"}, "n_arms must be an integer"),
         ({"arms": []}, "arms must have at least one label"),
         ({"arms": "abc"}, "arms must be a list of labels, got the text 'abc'"),
+        ({"arms": 3}, "arms must be a list of labels, got 3"),
         ({"arms": ["a", "b", "a"]}, "arms must be distinct, 'a' is there twice"),
         ({"arms": [1, 1.0]}, "arms must be distinct"),
         ({"arms": [["a"], ["b"]]}, "arms must be hashable"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 
@@ -58,6 +59,7 @@ def test_orthogonal_arms_in_shared_coordinates_are_apart():
     assert feature_components(np.array([[1.0, 1.0], [1.0, -1.0]])).cell.tolist() == [0, 1]
 
 
+@pytest.mark.long
 def test_a_thousand_arms_take_no_matrix_of_all_pairs_in_time_or_space():
     assert feature_components(np.eye(1000)).cell.tolist() == list(range(1000))
     assert feature_components(np.ones((1000, 2))).cell.max() == 0

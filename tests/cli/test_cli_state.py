@@ -18,6 +18,7 @@ def reward_of(arm: object, round_: int) -> int:
     return (round_ * 3 + len(str(arm))) % 4 // 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", [ARMS, (1, 2, 10), ("7", "x", "07")])
 @pytest.mark.parametrize("kind", ["artificial-replay", "full-start"])
 def test_the_same_decisions_as_in_python(run: Run, folder: Path, labels: tuple[object, ...], kind: str) -> None:

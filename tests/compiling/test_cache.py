@@ -201,20 +201,24 @@ def runs(folder: Path) -> list[dict[str, list]]:
     return [first, python(folder, *names), python(folder, *names)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_an_edit_takes_effect_in_the_next_process(runs, case):
     assert [run[case.module][0] for run in runs] == [1.0, 2.0, 2.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_after_an_edit_a_loop_is_compiled_once_and_then_found(runs, case):
     assert [run[case.module][1:] for run in runs] == [[1, 0], [1, 0], [0, 1]]
 
 
+@pytest.mark.long
 def test_what_was_not_edited_is_found(runs):
     assert [run["still"] for run in runs] == [[7.0, 1, 0], [7.0, 0, 1], [7.0, 0, 1]]
 
 
+@pytest.mark.long
 def test_code_that_checks_bounds_is_not_mixed_up_with_code_that_does_not(folder, runs):
     """A run with numba's bounds checks finds nothing wrong if it takes code from the cache that has none."""
     assert python(folder, "still", NUMBA_BOUNDSCHECK="1")["still"] == [7.0, 1, 0]
@@ -223,11 +227,13 @@ def test_code_that_checks_bounds_is_not_mixed_up_with_code_that_does_not(folder,
 # -- other classes ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_classes_of_the_same_name_in_two_modules_run_their_own_code(runs):
     assert [run["left"] for run in runs] == [[10.0, 1, 0], [10.0, 0, 1], [10.0, 0, 1]]
     assert [run["right"] for run in runs] == [[20.0, 1, 0], [20.0, 0, 1], [20.0, 0, 1]]
 
 
+@pytest.mark.long
 def test_programs_that_share_a_cache_do_not_need_each_others_classes(tmp_path):
     """The first has a class the second cannot import, one that is gone by then, and one with a namesake."""
     two = component("self.x[0] + 1.0") + component("self.x[0] + 40.0", name="Gone")
@@ -346,6 +352,7 @@ print(json.dumps([sorted(binding.common_options()), results, policy.used, loops_
 """
 
 
+@pytest.mark.long
 def test_a_numba_that_refuses_the_private_option_compiles_without_it(tmp_path):
     log = ar.History([0, 1, 2, 2], [0.0, 1.0, 0.5, 0.0])
     policy = ar.ArtificialReplay(ar.MonUCB(3, 20, bonus=ar.bonus.practical()), log)

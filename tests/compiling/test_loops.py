@@ -379,6 +379,7 @@ def test_the_sentence_about_an_allocation_says_so():
         go(Allocates(np.ones(1)))
 
 
+@pytest.mark.long
 def test_a_component_that_allocates_is_refused_by_policies_and_simulations_alike():
     @compiled
     class Wasteful(NamedTuple):

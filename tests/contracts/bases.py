@@ -31,3 +31,14 @@ EXACT: dict[str, Callable[[], Any]] = {
     "LinUCB": lambda: ar.LinUCB(BLOCKS, 20, alpha=0.3),
     "LinUCB, overlapping": lambda: ar.LinUCB([[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1], [0, 0, 0.5]], 20, alpha=0.2),
 }
+
+# One of each part that is compiled: enough for a developer who waits.
+FEW = (
+    "MonUCB",
+    "MonUCB, callable",
+    "PsiUCB, sub-Gaussian",
+    "PsiUCB, Bernoulli KL",
+    "TopUCB",
+    "TopUCB, callable",
+    "LinUCB",
+)

@@ -117,11 +117,11 @@ def test_a_relation_per_arm_is_wrong_for_linucb() -> None:
     [
         lambda: ar.UCB1(3),
         lambda: ar.ThompsonSampling(3),
-        lambda: ar.IDS(2),
-        lambda: ar.IDS(2, variant="published"),
         lambda: ar.RandomChoice(3),
+        pytest.param(lambda: ar.IDS(2), marks=pytest.mark.long),
+        pytest.param(lambda: ar.IDS(2, variant="published"), marks=pytest.mark.long),
     ],
-    ids=["UCB1", "ThompsonSampling", "IDS", "IDS published", "RandomChoice"],
+    ids=["UCB1", "ThompsonSampling", "RandomChoice", "IDS", "IDS published"],
 )
 def test_those_that_claim_nothing_are_not_coupled(make) -> None:
     assert not make().coupled

@@ -60,6 +60,7 @@ def test_replay_is_shown_rows_of_the_same_log():
     assert len(set(shown)) == used + 2
 
 
+@pytest.mark.long
 def test_means_are_the_same_for_every_start_and_algorithm():
     env = KArmed(4)
     keys = world_keys(7, np.arange(5))
@@ -80,6 +81,7 @@ def test_other_seeds_are_other_worlds():
     assert len(regrets) == 6
 
 
+@pytest.mark.long
 def test_the_seed_of_the_base_changes_its_draws_and_not_the_world():
     env = KArmed(4, rewards="beta")
     one, again, other = (
@@ -127,6 +129,7 @@ def test_a_seed_of_the_object_itself_is_part_of_its_key():
     assert not set(Tale.keys) & set(without)
 
 
+@pytest.mark.long
 def test_plain_objects_and_components_meet_the_same_world_as_named_algorithms():
     env = KArmed(3, rewards="beta")
     for start in STARTS:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+
 import numpy as np
 import pytest
 from simulated import LINEAR, OwnFewest, PlainFewest, Tale, own_random, same
@@ -73,13 +76,13 @@ def test_a_list_of_fewer_arms_than_the_environment_expects_is_padded():
 
 @pytest.mark.parametrize("keep", ["all", "final"])
 def test_more_arms_than_the_environment_expects_are_refused(keep):
-    with pytest.raises(ArtReplayError, match="the environment (expects|plays)"):
+    with pytest.raises(ArtReplayError, match=r"the environment (expects|plays)"):
         ar.simulate(Tale([[0, 1]]), KArmed(3), start="ignorant", horizon=2, replications=1, keep=keep)
 
 
 @pytest.mark.parametrize("keep", ["all", "final"])
 def test_a_component_that_plays_more_arms_than_the_environment_expects_is_refused(keep):
-    with pytest.raises(ArtReplayError, match="the environment (expects|plays)"):
+    with pytest.raises(ArtReplayError, match=r"the environment (expects|plays)"):
         ar.simulate(own_random(6), KArmed(6), start="ignorant", horizon=2, replications=1, keep=keep)
 
 
@@ -96,7 +99,7 @@ def test_numpy_numbers_are_arms():
 
 
 def test_an_empty_list_is_refused():
-    with pytest.raises(InvalidAction, match="at least (one|1) unit"):
+    with pytest.raises(InvalidAction, match=r"at least (one|1) unit"):
         ar.simulate(Tale([[]]), KArmed(3), start="ignorant", horizon=2, replications=1)
 
 
@@ -111,6 +114,31 @@ def test_an_error_inside_an_object_comes_out_as_it_is(where):
     kind = type("Broken", (Tale,), {where: broken})
     with pytest.raises(Mine, match=where):
         ar.simulate(kind(), KArmed(2), horizon=3, history=5, replications=2)
+
+
+@pytest.mark.parametrize(
+    "seed", [-5, -(2**70), "abc", None, 0.5, [1], lambda self, seed: None], ids=lambda s: str(s)[:10]
+)
+def test_an_attribute_called_seed_may_be_anything(seed):
+    """It is part of the key if it is a seed; else it is the object's own business."""
+    kind = type("Seeded", (Tale,), {"seed": seed})
+    with _at_most(5.0):
+        ar.simulate(kind(), KArmed(2), horizon=2, history=2, replications=2)
+    assert len(set(Tale.keys)) == 2
+
+
+@contextlib.contextmanager
+def _at_most(seconds):
+    def give_up(number, frame):
+        raise TimeoutError
+
+    previous = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def test_rewards_reach_an_object_as_plain_floats_and_units_as_plain_integers():

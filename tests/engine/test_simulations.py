@@ -24,6 +24,7 @@ def run(case, start="artificial-replay", **given):
     return ar.simulate(make(), env, start=start, **settings)
 
 
+@pytest.mark.long
 @starts
 @cases
 def test_compiled_and_interpreted_are_the_same(case, start):
@@ -36,6 +37,7 @@ def test_compiled_and_interpreted_are_the_same(case, start):
     assert same(fast, run(case, start, **sizes))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rewards", ["beta", "normal"])
 @pytest.mark.parametrize("case", ["MonUCB", "Thompson"])
 def test_other_rewards_are_the_same_compiled_and_interpreted(case, rewards):
@@ -125,6 +127,7 @@ def test_a_simulation_is_a_policy_asked_and_told_by_hand(case, start, replicatio
         policy.tell(action, rewards if isinstance(action, list) else rewards[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rewards", ["bernoulli", "normal"])
 def test_regret_is_the_sum_of_gaps_of_what_was_played(rewards):
     means = [0.1, 0.9, 0.4, 0.6]

@@ -13,6 +13,9 @@ import sys
 import uuid
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -134,6 +137,25 @@ def test_objects_that_have_no_lasting_text_are_known_by_their_place():
     ar.History([second[2], second[0], second[2], second[1]], [0.0, 0.5, 1.0, 0.0]).check_continues(one.fingerprint)
     other = ar.History([second[2], second[0], second[0]], [0.0, 0.5, 1.0])
     assert changed_rows(one.fingerprint, other) == (2, 2)
+
+
+def test_the_same_moments_are_the_same_log_in_every_resolution():
+    """Files and libraries keep times in microseconds or in nanoseconds, and change their minds about it."""
+    moments = [datetime.datetime(2020, 1, 2, 3, 4, 5, 678), datetime.datetime(1999, 1, 1)]
+    known = ar.History(moments, [0.0, 1.0])
+    for unit in ("us", "ns"):
+        stored = np.array(moments, f"datetime64[{unit}]")
+        for units in (stored, pd.Series(stored), pa.array(stored), pl.Series(stored)):
+            log = ar.History(units, [0.0, 1.0])
+            assert log.labels == known.labels
+            log.check_continues(known.fingerprint)
+            known.check_continues(log.fingerprint)
+
+
+def test_flags_are_the_same_log_as_the_numbers_they_equal():
+    one, other = ar.History([False, True], [0.0, 1.0]), ar.History([0, 1], [0.0, 1.0])
+    assert one.labels == other.labels
+    assert same(one.fingerprint, other.fingerprint)
 
 
 # -- points -------------------------------------------------------------------------------------------------

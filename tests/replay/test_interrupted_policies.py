@@ -134,6 +134,7 @@ def sweep(scene, stride, again=None, look=None, calls=range(2 * ROUNDS), first=0
     return places
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scene", SCENES)
 def test_ctrl_c_at_many_bytecodes_loses_nothing(scene):
     assert sweep(scene, stride=97 if scene == "many arms" else 37) > 30
@@ -152,10 +153,11 @@ def test_ctrl_c_at_any_bytecode_loses_nothing(scene):
     assert sweep(scene, stride=1) > 500
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scene", RANDOMISED)
 def test_a_randomised_algorithm_does_not_draw_again_because_of_ctrl_c(scene):
     assert sweep(scene, stride=1, calls=[1]) > 100
-    assert sweep(scene, stride=5, calls=[2]) > 50
+    assert sweep(scene, stride=151 if scene == "Thompson" else 5, calls=[2]) > 20
 
 
 LOOKS = {
@@ -179,6 +181,7 @@ def test_ctrl_c_once_loses_nothing_whatever_is_looked_at_first(look):
     assert sweep("MonUCB", stride=2, look=LOOKS[look], calls=[1]) > 50
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("look", LOOKS)
 def test_ctrl_c_twice_loses_nothing_whatever_is_looked_at_first(look):
     """The second comes while the first is dealt with; then people look, and go on."""
@@ -186,6 +189,7 @@ def test_ctrl_c_twice_loses_nothing_whatever_is_looked_at_first(look):
         assert sweep("MonUCB", stride=31, again=again, look=LOOKS[look], calls=[2, 3], first=again) > 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
 def test_ctrl_c_while_the_log_is_extended_loses_nothing(start):
     whole = log(size=12)
@@ -220,6 +224,7 @@ def test_ctrl_c_while_the_log_is_extended_loses_nothing(start):
     assert number > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
 def test_going_on_with_the_old_log_after_ctrl_c_in_extend_shows_nothing_twice(start):
     whole = log(size=12)

@@ -172,7 +172,7 @@ def test_points_are_no_numbered_units(start):
 @both_modes
 def test_proposing_more_units_than_its_width_is_an_error_that_says_so(mode):
     """Interpreted, NumPy notices first that it writes past the end."""
-    with using(mode), pytest.raises((InvalidAction, IndexError), match="must offer `width`|out of bounds"):
+    with using(mode), pytest.raises((InvalidAction, IndexError), match=r"must offer `width`|out of bounds"):
         ar.Ignorant(Faulty(np.zeros(4), 2, 2)).ask()
 
 
@@ -185,7 +185,7 @@ def test_proposing_no_units_is_an_error_and_not_an_endless_loop(mode, units):
     previous = signal.signal(signal.SIGALRM, give_up)
     signal.setitimer(signal.ITIMER_REAL, 5 if mode == "compiled" else 1)
     try:
-        with using(mode), pytest.raises(InvalidAction, match="at least (one|1) unit"):
+        with using(mode), pytest.raises(InvalidAction, match=r"at least (one|1) unit"):
             ar.Ignorant(Faulty(np.zeros(4), units, 1)).ask()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -105,7 +105,7 @@ def test_one_unit_in_a_list_is_a_list():
 
 def test_an_empty_list_is_refused():
     policy = ar.ArtificialReplay(Scripted([]), ar.History(["a"], [1]))
-    with pytest.raises(InvalidAction, match="at least (one|1) unit"):
+    with pytest.raises(InvalidAction, match=r"at least (one|1) unit"):
         policy.ask()
     with pytest.raises(InvalidAction):
         policy.tell([], [])
@@ -181,6 +181,22 @@ def test_any_finite_reward_is_taken_unless_it_says_a_range():
     assert policy.base.shown == [(0, 4.0)]
     with pytest.raises(InvalidAction, match=r"expected a number in \[0, 5\]"):
         policy.tell(0, 5.5)
+
+
+@pytest.mark.parametrize("reward_range", [(1, 0), (0, float("nan")), "ab", 3, (0, 1, 2)], ids=repr)
+def test_a_range_it_says_must_be_one(reward_range):
+    ranged = Scripted(0)
+    ranged.reward_range = reward_range
+    with pytest.raises(ar.errors.InvalidParameter, match="reward_range must be"):
+        ar.Ignorant(ranged)
+
+
+def test_a_range_of_none_is_no_range():
+    ranged = Scripted(0)
+    ranged.reward_range = None
+    policy = ar.Ignorant(ranged)
+    policy.tell(0, 1e9)
+    assert policy.base.shown == [(0, 1e9)]
 
 
 def test_an_error_of_its_own_comes_out_as_it_is():

@@ -116,6 +116,7 @@ def test_random_is_cut_only_where_it_would_crush_the_rest() -> None:
     assert "goes on to" not in texts(fair)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("used", [(0, 3), (30, 50), (20, 90), (60, 149)])
 @pytest.mark.parametrize("slope", [0.02, 0.1, 0.35])
 def test_words_do_not_overlap(used: tuple[int, int], slope: float) -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from artreplay.cli.logs import Log, in_the_file, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
@@ -102,7 +100,6 @@ def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
         raise InvalidParameter(f"{state} holds a policy without a log ({policy.kind}): ask it from Python")
     _check_agrees(request, state, policy)
     log, note = _read(request, note)
-    known = policy.fingerprint().rows
     if request.unknown is not None:
         policy.unknown = "skip" if request.unknown == "skip" else "error"
     try:
@@ -110,9 +107,6 @@ def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
     except InvalidHistory as error:
         raise InvalidHistory(in_the_file(request.log, error)) from error
     policy.ask()
-    if isinstance(policy, FullStart) and policy.unused:
-        # An action is still open. New rows wait until it has been told: `tell` has no log to show them from.
-        policy = load(state, log.history.rows(np.arange(known)))
     return policy, note
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import sys
 import types
 import uuid
@@ -28,7 +29,7 @@ class Stamp(NamedTuple):
 
 def stamp(function: Callable[..., Any], classes: tuple[type, ...]) -> Stamp:
     """The stamp of a loop over components of these classes."""
-    parts: list[str] = []
+    parts = [f"bounds checked: {os.environ.get('NUMBA_BOUNDSCHECK', '')}"]  # which numba's cache does not look at
     modules: dict[str, None] = {function.__module__: None}
     seen: set[int] = set()
     for member in _members(function, classes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -51,8 +52,12 @@ def label_hashes(labels: Sequence[Label]) -> Words:
 
 def _lasting_text(label: Any) -> str | None:
     """A text that says the same about a label in every process; None for objects known by their address."""
-    if isinstance(label, (str, bytes, int, float)):
-        return f"{type(label).__name__} {label!r}" if isinstance(label, (str, bytes)) else repr(label)
+    if isinstance(label, (str, bytes)):
+        return f"{type(label).__name__} {label!r}"
+    if isinstance(label, int):
+        return repr(int(label))  # a flag is the number it equals
+    if isinstance(label, datetime.datetime):
+        return f"datetime {label.isoformat()}"  # that of pandas equals that of Python
     if isinstance(label, (tuple, frozenset)):
         parts = [_lasting_text(part) for part in label]
         if any(part is None for part in parts):

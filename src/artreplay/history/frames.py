@@ -29,6 +29,8 @@ def numbers(frame: Any, name: str) -> Floats:
 
 def columns_of(frame: Any) -> list[str]:
     """The names of the columns of a frame."""
+    if hasattr(frame, "collect") and not hasattr(frame, "__len__"):
+        raise InvalidHistory(f"expected a frame with rows, got a {type(frame).__name__}: collect() it first")
     names = getattr(frame, "column_names", None)  # pyarrow
     if names is None:
         names = getattr(frame, "columns", None)

@@ -22,6 +22,7 @@ from artreplay.replay.ledger import KeyedLedger, Ledger, RelationLedger, arm_led
 Relation = Callable[[Any, Any, Any], bool] | Literal["trivial"] | None
 Unknown = Literal["error", "skip"]
 
+_MOST_UNITS = 1 << 20  # where looking for the number of units of a component ends
 _SLACK = 64  # spare entries behind a proposal: a component that writes too many is caught, not a crash
 
 
@@ -249,8 +250,20 @@ class ComponentAdapter(Adapter):
         n_units = int(units.max(initial=-1)) + 1
         if not inspect.isfunction(vars(type(self.base)).get("cell")):  # it may have a field of that name
             return np.arange(n_units, dtype=np.int64)
-        cells = [self.base.cell(unit) for unit in range(n_units)]
-        return np.unique(cells, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        # A unit that was never logged may be proposed, and its cell have samples: all units count, in a fixed order.
+        numbers: dict[int, int] = {}
+        cells = [int(self.base.cell(unit)) for unit in range(self._n_units(n_units))]
+        return np.array([numbers.setdefault(cell, len(numbers)) for cell in cells], dtype=np.int64)
+
+    def _n_units(self, least: int) -> int:
+        """How many units the component has a place for, at least those logged; by doubling, then halving."""
+        low, high = least, max(2 * least, 64)
+        while high < _MOST_UNITS and self.accepts(high - 1):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.accepts(middle - 1) else (low, middle)
+        return low
 
 
 class PlainAdapter(Adapter):

@@ -96,7 +96,8 @@ class Policy:
         else:
             numbers, rewards = [adapter.number(action)], [adapter.checked_reward(reward)]
         algorithm, _, position, _ = self._parts or self._interpreted_parts()
-        if position[FED] < position[FEED]:
+        # A log that has begun to be shown may be elsewhere now: rows appended to it then wait for the next ask.
+        if position[FED] < position[FEED] and (position[FED] == 0 or self._history is not None):
             self._require_log()
             self._feed()
         need = len(numbers) + len(adapter.proposal)  # a step looks for room for a whole proposal
