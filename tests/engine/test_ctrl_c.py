@@ -154,7 +154,7 @@ def test_ctrl_c_ends_an_ask_over_a_long_log_and_another_ask_goes_on(start_, rela
 
 
 def test_ctrl_c_while_workers_are_started_stops_them_too():
-    """At every third bytecode of `simulate`: nothing goes on behind one's back, and nobody waits for it to end."""
+    """At every seventh bytecode of `simulate`: nothing goes on behind one's back, and nobody waits for it to end."""
     base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
 
     def work(horizon):
@@ -166,7 +166,7 @@ def test_ctrl_c_while_workers_are_started_stops_them_too():
     try:
         places = _press(None, lambda: work(10))
         assert places > 100
-        for number in range(0, places, 3):
+        for number in range(0, places, 7):
             began = time.perf_counter()
             with pytest.raises(KeyboardInterrupt):
                 _press(number, lambda: work(2 * 10**8))

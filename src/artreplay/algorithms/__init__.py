@@ -3,6 +3,7 @@
 from artreplay.algorithms.algorithm import (
     ArmAlgorithm,
     RewardRange,
+    checked_range,
     checked_reward,
     describe_range,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "RewardRange",
     "ThompsonSampling",
     "TopUCB",
+    "checked_range",
     "checked_reward",
     "describe_range",
 ]

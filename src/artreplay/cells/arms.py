@@ -38,8 +38,9 @@ class ArmSet:
         if labels is None:
             self.labels, self._numbers = range(checked_count("n_arms", n_arms)), None
         else:
-            if isinstance(labels, (str, bytes)):
-                raise InvalidParameter(f"arms must be a list of labels, got the text {labels!r}")
+            if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
+                what = "the text " if isinstance(labels, (str, bytes)) else ""
+                raise InvalidParameter(f"arms must be a list of labels, got {what}{labels!r}")
             self.labels = [plain_label(label) for label in labels]
             if not self.labels:
                 raise InvalidParameter("arms must have at least one label, got none")

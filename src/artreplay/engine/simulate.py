@@ -85,8 +85,8 @@ def _run_threads(workers: list[Worker], batches: _Batches, stop: threading.Event
             worker.run(batches, None)
 
     with ThreadPoolExecutor(len(workers)) as pool:
-        pending = {pool.submit(work, worker) for worker in workers}
         try:
+            pending = {pool.submit(work, worker) for worker in workers}
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
                 for future in done:

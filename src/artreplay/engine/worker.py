@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,8 @@ class Worker:
         """The worlds of a batch; rewards in [0, 1] reach the base as its reward range wants them."""
         setting = self.setting
         numbers = np.arange(batch.start, batch.stop)
-        base_seed = int(getattr(adapter.base, "seed", 0) or 0)
+        seed = getattr(adapter.base, "seed", 0)  # of an object of the user's own, it may be anything
+        base_seed = max(int(seed), 0) if isinstance(seed, Integral) else 0
         worlds = setting.env.worlds(
             world_keys(setting.seed, numbers), fold_each(fold(setting.seed, base_seed), numbers)
         )

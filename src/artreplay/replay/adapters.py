@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm, RewardRange, checked_reward, describe_range
+from artreplay.algorithms import ArmAlgorithm, RewardRange, checked_range, checked_reward, describe_range
 from artreplay.compiling import UNBOUNDED, Floats, Ints, copied, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import History
@@ -274,7 +274,8 @@ class PlainAdapter(Adapter):
         self.proposal = self.proposed = []
         self._units: list[Any] = []
         self._numbers: dict[Any, int] = {}
-        self.reward_range = getattr(base, "reward_range", (-math.inf, math.inf))
+        said = getattr(base, "reward_range", None)
+        self.reward_range = (-math.inf, math.inf) if said is None else checked_range(said)
 
     @property
     def algorithm(self) -> Any:
