@@ -106,7 +106,7 @@ def test_proposals_are_the_mixture_with_the_least_ratio(wins, losses):
     """No mixture of two arms on a fine grid has a lower ratio than the mixture that is really played."""
     n_arms = len(wins)
     base = show(ar.IDS(n_arms, seed=4), wins, losses)
-    tries = 200
+    tries = 120
     played = np.bincount([base.propose() for _ in range(tries)], minlength=n_arms) / tries
     regret, gain = base.component.outlook.regret, base.component.outlook.gain
     assert (played > 0).sum() <= 2
@@ -118,7 +118,7 @@ def test_proposals_are_the_mixture_with_the_least_ratio(wins, losses):
             if ratios.min() < least * (1 - 1e-9):
                 least, share, pair = ratios.min(), grid[ratios.argmin()], (i, j)
     mixed = (played @ regret) ** 2 / (played @ gain)
-    assert mixed == pytest.approx(least, rel=0.1)
+    assert mixed == pytest.approx(least, rel=0.15)
     if len(set(pair)) == 2 and len({(w, loss) for w, loss in zip(wins, losses, strict=True)}) == n_arms:
         assert binomtest(round(played[pair[0]] * tries), tries, min(max(share, 1e-9), 1 - 1e-9)).pvalue > 1e-4
 

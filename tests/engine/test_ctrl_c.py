@@ -144,7 +144,10 @@ ASKING = """
 """
 
 
-@pytest.mark.parametrize(("start_", "relation"), [("FullStart", ""), ("ArtificialReplay", ', relation="trivial"')])
+@pytest.mark.parametrize(
+    ("start_", "relation"),
+    [("FullStart", ""), pytest.param("ArtificialReplay", ', relation="trivial"', marks=pytest.mark.long)],
+)
 def test_ctrl_c_ends_an_ask_over_a_long_log_and_another_ask_goes_on(start_, relation):
     process = start(ASKING.format(start=start_, relation=relation))
     seconds, out, err = interrupt(process, after=0.3)

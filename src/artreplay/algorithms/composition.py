@@ -32,6 +32,11 @@ class IndexAlgorithm(NamedTuple):
         self.index.tally.totals[cell] += total
         self.tell_selector(self.index.lower(cell, self.fallen))
 
+    def room(self) -> int:
+        """Samples that can be shown before an array could fill; of the parts only the index can."""
+        room: int = self.index.room()
+        return room
+
     def tell_selector(self, n_fallen: int) -> None:
         """Pass on whose index fell."""
         for j in range(n_fallen):

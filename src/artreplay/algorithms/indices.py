@@ -35,6 +35,11 @@ class MeanIndex(NamedTuple):
         fallen[0] = cell
         return 1
 
+    def room(self) -> int:
+        """Samples that can be shown before an array could fill; of the parts only the bound can."""
+        room: int = self.bound.room()
+        return room
+
 
 def fresh_values(n_arms: int, start: float) -> Floats:
     """Indices at their start, and the entry at minus infinity that selectors need."""

@@ -89,7 +89,11 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
 
 def least_room(self: Any) -> int:
     """The room of a component that says nothing of its own: that of its parts. Compiled by `binding`."""
-    return min((part.room() for part in self if is_component(part)), default=UNBOUNDED)
+    least = UNBOUNDED
+    for part in self:
+        if is_component(part):
+            least = min(least, part.room())
+    return least
 
 
 def _nothing_to_reseed(self: Any, key: Any) -> None:

@@ -77,11 +77,11 @@ class Policy:
     def ask(self) -> Any:
         """The action to play next: an arm, or a list of arms. The same until the next `tell`."""
         self._guard.recover()
-        position = self._position
+        position = (self._parts or self._interpreted_parts())[2]
         if position[PENDING] == 0:
             self._require_log()
             self._settle()
-            position = self._position
+            position = (self._parts or self._interpreted_parts())[2]
         return self._adapter.action(int(position[PENDING]))
 
     def tell(self, action: Any, reward: Any) -> None:
