@@ -21,7 +21,7 @@ EXACT: dict[str, Callable[[], Any]] = {
     "MonUCB, theory": lambda: ar.MonUCB(3, 2),
     "MonUCB, callable": lambda: ar.MonUCB(4, 20, bonus=small),
     "MonUCB, labels": lambda: ar.MonUCB(arms=["red", "green", "blue"], horizon=20, bonus=ar.bonus.practical(0.5)),
-    "PsiUCB, Hoeffding": lambda: ar.PsiUCB(2, 2),
+    "PsiUCB, Hoeffding": lambda: ar.PsiUCB(2, 1),
     "PsiUCB, sub-Gaussian": lambda: ar.PsiUCB(3, 20, psi=ar.psi.sub_gaussian(0.1)),
     "PsiUCB, Bernoulli KL": lambda: ar.PsiUCB(3, 20, psi=ar.psi.bernoulli_kl),
     "PsiUCB, own": lambda: ar.PsiUCB(3, 20, psi=lambda x: x * x / 200),

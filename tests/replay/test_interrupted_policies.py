@@ -11,6 +11,7 @@ import time
 
 import pytest
 from interruption import ordinary_ctrl_c, press
+from own_components import Diary, Fewest, diary, fewest
 from policy_kit import BASES, LeastSeen, log, reward_of, seen
 
 import artreplay as ar
@@ -50,6 +51,8 @@ SCENES = {
     "MonUCB, batch": (BASES["MonUCB"], lambda base, history: ar.FullStart(base, history, batch=True), log(size=9)),
     "many arms": (many_arms, ar.ArtificialReplay, log(size=9)),
     "plain": (LeastSeen, ar.ArtificialReplay, log(size=9)),
+    "component": (fewest, ar.ArtificialReplay, log(size=9)),
+    "component that grows": (diary, ar.ArtificialReplay, log(size=9)),
     "relation": (BASES["TopUCB"], lambda b, h: ar.ArtificialReplay(b, h, relation=related), log(size=9)),
 }
 RANDOMISED = {
@@ -82,6 +85,8 @@ def samples_shown(policy):
     base = policy.base
     if isinstance(base, LeastSeen):
         return sum(base.counts)
+    if isinstance(base, (Fewest, Diary)):
+        return int(base.count.sum())
     return int(base.statistics()[0].sum()) - (
         61 if base.n_arms == 4 and callable(base.parameters().get("bonus")) else 0
     )

@@ -56,9 +56,11 @@ class IndexArmAlgorithm(ArmAlgorithm):
 
         def grown(bound: TableBound) -> TableBound:
             size = 2 * len(bound.radius)
-            if len(self._tables[-1]) < size:
-                self._tables.append(tabulate(radius, max(bound.radius, self._tables[-1], key=len), size))
-            return bound._replace(radius=self._tables[-1][:size].copy())
+            table = self._tables[-1]  # another thread may append a shorter one meanwhile
+            if len(table) < size:
+                table = tabulate(radius, max(bound.radius, table, key=len), size)
+                self._tables.append(table)
+            return bound._replace(radius=table[:size].copy())
 
         return {TableBound: grown}
 

@@ -22,7 +22,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def update(self, done: int) -> None:
+    def update(self, done: float) -> None:
         """Show how far it is."""
         if not self._visible or time.perf_counter() - self._began < 1.0:
             return

@@ -65,7 +65,7 @@ def simulate(
     with Progress("simulating", setting.replications) as progress:
 
         def report() -> None:
-            progress.update(int(sum(worker.progress() for worker in workers)))
+            progress.update(sum(worker.progress() for worker in workers))
 
         if setting.compilable:
             _run_threads(workers, batches, stop, report)
