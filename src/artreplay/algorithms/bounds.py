@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, compiled
+from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 from artreplay.errors import InvalidParameter
 
 
@@ -21,6 +21,10 @@ class RootBound(NamedTuple):
     def upper(self, mean: float, count: int) -> float:
         """The optimistic value of a mean of `count` samples."""
         return mean + math.sqrt(self.scale / count)
+
+    def room(self) -> int:
+        """It never fills."""
+        return UNBOUNDED
 
 
 @compiled(scratch=("radius",))  # how far it has been tabulated says nothing about what was seen

@@ -24,7 +24,9 @@ class IndexAlgorithm(NamedTuple):
     def update(self, unit: int, reward: float) -> None:
         """Take one sample in."""
         cell = self.cells.locate(unit)
-        self.tell_selector(self.index.observe(cell, unit, reward, self.fallen))
+        n_fallen = self.index.observe(cell, unit, reward, self.fallen)
+        if n_fallen > 0:
+            self.tell_selector(n_fallen)
 
     def load(self, cell: int, count: int, total: float) -> None:
         """Take all samples of a fresh cell in at once, as one count and one sum."""

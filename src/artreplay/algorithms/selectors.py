@@ -29,13 +29,14 @@ class Tournament(NamedTuple):
 
     def repair(self, player: int, key: Floats) -> None:
         """Make the tree right again after the key of one player changed: O(log n)."""
-        node = (len(self.winner) // 2 + player) >> 1
+        winner = self.winner
+        node = (len(winner) // 2 + player) >> 1
         while node > 0:
-            left = self.winner[2 * node]
-            right = self.winner[2 * node + 1]
+            left = winner[2 * node]
+            right = winner[2 * node + 1]
             better = right if key[right] > key[left] else left
-            settled = self.winner[node] == better and better != player
-            self.winner[node] = better
+            settled = winner[node] == better and better != player
+            winner[node] = better
             if settled:
                 break
             node >>= 1

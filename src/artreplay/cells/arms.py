@@ -51,9 +51,10 @@ class ArmSet:
             if len(self._numbers) != len(self.labels):
                 twice = next(label for label in self.labels if self.labels.count(label) > 1)
                 raise InvalidParameter(f"arms must be distinct, {twice!r} is there twice")
+        self._size = len(self.labels)
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return self._size
 
     def number(self, label: Any) -> int:
         """The number of an arm, −1 if there is no such arm."""
@@ -63,12 +64,12 @@ class ArmSet:
             except TypeError:
                 return -1
         if type(label) is int:
-            return label if 0 <= label < len(self.labels) else -1
+            return label if 0 <= label < self._size else -1
         try:
             number = operator.index(label)
         except TypeError:
             return -1
-        return number if 0 <= number < len(self.labels) else -1
+        return number if 0 <= number < self._size else -1
 
     def describe(self) -> str:
         """A few words for error messages: which arms there are."""

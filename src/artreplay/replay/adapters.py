@@ -128,7 +128,7 @@ class NamedAdapter(Adapter):
         # Bound once, because every decision goes through them.
         self._labels = base.arms
         self._number = base.arm_set.number
-        self._scales = base.scales
+        self._plain = base.reward_range == (0.0, 1.0)
 
     @property
     def algorithm(self) -> Any:
@@ -145,6 +145,11 @@ class NamedAdapter(Adapter):
     def unit(self, number: int) -> Any:
         """The label of an arm."""
         return self._labels[number]
+
+    def action(self, units: int) -> Any:
+        """The proposal in labels: straight, because every decision ends here."""
+        labels, proposed = self._labels, self.proposed
+        return [labels[number] for number in proposed[:units]] if self.several else labels[proposed[0]]
 
     def numbers_of(self, history: History, unknown: Unknown) -> Ints:
         """The number of the arm in each row."""
@@ -166,8 +171,9 @@ class NamedAdapter(Adapter):
 
     def checked_reward(self, reward: Any) -> float:
         """A reward that was told, as the base sees it."""
-        value = checked_reward(reward, self.reward_range)
-        return float(self.base.scaled(value)) if self._scales else value
+        if type(reward) is float and 0.0 <= reward <= 1.0 and self._plain:
+            return reward
+        return super().checked_reward(reward)
 
     def make_room(self, need: int) -> None:
         """Let `need` more samples be shown without an array running over."""

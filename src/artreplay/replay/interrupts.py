@@ -24,14 +24,15 @@ class Undo:
     Should even the undoing be cut short, `recover` does it; a policy calls it before anything else.
     """
 
-    __slots__ = ("_bytes", "_saved")
+    __slots__ = ("_bytes", "_copy", "_saved")
 
     def __init__(self, memory: Ints) -> None:
         self._bytes = memoryview(cast(Any, memory)).cast("B")
+        self._copy = self._bytes.tobytes
         self._saved: bytes | None = None
 
     def __enter__(self) -> None:
-        self._saved = self._bytes.tobytes()
+        self._saved = self._copy()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

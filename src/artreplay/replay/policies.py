@@ -95,15 +95,8 @@ class FullStart(HistoryPolicy):
     def _to_feed(self) -> int:
         return len(self._units)
 
-    def _settle(self) -> None:
-        self._load_batch()
-        super()._settle()
-
-    def _feed(self) -> None:
-        self._load_batch()
-        self._run(feed_only=1)
-
-    def _load_batch(self) -> None:
+    def _open_log(self) -> None:
+        super()._open_log()
         if self.batch and self._position[FED] == 0:
             with Uninterrupted():
                 load_batch(self._adapter.base, self._units, self._rewards)

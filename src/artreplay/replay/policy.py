@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
+from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -67,7 +68,8 @@ class Policy:
         # Counters of a component of the user's own may wrap around; those of this package never do.
         self._wraps = isinstance(self._adapter, ComponentAdapter)
         self._guard: Guard = Uninterrupted()
-        self._parts: tuple[Any, ...] = ()  # what an interpreted step drives; () when it must be put together anew
+        # What interpreted steps drive: the algorithm, the position, the loop. () when they must be put together anew.
+        self._parts: tuple[Any, ...] = ()
         self._spent = 0.0  # seconds of interpretation
         self._known: Any = None  # which rows of the log are not skipped
         self.skipped = 0
@@ -77,12 +79,11 @@ class Policy:
     def ask(self) -> Any:
         """The action to play next: an arm, or a list of arms. The same until the next `tell`."""
         self._guard.recover()
-        position = (self._parts or self._interpreted_parts())[2]
-        if position[PENDING] == 0:
-            self._require_log()
-            self._settle()
-            position = (self._parts or self._interpreted_parts())[2]
-        return self._adapter.action(int(position[PENDING]))
+        units = (self._parts or self._interpreted_parts())[1][PENDING]
+        if units == 0:
+            self._open_log()
+            units = self._run(feed_only=0)
+        return self._adapter.action(units)
 
     def tell(self, action: Any, reward: Any) -> None:
         """Show the base what was played and what came of it; one reward per unit, in the order of the action.
@@ -92,26 +93,28 @@ class Policy:
         self._guard.recover()
         adapter = self._adapter
         if adapter.is_several(action):
-            numbers, rewards = self._checked_units(action, reward)
+            samples = self._checked_samples(action, reward)
         else:
-            numbers, rewards = [adapter.number(action)], [adapter.checked_reward(reward)]
-        algorithm, _, position, _ = self._parts or self._interpreted_parts()
+            samples = [(adapter.number(action), adapter.checked_reward(reward))]
+        algorithm, position, _ = self._parts or self._interpreted_parts()
         # A log that has begun to be shown may be elsewhere now: rows appended to it then wait for the next ask.
         if position[FED] < position[FEED] and (position[FED] == 0 or self._history is not None):
-            self._require_log()
-            self._feed()
-        need = len(numbers) + len(adapter.proposal)  # a step looks for room for a whole proposal
-        if algorithm.room() < need:
-            self._make_room(need)
-        algorithm, _, position, _ = self._parts or self._interpreted_parts()  # either may have replaced them
+            self._open_log()
+            self._run(feed_only=1)
+            algorithm, position, _ = self._parts or self._interpreted_parts()
+        if algorithm.room() < len(samples) + len(adapter.proposal):  # a step looks for room for a whole proposal
+            self._make_room(len(samples) + len(adapter.proposal))
+            algorithm, position, _ = self._interpreted_parts()
         with self._guard:
             if current_mode() == "compiled":
-                self._show_compiled(numbers, rewards)
+                self._show_compiled(samples)
             elif self._wraps:
                 with np.errstate(over="ignore"):
-                    _show(algorithm, numbers, rewards)
+                    for number, value in samples:
+                        algorithm.update(number, value)
             else:
-                _show(algorithm, numbers, rewards)
+                for number, value in samples:
+                    algorithm.update(number, value)
             position[ROUND] += 1
             position[PENDING] = 0
 
@@ -119,64 +122,63 @@ class Policy:
         self._adapter.make_room(max(need, 1))
         self._parts = ()
 
-    def _show_compiled(self, numbers: list[int], rewards: list[float]) -> None:
+    def _show_compiled(self, samples: list[tuple[int, float]]) -> None:
         """Show samples through the compiled loop, as a log of their own."""
+        numbers, rewards = zip(*samples, strict=True)
         log = stream_ledger(np.array(numbers, np.int64), np.array(rewards))
         position = np.zeros(PLACES, np.int64)
-        position[FEED] = len(numbers)
+        position[FEED] = len(samples)
         algorithm, proposal = self._adapter.algorithm, self._adapter.proposal
-        settle.bound_to(algorithm, log)(algorithm, log, position, proposal, 1, len(numbers) + 1)
+        settle.bound_to(algorithm, log)(algorithm, log, position, proposal, 1, len(samples) + 1)
 
-    def _checked_units(self, action: Any, reward: Any) -> tuple[list[int], list[float]]:
+    def _checked_samples(self, action: Any, reward: Any) -> list[tuple[int, float]]:
         if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
             raise InvalidAction(f"the action must be a list of units, got {action!r}")
         if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
             raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
-        return [self._adapter.number(unit) for unit in action], [self._adapter.checked_reward(r) for r in reward]
+        numbers = [self._adapter.number(unit) for unit in action]
+        return list(zip(numbers, [self._adapter.checked_reward(value) for value in reward], strict=True))
 
     # -- showing the log ------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
-        """Step until there is something to play."""
-        self._run(feed_only=0)
+    def _run(self, feed_only: int) -> int:
+        """Step until there is something to play, or until the log was shown; how many units there are to play.
 
-    def _run(self, feed_only: int) -> None:
-        """Run the loop to its end in slices, between which Ctrl-C is heard and arrays grow.
-
+        The loop runs in slices, between which Ctrl-C is heard and arrays grow.
         Interpreted at first; compiled once interpretation has cost more than compiling does. Both do the same.
         """
-        adapter = self._adapter
         mode = current_mode()
-        heavy = self._spent > _PATIENCE and self._spent > _HEAVY * (1 + int(self._position[ROUND]))
+        _, position, run = self._parts or self._interpreted_parts()
+        heavy = self._spent > _PATIENCE and self._spent > _HEAVY * (1 + position[ROUND])
         fast = mode == "compiled" or (mode == "auto" and heavy)
         limit = _FIRST_SLICE
         while True:
-            run: Any
-            parts = self._parts or self._interpreted_parts()
             if fast:
-                parts = (adapter.algorithm, self._ledger, self._position, adapter.proposal)
-                run = settle.bound_to(*parts[:2])
-            else:
-                run = settle.interpreted if self._wraps else settle.function
-            began = time.perf_counter()
+                run = self._compiled_run()
+            began = perf_counter()
             with self._guard:
-                result = run(*parts, feed_only, limit)
-            if result == NEEDS_ROOM:
-                self._make_room(len(adapter.proposal))
-            took = time.perf_counter() - began
+                result: int = run(feed_only, limit)
+            took = perf_counter() - began
             if not fast:
                 self._spent += took
             if result > 0:
-                return
-            if result == BAD_PROPOSAL:
+                return result
+            if result == NEEDS_ROOM:
+                self._make_room(len(self._adapter.proposal))
+            elif result == BAD_PROPOSAL:
                 raise InvalidAction(
-                    f"{type(adapter.base).__qualname__} must propose at least 1 unit and at most "
-                    f"{len(adapter.proposal)}; a component that means to propose more must offer `width`"
+                    f"{type(self._adapter.base).__qualname__} must propose at least 1 unit and at most "
+                    f"{len(self._adapter.proposal)}; a component that means to propose more must offer `width`"
                 )
-            if not fast and mode == "auto" and self._spent > _PATIENCE:
+            elif not fast and mode == "auto" and self._spent > _PATIENCE:
                 fast, limit = True, _FIRST_SLICE
-            elif result != NEEDS_ROOM:
+            else:
                 limit = next_limit(limit, took)
+            _, position, run = self._parts or self._interpreted_parts()
+
+    def _compiled_run(self) -> Callable[[int, int], int]:
+        algorithm, ledger = self._adapter.algorithm, self._ledger
+        return partial(settle.bound_to(algorithm, ledger), algorithm, ledger, self._position, self._adapter.proposal)
 
     def _interpreted_parts(self) -> tuple[Any, ...]:
         """The parts of a step in the form that is fastest without compiling.
@@ -191,13 +193,16 @@ class Policy:
             self._ledger = self._ledger._replace(next=moving.next)
             self._guard = Undo(memory) if memory.nbytes <= SMALL else Uninterrupted()
             position = memoryview(cast(Any, self._position))
-            self._parts = (views(adapter.algorithm), views(self._ledger), position, adapter.proposed)
+            parts: tuple[Any, ...] = (views(adapter.algorithm), views(self._ledger), position, adapter.proposed)
         else:
-            self._parts = (adapter.algorithm, self._ledger, self._position, adapter.proposal)
+            parts = (adapter.algorithm, self._ledger, self._position, adapter.proposal)
+        run = partial(settle.interpreted if self._wraps else settle.function, *parts)
+        self._parts = (parts[0], parts[2], run)
         return self._parts
 
-    def _feed(self) -> None:
-        """Show the log from front to back, if that is what the policy does."""
+    def _open_log(self) -> None:
+        """What must be true before the log is shown."""
+        self._require_log()
 
     def _require_log(self) -> None:
         if self._history is None and self._fingerprint is not None:
@@ -337,11 +342,6 @@ class Policy:
         return (
             f"<{name} of {self._adapter.base!r}: {self.rounds} rounds, {self.used} of {self._log_size()} samples used>"
         )
-
-
-def _show(algorithm: Any, numbers: list[int], rewards: list[float]) -> None:
-    for number, reward in zip(numbers, rewards, strict=True):
-        algorithm.update(number, reward)
 
 
 def next_limit(limit: int, took: float) -> int:

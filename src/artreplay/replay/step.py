@@ -51,13 +51,20 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, feed_only:
 
     With `feed_only` it ends, with 1, when the log has been shown from front to back: nothing is proposed.
     """
-    for _ in range(limit):
+    width = len(proposal)
+    room = 0
+    while limit > 0:
         if feed_only == 1 and position[FED] >= position[FEED]:
             return 1
-        if algorithm.room() < len(proposal):
-            return NEEDS_ROOM
+        if room < width:
+            room = algorithm.room()
+            if room < width:
+                return NEEDS_ROOM
         units = step(algorithm, ledger, position, proposal)
         if units != 0:
-            position[PENDING] = max(units, 0)
+            if units > 0:
+                position[PENDING] = units
             return units
+        room -= width  # a step shows at most one sample per unit
+        limit -= 1
     return AGAIN
