@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 TESTS ?= tests src README.md docs
 
-.PHONY: demo test test-all lint types layers bench clean
+.PHONY: demo test test-all lint types layers bench bench-peers clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -34,6 +34,15 @@ layers: $(VENV)/.dev
 bench: $(VENV)/.core
 	ONLY=$(ONLY) $(BIN)/python benchmarks/bench.py
 
+# TreeUCB beside another library, which is installed into an environment of its own.
+bench-peers: .venv-peers/.ready
+	SEEDS=$(SEEDS) .venv-peers/bin/python benchmarks/peers.py
+
+.venv-peers/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . PyXAB
+	@touch $@
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "artreplay needs Python 3.11 or newer, PYTHON=... says which")'
 	$(PYTHON) -m venv $(VENV)
@@ -47,5 +56,5 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png
+	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,8 @@
 """Speed, as ratios within one run wherever there is something to compare with.
 
     make bench            everything
-    make bench ONLY=c     one part: c, arms, headline, random, ask, start, threads
+    make bench ONLY=c     one part: c, arms, headline, random, ask, start, threads, trees,
+                          allocations, points
 
 Times are the best of several, on whatever machine this is; goals are what the project aims at, not assertions.
 """
@@ -184,6 +185,68 @@ def threads() -> Iterator[Row]:
         yield f"two threads vs one, K=10, {name}", f"{gain:.2f}× faster", "≥ 1.7×", gain >= 1.7
 
 
+def peak(points: Any) -> Any:
+    return 1.0 - np.abs(points - 0.37).max(axis=1)
+
+
+def tree_step(dim: int, horizon: int, epsilon: float | None = None) -> float:
+    """Seconds per step of TreeUCB without a log."""
+    base, env = ar.TreeUCB(dim, horizon, epsilon), ar.environments.Metric(peak, dim)
+    run = partial(ar.simulate, base, env, "ignorant", horizon=horizon, replications=1, keep="final")
+    return best_of(3, run) / horizon
+
+
+def trees() -> Iterator[Row]:
+    """TreeUCB per step, and how that grows with depth and dimension."""
+    usual = tree_step(2, 1_000_000)
+    yield "TreeUCB, two dimensions", f"{usual * 1e9:.0f} ns", "≤ 100 ns", usual <= 100e-9
+    for depth in (3, 6):
+        yield f"    at most {depth} deep vs 15", f"{tree_step(2, 1_000_000, 0.5**depth) / usual:.2f}×", "", None
+    for dim in (1, 3, 5):
+        yield f"    {dim} dimensions vs 2", f"{tree_step(dim, 300_000) / usual:.2f}×", "", None
+
+
+def allocations() -> Iterator[Row]:
+    """TreeAllocation per round over a log of 10,000: N = 5, three levels, depth 5; and how that grows."""
+    horizon = 5_000
+
+    def round_of(solver: Any, rows: int = 10_000, depth: int = 5, start: Any = "full-start") -> float:
+        levels = (0.25, 0.5, 1.0)
+        base = ar.TreeAllocation(2, levels, 2.0, 5, horizon, 0.5**depth, solver)
+        env = ar.environments.Quadratic(levels, finest=1 << depth)
+        run = partial(ar.simulate, base, env, start, rows, horizon, replications=1, keep="final")
+        return best_of(3, run) / horizon
+
+    for solver, goal in (("greedy", 20e-6), ("exact", 200e-6)):
+        each = round_of(solver)
+        yield f"TreeAllocation, {solver}", f"{each * 1e6:.1f} µs", f"≤ {goal * 1e6:g} µs", each <= goal
+        yield (
+            "    Artificial Replay vs full start",
+            f"{round_of(solver, start='artificial-replay') / each:.2f}×",
+            "",
+            None,
+        )
+        yield "    depth 7 vs 5", f"{round_of(solver, depth=7) / each:.2f}×", "", None
+        yield "    a log of 100,000 vs 10,000", f"{round_of(solver, rows=100_000) / each:.2f}×", "", None
+
+
+def large_point_log() -> Iterator[Row]:
+    """A log of 10⁶ points, from arrays to the first action."""
+    rng = np.random.default_rng(0)
+    points, rewards = rng.random((1_000_000, 2)), rng.integers(2, size=1_000_000).astype(float)
+
+    def ready() -> ar.ArtificialReplay:
+        return ar.ArtificialReplay(ar.TreeUCB(2, 1000), ar.History(points, rewards))
+
+    seconds = best_of(3, ready)
+    yield "a log of 10⁶ points is ready", f"{seconds:.2f} s", "< 1 s", seconds < 1.0
+    policy = ready()
+    began = time.perf_counter()
+    policy.ask()
+    took = time.perf_counter() - began
+    yield f"    first action, after {policy.used:,} samples", f"{took:.2f} s", "", None
+
+
 PARTS = {
     "c": against_c,
     "arms": many_arms,
@@ -192,6 +255,9 @@ PARTS = {
     "ask": one_decision,
     "start": starting,
     "threads": threads,
+    "trees": trees,
+    "allocations": allocations,
+    "points": large_point_log,
 }
 
 

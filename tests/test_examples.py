@@ -12,8 +12,9 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
-def test_example(script: Path) -> None:
-    done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, check=False)
+def test_example(script: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert done.stderr == ""

@@ -9,12 +9,15 @@ import sys
 import artreplay as ar
 
 NAMES = {
-    "IDS", "UCB1", "ArtificialReplay", "Cell", "FullStart", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB",
-    "RandomChoice", "Runs", "ThompsonSampling", "TopUCB", "bonus", "compiled", "compiling", "environments", "errors",
-    "load", "psi", "simulate", "testing",
+    "IDS", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "FullStart", "GridAllocation", "GridUCB", "History",
+    "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation", "RandomChoice", "Regressor", "Runs",
+    "ThompsonSampling", "TopUCB", "TreeAllocation", "TreeUCB", "bonus", "compiled", "compiling", "environments",
+    "errors", "load", "psi", "simulate", "testing",
 }  # fmt: skip
-ENVIRONMENTS = {"ArmEnvironment", "KArmed", "Linear", "TopArms"}
-TESTING = {"CheckFailed", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"}
+ENVIRONMENTS = {
+    "ArmEnvironment", "KArmed", "Linear", "Metric", "PiecewiseLinear", "PointEnvironment", "Quadratic", "TopArms",
+}  # fmt: skip
+TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"}
 
 
 def test_exactly_these_names_are_exported() -> None:

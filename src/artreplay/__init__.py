@@ -11,18 +11,25 @@ from artreplay import compiling, environments, errors, testing
 from artreplay.algorithms import (
     IDS,
     UCB1,
+    GridAllocation,
+    GridUCB,
     LinUCB,
     MonUCB,
     PsiUCB,
+    RandomAllocation,
     RandomChoice,
+    Regressor,
     ThompsonSampling,
     TopUCB,
+    TreeAllocation,
+    TreeUCB,
     bonus,
     psi,
 )
+from artreplay.cells import Box
 from artreplay.compiling import compiled
 from artreplay.engine import Runs, simulate
-from artreplay.history import History
+from artreplay.history import Allocation, History
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, load
 
 __version__ = "0.1.0"
@@ -30,18 +37,26 @@ __version__ = "0.1.0"
 __all__ = [
     "IDS",
     "UCB1",
+    "Allocation",
     "ArtificialReplay",
+    "Box",
     "Cell",
     "FullStart",
+    "GridAllocation",
+    "GridUCB",
     "History",
     "Ignorant",
     "LinUCB",
     "MonUCB",
     "PsiUCB",
+    "RandomAllocation",
     "RandomChoice",
+    "Regressor",
     "Runs",
     "ThompsonSampling",
     "TopUCB",
+    "TreeAllocation",
+    "TreeUCB",
     "bonus",
     "compiled",
     "compiling",

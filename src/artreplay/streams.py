@@ -17,7 +17,21 @@ from artreplay.compiling import Floats, Ints, Loop, Words, compiled
 from artreplay.errors import InvalidParameter
 
 # What a draw is for. Draws of different purposes never share a counter.
-MEANS, LOG_UNIT, LOG_REWARD, LOG_WEIGHT, REWARD, POSTERIOR, ROUNDING, CHOICE, FEATURES, THETA = range(10)
+(
+    MEANS,
+    LOG_UNIT,
+    LOG_REWARD,
+    LOG_WEIGHT,
+    REWARD,
+    POSTERIOR,
+    ROUNDING,
+    CHOICE,
+    FEATURES,
+    THETA,
+    PLACE,
+    LOG_LEVEL,
+    LOG_SIDE,
+) = range(13)
 
 _MULTIPLY_0 = np.uint64(0xD2511F53)
 _MULTIPLY_1 = np.uint64(0xCD9E8D57)
@@ -28,6 +42,10 @@ _HALF = np.uint64(32)
 _DROP = np.uint64(12)  # 64 bits to 52, so that a half can be added exactly
 _PURPOSE = np.uint64(24)  # the last counter word: 8 bits of purpose, 24 of attempt
 _STEP = 2.0**-52
+_MIX_ADD = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_MIX_30, _MIX_27, _MIX_31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 @compiled
@@ -149,6 +167,15 @@ def uniforms(keys: Words, purpose: int, n: int) -> Floats:
     out = np.empty((len(keys), n))
     fill_uniform(keys, purpose, out)
     return out
+
+
+@compiled
+def mixed(word: Any) -> Any:
+    """The finaliser of SplitMix64 on a 64-bit word: every bit depends on every bit."""
+    word = word + _MIX_ADD
+    word = (word ^ (word >> _MIX_30)) * _MIX_1
+    word = (word ^ (word >> _MIX_27)) * _MIX_2
+    return word ^ (word >> _MIX_31)
 
 
 def fold(*parts: int) -> int:

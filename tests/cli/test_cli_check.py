@@ -27,6 +27,12 @@ class Greedy:  # the last sample of any arm may change what it proposes
     def update(self, unit, reward):
         self.totals[unit] = reward
 
+def tree():
+    return ar.TreeUCB(2, horizon=20)
+
+def paper():
+    return ar.TreeAllocation(1, (0.5, 1), 1.5, 2, 20, epsilon=0.5, rule="paper", bonus=lambda n: 0.3 / n**0.5)
+
 class Inner:
     Good = staticmethod(good)
 
@@ -95,7 +101,7 @@ def test_nothing_to_find_is_said(run: Run, own: Path) -> None:
         ("inner/nothing.py:make", "inner/nothing.py does not exist"),
         ("inner/own_algorithms.py:worse", "inner/own_algorithms.py has no 'worse'"),
         ("inner/own_algorithms.py:number", "must be a function or a class"),
-        ("inner/own_algorithms.py:Greedy", "--arms must be given"),
+        ("inner/own_algorithms.py:Greedy", "--arms or --dim must be given"),
         ("inner/own_algorithms.py:broken", "ZeroDivisionError: division by zero ("),
         ("inner/own_algorithms.py:broken", "beside.py, line 2)"),
     ],
@@ -120,3 +126,29 @@ def test_files_that_cannot_be_imported(refused: Refused, folder: Path, content: 
     sentence = refused("check", "wrong.py:make")
     assert "wrong.py cannot be imported: " in sentence
     assert words in sentence
+
+
+def test_algorithms_over_points_are_asked_for_their_space(run: Run, own: Path) -> None:
+    assert run("check", "inner/own_algorithms.py:tree", "--cases", 30).code == 0
+    assert run("check", "inner/own_algorithms.py:tree", "--dim", 2, "--cases", 30).code == 0
+    done = run("check", "inner/own_algorithms.py:paper", "--dim", 1, "--levels", "0.5,1", "--cases", 200)
+    assert done.code == 1
+    assert "coupling fails: round" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--arms", 3, "--dim", 2), "give --arms or --dim, not both"),
+        (("--levels", "1"), "give --dim too"),
+        (("--dim", 1, "--levels", "low"), "--levels must be numbers separated by commas, got 'low'"),
+        (("--dim", 3), "points must have 2 coordinates, the log's have 3"),
+        (("--arms", 3), "TreeUCB needs a log of points, got one of arms"),
+    ],
+)
+def test_a_space_that_does_not_fit_is_refused(
+    run: Run, own: Path, options: tuple[str | int, ...], sentence: str
+) -> None:
+    done = run("check", "inner/own_algorithms.py:tree", *options)
+    assert done.code == 2
+    assert sentence in done.err

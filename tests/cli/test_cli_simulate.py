@@ -117,6 +117,6 @@ def test_algorithms_are_listed(run: Run) -> None:
     for cls in ar.algorithms.ALGORITHMS:
         line = next(line for line in done.out.splitlines() if f" {cls.__name__} " in line)
         assert ("not coupled" in line) == (not cls.coupled)
-        assert cls.rule in line
+        assert cls.summary in line
     for name in ("mon-ucb", "psi-ucb", "top-ucb", "lin-ucb", "ucb1", "thompson", "ids", "random"):
         assert f"\n{name} " in done.out

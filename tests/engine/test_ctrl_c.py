@@ -55,6 +55,18 @@ WORK = {
         print("ready", flush=True)
         work(10**8)
     """,
+    "a slow function of points": """
+        import time
+        def slow(points):
+            if len(points) == 1:
+                time.sleep(0.02)
+            return 0.5 + 0 * points[:, 0]
+        base, env = ar.TreeUCB(1, 10**8, play="uniform"), ar.environments.Metric(slow)
+        work = lambda horizon: ar.simulate(base, env, history=10, horizon=horizon, replications=4, keep="final")
+        work(10)
+        print("ready", flush=True)
+        work(10**8)
+    """,
     "a plain object": """
         class Slow:
             def propose(self):

@@ -1,20 +1,26 @@
 """Base algorithms: they propose from what they have been shown, and know nothing of history."""
 
 from artreplay.algorithms.algorithm import (
+    Algorithm,
     ArmAlgorithm,
     RewardRange,
     checked_range,
     checked_reward,
     describe_range,
 )
+from artreplay.algorithms.allocations import GridAllocation, TreeAllocation
+from artreplay.algorithms.budget import exact_choice, greedy_choice
 from artreplay.algorithms.ids import IDS
+from artreplay.algorithms.metric import GridUCB, TreeUCB
+from artreplay.algorithms.points import PointAlgorithm
+from artreplay.algorithms.random_allocation import RandomAllocation
 from artreplay.algorithms.random_choice import RandomChoice
+from artreplay.algorithms.regressor import Regressor
 from artreplay.algorithms.thompson import ThompsonSampling
 from artreplay.algorithms.ucb import IndexArmAlgorithm, LinUCB, MonUCB, PsiUCB, TopUCB
 from artreplay.algorithms.ucb1 import UCB1
 
-# Every named algorithm; what lists, saves or checks algorithms goes through here.
-ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
+ARM_ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
     MonUCB,
     PsiUCB,
     TopUCB,
@@ -24,21 +30,43 @@ ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
     IDS,
     RandomChoice,
 )
+POINT_ALGORITHMS: tuple[type[PointAlgorithm], ...] = (
+    GridUCB,
+    TreeUCB,
+    GridAllocation,
+    TreeAllocation,
+    RandomAllocation,
+)
+
+# Every named algorithm; what lists, saves or checks algorithms goes through here.
+ALGORITHMS: tuple[type[Algorithm], ...] = (*ARM_ALGORITHMS, *POINT_ALGORITHMS)
 
 __all__ = [
     "ALGORITHMS",
+    "ARM_ALGORITHMS",
     "IDS",
+    "POINT_ALGORITHMS",
     "UCB1",
+    "Algorithm",
     "ArmAlgorithm",
+    "GridAllocation",
+    "GridUCB",
     "IndexArmAlgorithm",
     "LinUCB",
     "MonUCB",
+    "PointAlgorithm",
     "PsiUCB",
+    "RandomAllocation",
     "RandomChoice",
+    "Regressor",
     "RewardRange",
     "ThompsonSampling",
     "TopUCB",
+    "TreeAllocation",
+    "TreeUCB",
     "checked_range",
     "checked_reward",
     "describe_range",
+    "exact_choice",
+    "greedy_choice",
 ]

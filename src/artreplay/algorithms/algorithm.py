@@ -5,15 +5,17 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
+from artreplay.algorithms.bonus import BonusTable
+from artreplay.algorithms.bounds import TableBound
 from artreplay.cells import ArmSet
-from artreplay.compiling import Floats, Ints, copied, with_room
+from artreplay.compiling import Floats, Ints, copied, state_of, with_room
 from artreplay.compiling.growth import Growers
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import Label
@@ -22,22 +24,20 @@ from artreplay.streams import checked_seed, fold
 RewardRange = tuple[float, float]
 
 
-class ArmAlgorithm:
-    """A base algorithm over finite arms: it proposes from what it has been shown.
+class Algorithm:
+    """A base algorithm of this package: it proposes from what it has been shown.
 
-    `propose()` gives an arm, or a list of arms where several are played at once; `update(arm, reward)` shows it one
-    sample. Policies work on a copy of their own and go straight to `component`, whose arms are numbered.
+    `propose()` gives a unit, or a list of units where several are played at once; `update(unit, reward)` shows it one
+    sample. Policies work on a copy of their own and go straight to `component`, whose units are numbers.
     """
 
-    coupled: ClassVar[bool] = False  # whether Artificial Replay acts exactly like Full Start
-    rule: ClassVar[str] = ""  # a few words for the list of algorithms
+    coupled: bool = False  # whether Artificial Replay acts exactly like Full Start
+    summary: str = ""  # a few words for the list of algorithms
     several: bool = False  # whether a proposal is a list
+    table: BonusTable | None = None  # of a bonus of the user's own
     component: Any
 
-    def __init__(
-        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
-    ) -> None:
-        self.arm_set = ArmSet(n_arms, arms)
+    def __init__(self, reward_range: RewardRange, bounded: bool = True) -> None:
         self.reward_range = checked_range(reward_range)
         if bounded and self.reward_range[1] == math.inf:
             raise InvalidParameter(
@@ -45,47 +45,31 @@ class ArmAlgorithm:
             )
 
     @property
-    def n_arms(self) -> int:
-        """How many arms there are."""
-        return len(self.arm_set)
-
-    @property
-    def arms(self) -> Sequence[Label]:
-        """The labels of the arms; 0..n−1 where none were given."""
-        return self.arm_set.labels
-
-    @property
     def width(self) -> int:
         """The most units in one proposal."""
         return 1
 
     def propose(self) -> Any:
-        """The arm to play next, or the list of arms."""
+        """The unit to play next, or the list of units."""
         out = np.empty(self.width, np.int64)
         units = self.component.propose(out)
-        labels = [self.arms[arm] for arm in out[:units].tolist()]
-        return labels if self.several else labels[0]
+        proposed = [self.unit(number, slot) for slot, number in enumerate(out[:units].tolist())]
+        return proposed if self.several else proposed[0]
 
-    def update(self, unit: Hashable, reward: float) -> None:
+    def update(self, unit: Any, reward: float) -> None:
         """Show one sample."""
-        arm = self.number(unit)
-        if arm < 0:
-            raise InvalidAction(f"{unit!r} is not an arm; the arms are {self.describe_arms()}")
+        number = self.checked_number(unit)
         value = self.scaled(checked_reward(reward, self.reward_range))
         self.make_room(1)
-        self.component.update(arm, value)
+        self.component.update(number, value)
 
-    def number(self, label: Any) -> int:
-        """The number of an arm, −1 if there is no such arm."""
-        return self.arm_set.number(label)
+    def checked_number(self, unit: Any) -> int:
+        """The number of a unit; an error if there is no such unit."""
+        raise NotImplementedError
 
-    def describe_arms(self) -> str:
-        """A few words for error messages: which arms there are."""
-        return self.arm_set.describe()
-
-    def cell_of_arms(self) -> Ints:
-        """The cell each arm lies in."""
-        return np.arange(self.n_arms, dtype=np.int64)
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+        """The unit that is played for a proposed number, in a place of the action of an online round."""
+        raise NotImplementedError
 
     def make_room(self, need: int) -> None:
         """Let `need` more samples be shown without an array running over."""
@@ -94,7 +78,15 @@ class ArmAlgorithm:
 
     def growers(self) -> Growers:
         """How parts grow that need more than a component can hold."""
-        return {}
+        return {} if self.table is None else {TableBound: self.table.grown}
+
+    def grows(self, array: str) -> bool:
+        """Whether an array of the component can become longer."""
+        return array.endswith("bound.radius")
+
+    def is_sound(self) -> bool:
+        """Whether what was read from a file can be a state of this algorithm; its arrays have the right shapes."""
+        return True
 
     def reseed(self, key: int) -> None:
         """Give a randomised algorithm another stream of draws; the others have nothing to change."""
@@ -106,19 +98,9 @@ class ArmAlgorithm:
         new.component = copied(self.component)
         return new
 
-    def statistics(self) -> tuple[Ints, Floats, Floats | None]:
-        """Per arm, as they stand: samples shown, their mean (nan without samples), index if there is one."""
-        tally = self._tally()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = self.unscaled(tally.totals / tally.counts)
-        values = self._values()
-        return tally.counts.copy(), mean, None if values is None else self.unscaled(values)
-
-    def _tally(self) -> Any:
-        return self.component.tally
-
-    def _values(self) -> Floats | None:
-        return None
+    def state(self) -> dict[str, Any]:
+        """What has been learnt, in a form that is equal if and only if the same was learnt."""
+        return state_of(self.component)
 
     @property
     def scales(self) -> bool:
@@ -137,17 +119,78 @@ class ArmAlgorithm:
 
     def parameters(self) -> dict[str, Any]:
         """What it was made with, by the names of its constructor."""
-        values = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-        if isinstance(self.arms, range):
-            values["arms"] = None
-        elif "n_arms" in values:
-            values["n_arms"] = None
-        return values
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __repr__(self) -> str:
         given = {name: value for name, value in self.parameters().items() if value is not None}
         shown = ", ".join(f"{name}={_short(value)}" for name, value in given.items())
         return f"{type(self).__name__}({shown})"
+
+
+class ArmAlgorithm(Algorithm):
+    """A base algorithm over finite arms."""
+
+    def __init__(
+        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
+    ) -> None:
+        self.arm_set = ArmSet(n_arms, arms)
+        super().__init__(reward_range, bounded)
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return len(self.arm_set)
+
+    @property
+    def arms(self) -> Sequence[Label]:
+        """The labels of the arms; 0..n−1 where none were given."""
+        return self.arm_set.labels
+
+    def number(self, label: Any) -> int:
+        """The number of an arm, −1 if there is no such arm."""
+        return self.arm_set.number(label)
+
+    def checked_number(self, unit: Any) -> int:
+        """The number of an arm; an error if there is no such arm."""
+        number = self.number(unit)
+        if number < 0:
+            raise InvalidAction(f"{unit!r} is not an arm; the arms are {self.describe_arms()}")
+        return number
+
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+        """The label of an arm."""
+        return self.arms[number]
+
+    def describe_arms(self) -> str:
+        """A few words for error messages: which arms there are."""
+        return self.arm_set.describe()
+
+    def cell_of_arms(self) -> Ints:
+        """The cell each arm lies in."""
+        return np.arange(self.n_arms, dtype=np.int64)
+
+    def statistics(self) -> tuple[Ints, Floats, Floats | None]:
+        """Per arm, as they stand: samples shown, their mean (nan without samples), index if there is one."""
+        tally = self._tally()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.unscaled(tally.totals / tally.counts)
+        values = self._values()
+        return tally.counts.copy(), mean, None if values is None else self.unscaled(values)
+
+    def _tally(self) -> Any:
+        return self.component.tally
+
+    def _values(self) -> Floats | None:
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """What it was made with, by the names of its constructor."""
+        values = super().parameters()
+        if isinstance(self.arms, range):
+            values["arms"] = None
+        elif "n_arms" in values:
+            values["n_arms"] = None
+        return values
 
 
 def _short(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms.bounds import RootBound, TableBound, tabulate
+from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 
 Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, or a callable n → float
@@ -22,7 +23,19 @@ FIRST_TABLE = 64  # entries of a fresh table
 
 @dataclass(frozen=True)
 class Theory:
-    """The bonus the algorithm's own analysis asks for; the algorithm knows which."""
+    """The bonus the algorithm's own analysis asks for; the algorithm knows which.
+
+    In a continuous space it also depends on the chance `delta` of being wrong (1/T unless given), the Lipschitz
+    constant of the mean reward, and the diameter of the space.
+    """
+
+    delta: float | None = None
+    lipschitz: float = 1.0
+    diameter: float = 1.0
+
+    def noise(self, horizon: int) -> float:
+        """2 log(T/δ)."""
+        return 2.0 * math.log(horizon / (1.0 / horizon if self.delta is None else self.delta))
 
 
 @dataclass(frozen=True)
@@ -75,17 +88,34 @@ def _checked_delta(delta: float) -> float:
     return value
 
 
-def bound_of(bonus: Bonus, horizon: int, theory_scale: float) -> RootBound | TableBound:
-    """The compiled part for a bonus; `theory_scale` is b(n)²·n of the algorithm's own analysis."""
+class BonusTable:
+    """A bonus of the user's own, tabulated as far as it was needed; all copies of an algorithm share it."""
+
+    def __init__(self, radius: Callable[[int], float]) -> None:
+        self.radius = radius
+        self._tables: list[Floats] = [np.empty(0)]  # the longest last
+
+    def bound(self) -> TableBound:
+        """A table of b(n) for the first n."""
+        return TableBound(tabulate(self.radius, np.empty(0), FIRST_TABLE), np.zeros(1, np.int64))
+
+    def grown(self, bound: TableBound) -> TableBound:
+        """The same table, twice as long."""
+        size = 2 * len(bound.radius)
+        table = self._tables[-1]  # another thread may append a shorter one meanwhile
+        if len(table) < size:
+            table = tabulate(self.radius, max(bound.radius, table, key=len), size)
+            self._tables.append(table)
+        return bound._replace(radius=table[:size].copy())
+
+
+def bound_of(bonus: Bonus, horizon: int, theory_scale: float) -> tuple[RootBound | TableBound, BonusTable | None]:
+    """The compiled part for a bonus, and the table behind it if there is one; `theory_scale` is b(n)²·n in theory."""
     if isinstance(bonus, Theory):
-        return RootBound(float(theory_scale))
+        return RootBound(float(theory_scale)), None
     if isinstance(bonus, (Practical, Anytime)):
-        return RootBound(bonus.scale(horizon))
+        return RootBound(bonus.scale(horizon)), None
     if callable(bonus):
-        return table_of(bonus)
+        table = BonusTable(bonus)
+        return table.bound(), table
     raise InvalidParameter(f"bonus must be one of ar.bonus or a callable of n, got {bonus!r}")
-
-
-def table_of(radius: Callable[[int], float]) -> TableBound:
-    """A table of b(n) for the first n; the algorithm that holds it extends it as its cells fill."""
-    return TableBound(tabulate(radius, np.empty(0), FIRST_TABLE), np.zeros(1, np.int64))

@@ -1,4 +1,4 @@
-"""The optimistic value of a mean: what a cell of n samples with mean m could be worth. Compiled parts of an index."""
+"""The optimistic value of a cell, from the tally of its samples: their mean m, and b(n) above it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artreplay.algorithms.tally import Tally
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 from artreplay.errors import InvalidParameter
+
+GRAINS = 2.0**40  # in 1: a sum of indices is counted in whole numbers of these
 
 
 @compiled
@@ -18,9 +21,15 @@ class RootBound(NamedTuple):
 
     scale: float
 
-    def upper(self, mean: float, count: int) -> float:
-        """The optimistic value of a mean of `count` samples."""
-        return mean + math.sqrt(self.scale / count)
+    def upper(self, tally: Tally, cell: int) -> float:
+        """The optimistic value of a cell with samples."""
+        count = tally.counts[cell]
+        value: float = tally.totals[cell] / count + math.sqrt(self.scale / count)
+        return value
+
+    def width(self, tally: Tally, cell: int) -> float:
+        """b(n) for a cell with samples."""
+        return math.sqrt(self.scale / tally.counts[cell])
 
     def room(self) -> int:
         """It never fills."""
@@ -34,12 +43,18 @@ class TableBound(NamedTuple):
     radius: Floats  # radius[n] = b(n); radius[0] is not used
     highest: Ints  # the largest n asked for so far, in one entry
 
-    def upper(self, mean: float, count: int) -> float:
-        """The optimistic value of a mean of `count` samples."""
+    def upper(self, tally: Tally, cell: int) -> float:
+        """The optimistic value of a cell with samples."""
+        count = tally.counts[cell]
         if count > self.highest[0]:
             self.highest[0] = count
-        value: float = mean + self.radius[count]
+        value: float = tally.totals[cell] / count + self.radius[count]
         return value
+
+    def width(self, tally: Tally, cell: int) -> float:
+        """b(n) for a cell with samples."""
+        width: float = self.radius[tally.counts[cell]]
+        return width
 
     def room(self) -> int:
         """Samples that can be shown before some cell could outgrow the table."""
@@ -48,13 +63,32 @@ class TableBound(NamedTuple):
 
 
 @compiled
+class GrainedBound(NamedTuple):
+    """Another bound rounded down to a multiple of 2⁻⁴⁰: such indices can be added up without rounding."""
+
+    bound: Any
+
+    def upper(self, tally: Tally, cell: int) -> float:
+        """The optimistic value of a cell with samples."""
+        value: float = math.floor(self.bound.upper(tally, cell) * GRAINS) / GRAINS
+        return value
+
+    def width(self, tally: Tally, cell: int) -> float:
+        """b(n) for a cell with samples."""
+        width: float = self.bound.width(tally, cell)
+        return width
+
+
+@compiled
 class BernoulliBound(NamedTuple):
     """The largest q ≥ m with n·kl(m, q) ≤ level, by 60 bisections: the index of KL-UCB."""
 
     level: float
 
-    def upper(self, mean: float, count: int) -> float:
-        """The optimistic value of a mean of `count` samples."""
+    def upper(self, tally: Tally, cell: int) -> float:
+        """The optimistic value of a cell with samples."""
+        count = tally.counts[cell]
+        mean = tally.totals[cell] / count
         low = min(max(mean, 0.0), 1.0)
         high = 1.0
         allowed = self.level / count

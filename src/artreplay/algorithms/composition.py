@@ -18,15 +18,21 @@ class IndexAlgorithm(NamedTuple):
 
     def propose(self, out: Ints) -> int:
         """Write the numbers of the proposed units; how many there are."""
-        units: int = self.selector.select(out)
+        units: int = self.selector.select(self.cells, self.index.value, out)
         return units
 
-    def update(self, unit: int, reward: float) -> None:
-        """Take one sample in."""
-        cell = self.cells.locate(unit)
+    def update(self, unit: int, reward: float) -> int:
+        """Take one sample in; the cell it went to."""
+        cell: int = self.cells.locate(unit)
         n_fallen = self.index.observe(cell, unit, reward, self.fallen)
         if n_fallen > 0:
             self.tell_selector(n_fallen)
+        return cell
+
+    def box_of(self, unit: int) -> int:
+        """The box of the cell a unit lies in."""
+        box: int = self.cells.unit(self.cells.locate(unit))
+        return box
 
     def load(self, cell: int, count: int, total: float) -> None:
         """Take all samples of a fresh cell in at once, as one count and one sum."""
@@ -42,4 +48,92 @@ class IndexAlgorithm(NamedTuple):
     def tell_selector(self, n_fallen: int) -> None:
         """Pass on whose index fell."""
         for j in range(n_fallen):
-            self.selector.fell(self.fallen[j], self.index.value)
+            self.selector.fell(self.cells, self.fallen[j], self.index.value)
+
+
+@compiled
+class SplittingAlgorithm(NamedTuple):
+    """The same over cells that divide: after a sample, its cell may split into smaller ones that inherit from it."""
+
+    whole: IndexAlgorithm
+    rule: Any  # when a cell splits
+    inheritance: Any  # what the parts know of the whole
+
+    def propose(self, out: Ints) -> int:
+        """Write the numbers of the proposed units; how many there are."""
+        return self.whole.propose(out)
+
+    def update(self, unit: int, reward: float) -> int:
+        """Take one sample in; the cell it went to."""
+        cell = self.whole.update(unit, reward)
+        self.inheritance.keep(cell, unit, reward)
+        if self.rule.splits(self.whole.cells, self.whole.index, cell):
+            self.whole.cells.divide(cell)
+            self.inheritance.pass_on(self.whole.cells, self.whole.index, cell)
+            self.whole.selector.divided(self.whole.cells, cell, self.whole.index.value)
+        return cell
+
+    def box_of(self, unit: int) -> int:
+        """The box of the cell a unit lies in."""
+        return self.whole.box_of(unit)
+
+    def room(self) -> int:
+        """Samples that can be shown before an array could fill: each may split one cell."""
+        room: int = min(self.whole.cells.divisions_left(), self.whole.room(), self.inheritance.room())
+        return room
+
+    def grown(self) -> SplittingAlgorithm:
+        """The same with space for twice as many cells."""
+        whole = self.whole
+        fan = 1 << whole.cells.dim
+        nodes = max(2 * len(whole.cells.child), whole.cells.size[0] + fan)
+        parts = {name: getattr(whole, name).enlarged(nodes) for name in ("cells", "index", "selector")}
+        return self._replace(whole=whole._replace(**parts), inheritance=self.inheritance.enlarged(nodes))
+
+
+@compiled
+class EnoughSamples(NamedTuple):
+    """A box of depth k splits when it has 4^k samples: as many as (whole diameter / its diameter)²."""
+
+    deepest: int
+
+    def splits(self, cells: Any, index: Any, cell: int) -> bool:
+        """Whether a leaf that has just got a sample is to split."""
+        depth = cells.depth[cell]
+        split: bool = depth < self.deepest and index.tally.counts[cell] >= 1 << (2 * depth)
+        return split
+
+
+@compiled
+class ConfidentEnough(NamedTuple):
+    """A box splits when the width of its bonus is smaller than its diameter, 2^−depth."""
+
+    deepest: int
+
+    def splits(self, cells: Any, index: Any, cell: int) -> bool:
+        """Whether a leaf that has just got a sample is to split."""
+        depth = cells.depth[cell]
+        if depth >= self.deepest:
+            return False
+        split: bool = index.bound.width(index.tally, cell) * (1 << depth) < 1.0
+        return split
+
+
+@compiled
+class InheritAll(NamedTuple):
+    """Children start with the count, the sum and the index of their parent."""
+
+    fan: int
+
+    def keep(self, cell: int, unit: int, reward: float) -> None:
+        """Nothing beyond the tally is remembered of a sample."""
+
+    def pass_on(self, cells: Any, index: Any, cell: int) -> None:
+        """Tell the children what they need to know of their parent."""
+        first = cells.child[cell]
+        for child in range(first, first + self.fan):
+            index.copy_cell(cell, child)
+
+    def enlarged(self, nodes: int) -> InheritAll:
+        """It holds nothing per cell."""
+        return self

@@ -312,7 +312,7 @@ class IDS(ArmAlgorithm):
     True
     """
 
-    rule = "least (expected regret)² / information gain"
+    summary = "least (expected regret)² / information gain"
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.algorithms.tally import Tally, tally
 from artreplay.cells import FeatureComponents
-from artreplay.compiling import Floats, Ints, compiled
+from artreplay.compiling import Floats, Ints, compiled, resized
 
 
 @compiled
@@ -27,13 +27,21 @@ class MeanIndex(NamedTuple):
 
     def lower(self, cell: int, fallen: Ints) -> int:
         """index ← min(index, mean + b(n)) for one cell, from its count and sum as they stand."""
-        count = self.tally.counts[cell]
-        value = self.bound.upper(self.tally.totals[cell] / count, count)
+        value = self.bound.upper(self.tally, cell)
         if value >= self.value[cell]:
             return 0
         self.value[cell] = value
         fallen[0] = cell
         return 1
+
+    def copy_cell(self, source: int, target: int) -> None:
+        """Let one cell stand where another does."""
+        self.tally.copy_cell(source, target)
+        self.value[target] = self.value[source]
+
+    def enlarged(self, size: int) -> MeanIndex:
+        """The same with space for this many cells."""
+        return self._replace(tally=self.tally.enlarged(size), value=resized(self.value, size))
 
     def room(self) -> int:
         """Samples that can be shown before an array could fill; of the parts only the bound can."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from artreplay.algorithms.bonus import table_of
+from artreplay.algorithms.bonus import BonusTable
 from artreplay.algorithms.bounds import BernoulliBound, RootBound, TableBound
 from artreplay.errors import InvalidParameter, checked_number
 
@@ -71,12 +71,13 @@ def sub_gaussian(sigma: float) -> SubGaussian:
     return SubGaussian(value)
 
 
-def bound_of_psi(psi: Psi, level: float) -> RootBound | TableBound | BernoulliBound:
-    """The compiled part for a ψ; one of the user's own is inverted numerically into a table."""
+def bound_of_psi(psi: Psi, level: float) -> tuple[RootBound | TableBound | BernoulliBound, BonusTable | None]:
+    """The compiled part for a ψ; one of the user's own is inverted numerically into a table, which comes along."""
     if isinstance(psi, (Hoeffding, SubGaussian, BernoulliKL)):
-        return psi.bound(level)
+        return psi.bound(level), None
     if callable(psi):
-        return table_of(radius_of_psi(psi, level))
+        table = BonusTable(radius_of_psi(psi, level))
+        return table.bound(), table
     raise InvalidParameter(f"psi must be one of ar.psi or a callable of λ, got {psi!r}")
 
 

@@ -55,7 +55,7 @@ class RandomChoice(ArmAlgorithm):
     [0, 1, 2]
     """
 
-    rule = "uniformly random arms"
+    summary = "uniformly random arms"
 
     def __init__(
         self,

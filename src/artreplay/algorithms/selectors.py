@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,12 +62,12 @@ class Best(NamedTuple):
 
     tournament: Tournament
 
-    def select(self, out: Ints) -> int:
+    def select(self, cells: Any, value: Floats, out: Ints) -> int:
         """Write the selection; how many there are."""
-        out[0] = self.tournament.best()
+        out[0] = cells.unit(int(self.tournament.winner[1]))
         return 1
 
-    def fell(self, cell: int, value: Floats) -> None:
+    def fell(self, cells: Any, cell: int, value: Floats) -> None:
         """An index went down."""
         self.tournament.repair(cell, value)
 
@@ -89,13 +89,13 @@ class Top(NamedTuple):
     key: Floats  # the index of each cell that is not chosen, else minus infinity
     others: Tournament
 
-    def select(self, out: Ints) -> int:
+    def select(self, cells: Any, value: Floats, out: Ints) -> int:
         """Write the selection; how many there are."""
         for j in range(len(self.chosen)):
-            out[j] = self.chosen[j]
+            out[j] = cells.unit(self.chosen[j])
         return len(self.chosen)
 
-    def fell(self, cell: int, value: Floats) -> None:
+    def fell(self, cells: Any, cell: int, value: Floats) -> None:
         """An index went down."""
         rank = self.rank[cell]
         if rank < 0:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, compiled
+from artreplay.compiling import Floats, Ints, compiled, resized
 
 
 @compiled
@@ -20,6 +20,15 @@ class Tally(NamedTuple):
         """One more sample."""
         self.counts[cell] += 1
         self.totals[cell] += reward
+
+    def copy_cell(self, source: int, target: int) -> None:
+        """Let one cell have seen what another has."""
+        self.counts[target] = self.counts[source]
+        self.totals[target] = self.totals[source]
+
+    def enlarged(self, size: int) -> Tally:
+        """The same with space for this many cells."""
+        return Tally(resized(self.counts, size), resized(self.totals, size))
 
 
 def tally(size: int) -> Tally:

@@ -84,7 +84,7 @@ class ThompsonSampling(ArmAlgorithm):
     True
     """
 
-    rule = "highest draw from Beta posteriors"
+    summary = "highest draw from Beta posteriors"
 
     def __init__(
         self,

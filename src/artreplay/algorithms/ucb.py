@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
-from artreplay.algorithms.bonus import Anytime, Bonus, Practical, Theory, bound_of, theory
-from artreplay.algorithms.bounds import TableBound, tabulate
+from artreplay.algorithms.bonus import Bonus, bound_of, theory
 from artreplay.algorithms.composition import IndexAlgorithm
 from artreplay.algorithms.indices import linear_index, mean_index
-from artreplay.algorithms.psi import (
-    BernoulliKL,
-    Hoeffding,
-    Psi,
-    SubGaussian,
-    bound_of_psi,
-    hoeffding,
-    radius_of_psi,
-)
+from artreplay.algorithms.psi import Psi, SubGaussian, bound_of_psi, hoeffding
 from artreplay.algorithms.selectors import best, top
 from artreplay.cells import Arms, feature_components
 from artreplay.compiling import Floats, Ints
-from artreplay.compiling.growth import Growers
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay.history import Label
 
@@ -36,36 +26,11 @@ class IndexArmAlgorithm(ArmAlgorithm):
     coupled = True
     component: IndexAlgorithm
 
-    def __init__(
-        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
-    ) -> None:
-        super().__init__(n_arms, arms, reward_range, bounded)
-        self._tables: list[Floats] = [np.empty(0)]  # of a tabulated bonus, shared by all copies, the longest last
-
     def load(self, counts: Ints, totals: Floats) -> None:
         """Take in, for arms without samples so far, all samples of each arm at once as one count and one sum."""
         self.make_room(int(counts.max(initial=0)))
         for arm in np.flatnonzero(counts).tolist():
             self.component.load(arm, int(counts[arm]), float(totals[arm]))
-
-    def growers(self) -> Growers:
-        """A tabulated bonus is extended by the callable it came from."""
-        radius = self._radius()
-        if radius is None:
-            return {}
-
-        def grown(bound: TableBound) -> TableBound:
-            size = 2 * len(bound.radius)
-            table = self._tables[-1]  # another thread may append a shorter one meanwhile
-            if len(table) < size:
-                table = tabulate(radius, max(bound.radius, table, key=len), size)
-                self._tables.append(table)
-            return bound._replace(radius=table[:size].copy())
-
-        return {TableBound: grown}
-
-    def _radius(self) -> Callable[[int], float] | None:
-        return None
 
     def _tally(self) -> Any:
         return self.component.index.tally
@@ -87,7 +52,7 @@ class MonUCB(IndexArmAlgorithm):
     'blue'
     """
 
-    rule = "highest index mean + √(2 log T / n), never rising"
+    summary = "highest index mean + √(2 log T / n), never rising"
 
     def __init__(
         self,
@@ -101,11 +66,9 @@ class MonUCB(IndexArmAlgorithm):
         super().__init__(n_arms, arms, reward_range)
         self.horizon = checked_count("horizon", horizon)
         self.bonus = bonus
-        index = mean_index(self.n_arms, bound_of(bonus, self.horizon, 2.0 * math.log(self.horizon)))
+        bound, self.table = bound_of(bonus, self.horizon, 2.0 * math.log(self.horizon))
+        index = mean_index(self.n_arms, bound)
         self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
-
-    def _radius(self) -> Callable[[int], float] | None:
-        return None if isinstance(self.bonus, (Theory, Practical, Anytime)) else self.bonus
 
 
 class TopUCB(IndexArmAlgorithm):
@@ -116,7 +79,7 @@ class TopUCB(IndexArmAlgorithm):
     [0, 1]
     """
 
-    rule = "the B highest indices of MonUCB"
+    summary = "the B highest indices of MonUCB"
     several = True
 
     def __init__(
@@ -133,7 +96,8 @@ class TopUCB(IndexArmAlgorithm):
         self.budget = checked_budget(budget, self.n_arms)
         self.horizon = checked_count("horizon", horizon)
         self.bonus = bonus
-        index = mean_index(self.n_arms, bound_of(bonus, self.horizon, 2.0 * math.log(self.horizon)))
+        bound, self.table = bound_of(bonus, self.horizon, 2.0 * math.log(self.horizon))
+        index = mean_index(self.n_arms, bound)
         selector = top(index.value, self.budget)
         self.component = IndexAlgorithm(Arms(self.n_arms), index, selector, np.zeros(1, np.int64))
 
@@ -141,8 +105,6 @@ class TopUCB(IndexArmAlgorithm):
     def width(self) -> int:
         """The most units in one proposal."""
         return self.budget
-
-    _radius = MonUCB._radius
 
 
 class PsiUCB(IndexArmAlgorithm):
@@ -153,7 +115,7 @@ class PsiUCB(IndexArmAlgorithm):
     0
     """
 
-    rule = "highest index mean + (ψ*)⁻¹(2 log(TK)/n), never rising"
+    summary = "highest index mean + (ψ*)⁻¹(2 log(TK)/n), never rising"
 
     def __init__(
         self,
@@ -172,16 +134,9 @@ class PsiUCB(IndexArmAlgorithm):
             raise InvalidParameter("sub_gaussian takes all rewards: leave reward_range out")
         self.horizon = checked_count("horizon", horizon)
         self.psi = psi
-        index = mean_index(self.n_arms, bound_of_psi(psi, self._level()), start=1.0 if bounded else math.inf)
+        bound, self.table = bound_of_psi(psi, 2.0 * math.log(self.horizon * self.n_arms))
+        index = mean_index(self.n_arms, bound, start=1.0 if bounded else math.inf)
         self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
-
-    def _level(self) -> float:
-        return 2.0 * math.log(self.horizon * self.n_arms)
-
-    def _radius(self) -> Callable[[int], float] | None:
-        if isinstance(self.psi, (Hoeffding, SubGaussian, BernoulliKL)):
-            return None
-        return radius_of_psi(self.psi, self._level())
 
 
 class LinUCB(IndexArmAlgorithm):
@@ -195,7 +150,7 @@ class LinUCB(IndexArmAlgorithm):
     [0, 1, 0]
     """
 
-    rule = "highest φ·θ̂ + α√(φᵀV⁻¹φ), never rising; cells are feature components"
+    summary = "highest φ·θ̂ + α√(φᵀV⁻¹φ), never rising; cells are feature components"
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class UCB1(ArmAlgorithm):
     0
     """
 
-    rule = "highest mean + √(2 log t / n)"
+    summary = "highest mean + √(2 log t / n)"
 
     def __init__(
         self,

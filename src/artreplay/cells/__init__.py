@@ -1,6 +1,21 @@
 """Which units share a stream of samples: a cell is served its samples in order, and has a state of its own."""
 
 from artreplay.cells.arms import Arms, ArmSet
+from artreplay.cells.boxes import Box, Lattice, lattice
 from artreplay.cells.components import FeatureComponents, feature_components
+from artreplay.cells.forest import Forest, forest
+from artreplay.cells.grid import GridCells, grid_cells
 
-__all__ = ["ArmSet", "Arms", "FeatureComponents", "feature_components"]
+__all__ = [
+    "ArmSet",
+    "Arms",
+    "Box",
+    "FeatureComponents",
+    "Forest",
+    "GridCells",
+    "Lattice",
+    "feature_components",
+    "forest",
+    "grid_cells",
+    "lattice",
+]

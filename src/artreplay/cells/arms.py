@@ -22,6 +22,10 @@ class Arms(NamedTuple):
         """The cell of an arm."""
         return unit
 
+    def unit(self, cell: int) -> int:
+        """The arm of a cell."""
+        return cell
+
 
 class ArmSet:
     """The arms of an algorithm: 0..n−1, or labels in the order given.

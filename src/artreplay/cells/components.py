@@ -22,6 +22,10 @@ class FeatureComponents(NamedTuple):
         cell: int = self.cell[unit]
         return cell
 
+    def unit(self, arm: int) -> int:
+        """Arms are selected one by one, though they share cells."""
+        return arm
+
 
 def feature_components(features: Floats) -> FeatureComponents:
     """The components of these arms, numbered by their lowest arm.

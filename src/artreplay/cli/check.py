@@ -15,11 +15,12 @@ from typing import Annotated, Any
 
 import typer
 
+from artreplay.algorithms.points import checked_levels
 from artreplay.cli.logs import as_label, split_labels
 from artreplay.cli.options import Seed
 from artreplay.cli.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
-from artreplay.testing import CheckFailed, check_completion, check_coupling, check_irrelevant_data
+from artreplay.testing import CheckFailed, Points, check_completion, check_coupling, check_irrelevant_data
 
 _CHECKS = {
     "coupling": check_coupling,
@@ -36,6 +37,8 @@ def check(
         str | None,
         typer.Option(metavar="N or A,B,C", help="The arms: how many, or labels; the algorithm's if not said."),
     ] = None,
+    dim: Annotated[int | None, typer.Option(help="Units are points of the unit cube with this many axes.")] = None,
+    levels: Annotated[str | None, typer.Option(metavar="A,B,C", help="Levels of effort of these points.")] = None,
     cases: Annotated[int, typer.Option(help="Random logs to try.")] = 200,
     seed: Seed = 0,
     max_history: Annotated[int, typer.Option(help="The most samples in a log.")] = 12,
@@ -47,11 +50,11 @@ def check(
     here, or a path to a file. Exits with 1 if a check fails, and shows the smallest counterexample that was found.
     """
     make_base = _factory(target)
-    units = _units(arms)
+    units = _units(arms, dim, levels)
     with _own_errors_as_sentences(target):
         base = make_base()
-    if units is None and not hasattr(base, "arms") and not hasattr(base, "n_arms"):
-        raise InvalidParameter(f"--arms must be given: what {target} makes has neither arms nor n_arms")
+    if units is None and not any(hasattr(base, name) for name in ("arms", "n_arms", "dim")):
+        raise InvalidParameter(f"--arms or --dim must be given: what {target} makes has no arms, n_arms or dim")
     rows: list[tuple[str, ...]] = []
     failures: list[str] = []
     for name, run in _CHECKS.items():
@@ -71,12 +74,25 @@ def check(
         raise typer.Exit(1)
 
 
-def _units(arms: str | None) -> Any:
-    """A number of arms, or labels."""
+def _units(arms: str | None, dim: int | None, levels: str | None) -> Any:
+    """A number of arms, labels, or points."""
+    if arms is not None and dim is not None:
+        raise InvalidParameter("give --arms or --dim, not both")
+    if levels is not None and dim is None:
+        raise InvalidParameter("--levels are those of points: give --dim too")
+    if dim is not None:
+        return Points(dim, None if levels is None else _levels(levels))
     if arms is None:
         return None
     labels = [as_label(text) for text in split_labels(arms)]
     return labels[0] if len(labels) == 1 and isinstance(labels[0], int) else labels
+
+
+def _levels(text: str) -> tuple[float, ...]:
+    try:
+        return checked_levels([float(level) for level in text.split(",")])
+    except ValueError as error:
+        raise InvalidParameter(f"--levels must be numbers separated by commas, got {text!r}") from error
 
 
 def _factory(target: str) -> Callable[[], Any]:

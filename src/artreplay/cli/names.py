@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from artreplay.algorithms import ALGORITHMS, ArmAlgorithm, RandomChoice, ThompsonSampling
+from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, RandomChoice, ThompsonSampling
 from artreplay.cli.output import show, table
 from artreplay.errors import InvalidParameter
 
@@ -26,7 +26,7 @@ def name_of(cls: type) -> str:
 
 def class_of(name: str) -> type[ArmAlgorithm]:
     """The algorithm with this name."""
-    known = {name_of(cls): cls for cls in ALGORITHMS}
+    known = {name_of(cls): cls for cls in ARM_ALGORITHMS}
     if name not in known:
         raise InvalidParameter(f"--algorithm must be one of {', '.join(known)}, got {name!r}")
     return known[name]
@@ -60,7 +60,7 @@ def algorithms() -> None:
 
     Their names here and in Python, and whether Artificial Replay is exact for them.
     """
-    rows = [(name_of(cls), cls.__name__, "exact" if cls.coupled else "not coupled", cls.rule) for cls in ALGORITHMS]
+    rows = [(name_of(cls), cls.__name__, "exact" if cls.coupled else "not coupled", cls.summary) for cls in ALGORITHMS]
     show(
         table(("name", "class", "replay", "rule"), rows, texts=4),
         "",

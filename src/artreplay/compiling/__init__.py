@@ -17,7 +17,7 @@ from artreplay.compiling.components import (
     state_of,
     views,
 )
-from artreplay.compiling.growth import UNBOUNDED, with_room
+from artreplay.compiling.growth import UNBOUNDED, resized, with_room
 from artreplay.compiling.loops import Loop, loops_compiled
 from artreplay.compiling.marker import compiled
 from artreplay.compiling.modes import Mode, current_mode, using
@@ -38,6 +38,7 @@ __all__ = [
     "loops_compiled",
     "overwrite",
     "packed",
+    "resized",
     "scalars_of",
     "state_of",
     "using",

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from artreplay.compiling.components import is_component
 from artreplay.errors import ArtReplayError
 
 T = TypeVar("T")
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 UNBOUNDED = 1 << 62  # the room of a component that cannot fill
 
@@ -40,3 +44,10 @@ def with_room(component: T, need: int, growers: Growers | None = None) -> T:
             raise ArtReplayError(f"{type(part).__qualname__}.grown() must make room, but {before} became {part.room()}")
     grown: T = part
     return grown
+
+
+def resized(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
+    """A longer array that begins with this one and goes on with zeros."""
+    longer = np.zeros(size, array.dtype)
+    longer[: len(array)] = array
+    return longer

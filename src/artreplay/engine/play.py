@@ -8,23 +8,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artreplay.compiling import Floats, Ints, Loop, compiled
-from artreplay.replay.step import AGAIN, BAD_PROPOSAL, FEED, NEEDS_ROOM, ROUND, USED, step
-
-# Where the loop stands, in one array.
-WORLD = 0  # the replication at hand, counted inside the batch
-PHASE = 1
-ROW = 2  # of the log, while it is drawn
-STEPS = 3  # made in the last slice
-
-ENTER, DRAW, PLACE, LOADED, PLAY = range(5)  # phases of a replication
-
-ROWS = 1 << 18  # of a log, drawn in one slice
+from artreplay.engine.logs import DRAW, ENTER, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
+from artreplay.environments.stack import NOT_A_UNIT, PLAYABLE
+from artreplay.replay.step import AGAIN, BAD_PROPOSAL, FEED, NEEDS_ROOM, PENDING, ROUND, USED, step
 
 # What a slice can end with, besides AGAIN, NEEDS_ROOM and BAD_PROPOSAL.
 DONE = 1
 NOT_AN_ARM = -3  # a unit was proposed that the environment does not have
 LOG_IS_DRAWN = -4  # Python is to load it in one batch
 GROWN = -5  # Python is to give back the arrays of before they grew
+NEEDS_MEAN = -6  # Python is to work out the mean reward of a point
 
 
 @compiled
@@ -32,7 +25,6 @@ class Order(NamedTuple):
     """What is asked of every replication."""
 
     horizon: int
-    rows: int  # of the log, if it is to be drawn
     feed: int  # samples that are shown from front to back
     pause: int  # 1 if Python loads the log itself
 
@@ -44,7 +36,6 @@ class Memory(NamedTuple):
     state: Ints
     fresh: Ints
     grown: Ints  # 1 if the base has left its buffer, in one entry
-    arms: Ints  # scratch: the arm of each row of the log
 
 
 @compiled
@@ -55,10 +46,11 @@ class Record(NamedTuple):
     regret: Floats
     used: Ints
     actions: Ints
+    levels: Ints  # numbers of the levels of the actions; no columns where there are none
 
 
 @compiled
-def enter(algorithm: Any, ledger: Any, rewards: Any, memory: Any, order: Any, position: Any, world: int) -> None:
+def enter(algorithm: Any, rewards: Any, memory: Any, order: Any, position: Any, world: int) -> None:
     """Begin a replication: everything as it was at first, under this world's keys."""
     for at in range(len(memory.state)):
         memory.state[at] = memory.fresh[at]
@@ -67,45 +59,6 @@ def enter(algorithm: Any, ledger: Any, rewards: Any, memory: Any, order: Any, po
     for at in range(len(position)):
         position[at] = 0
     position[FEED] = order.feed
-    for cell in range(len(ledger.next)):
-        if order.rows > 0:
-            ledger.stop[cell] = 0
-        ledger.next[cell] = 0 if cell == 0 else ledger.stop[cell - 1]
-
-
-@compiled
-def draw(ledger: Any, rewards: Any, arms: Any, first: int, last: int) -> None:
-    """The arms of these rows of the log, counted by cell."""
-    for row in range(first, last):
-        arm = rewards.logged_arm(row)
-        arms[row] = arm
-        if len(ledger.cell) > 0:
-            ledger.stop[ledger.cell[arm]] += 1
-
-
-@compiled
-def open_queues(ledger: Any) -> None:
-    """From the number of samples of each cell to where its samples begin; `stop` follows as they are placed."""
-    start = 0
-    for cell in range(len(ledger.next)):
-        count = ledger.stop[cell]
-        ledger.next[cell] = start
-        ledger.stop[cell] = start
-        start += count
-
-
-@compiled
-def place(ledger: Any, rewards: Any, arms: Any, first: int, last: int) -> None:
-    """Put these rows of the log where they are served from: behind the others of their cell, or as they come."""
-    for row in range(first, last):
-        arm = arms[row]
-        at = row
-        if len(ledger.cell) > 0:
-            cell = ledger.cell[arm]
-            at = ledger.stop[cell]
-            ledger.stop[cell] = at + 1
-        ledger.unit[at] = arm
-        ledger.reward[at] = rewards.logged_reward(arm, row)
 
 
 @compiled
@@ -119,20 +72,26 @@ def go_online(
     horizon: int,
     record: Any,
 ) -> int:
-    """Play the first units of the proposal and write the round down; AGAIN, or what is wrong with the proposal."""
+    """Play the first units of the proposal and write the round down; AGAIN, or what is in the way."""
     round_ = position[ROUND]
     keep_all = record.regret.shape[1] == horizon
     if units > record.actions.shape[2]:
         return BAD_PROPOSAL
+    for j in range(units):
+        found = rewards.meet(proposal[j], round_, j)
+        if found != PLAYABLE:
+            position[PENDING] = units
+            return NOT_AN_ARM if found == NOT_A_UNIT else NEEDS_MEAN
+    position[PENDING] = 0
     mean = 0.0
     for j in range(units):
-        arm = proposal[j]
-        if arm < 0 or arm >= len(rewards.pulls):
-            return NOT_AN_ARM
-        mean += rewards.truth[arm]
+        unit = proposal[j]
+        mean += rewards.expected(unit, j)
         if record.actions.shape[1] > 0:
-            record.actions[world, round_, j] = arm
-        algorithm.update(arm, rewards.pull(arm))
+            record.actions[world, round_, j] = rewards.name(unit, j)
+            if record.levels.shape[1] > 0:
+                record.levels[world, round_, j] = rewards.level(j)
+        algorithm.update(rewards.played(unit, j), rewards.pull(unit, round_, j))
     record.total[0] += rewards.optimum[0] - mean
     if keep_all or round_ == horizon - 1:
         at = round_ if keep_all else 0
@@ -161,8 +120,10 @@ def play_rounds(
         if algorithm.room() < len(proposal):
             status = NEEDS_ROOM
             break
-        steps += 1
-        units = step(algorithm, ledger, position, proposal)
+        units = position[PENDING]  # of a round that waits for a mean
+        if units == 0:
+            steps += 1
+            units = step(algorithm, ledger, position, proposal)
         if units > 0:
             status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
         elif units < 0:
@@ -178,6 +139,7 @@ def play(
     algorithm: Any,
     ledger: Any,
     rewards: Any,
+    log: Any,
     memory: Memory,
     order: Order,
     record: Record,
@@ -196,23 +158,13 @@ def play(
         if phase == ENTER:
             if memory.grown[0] == 1:
                 return GROWN
-            enter(algorithm, ledger, rewards, memory, order, position, cursor[WORLD])
+            enter(algorithm, rewards, memory, order, position, cursor[WORLD])
+            log.begin(ledger)
             record.total[0] = 0.0
             cursor[ROW] = 0
             cursor[PHASE] = DRAW
         elif phase in (DRAW, PLACE):
-            last = min(cursor[ROW] + ROWS, order.rows)
-            if phase == DRAW:
-                draw(ledger, rewards, memory.arms, cursor[ROW], last)
-            else:
-                place(ledger, rewards, memory.arms, cursor[ROW], last)
-            rows += last - cursor[ROW]
-            cursor[ROW] = last
-            if last == order.rows:
-                cursor[ROW] = 0
-                cursor[PHASE] = phase + 1
-                if phase == DRAW and order.rows > 0:
-                    open_queues(ledger)
+            rows += log.advance(ledger, rewards, cursor)
         elif phase == LOADED:
             cursor[PHASE] = PLAY
             if order.pause == 1:

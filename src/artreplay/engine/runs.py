@@ -16,7 +16,8 @@ class Runs:
 
     `regret` (cumulative) and `used` have shape (R, T), or (R, 1) with `keep="final"`. `used[:, t]` counts the samples
     shown before round t is played, so that `used[:, 0]` is before the first online action. `actions` has shape (R, T),
-    or (R, T, N) where several units are played, padded with −1; it is None with `keep="final"`.
+    or (R, T, N) where several units are played, padded with −1; it is None with `keep="final"`. Of a continuous space
+    it holds boxes, numbered `1 << (depth · d) | Z-order code`, and `levels` the level of each, padded with nan.
     """
 
     regret: Floats
@@ -25,6 +26,7 @@ class Runs:
     horizon: int
     history: int  # samples in each log
     seconds: float = field(repr=False)
+    levels: Floats | None = None  # of each unit of the actions, where units have levels
 
     @property
     def replications(self) -> int:
@@ -45,6 +47,8 @@ class Runs:
     def to_frame(self) -> Any:
         """One row per replication and round, as a pyarrow table (`.to_pandas()` makes it a pandas frame).
 
+        Where several units are played, `action` holds lists; where they have levels, so does `level`.
+
         >>> import artreplay as ar
         >>> runs = ar.simulate(ar.MonUCB(2, 3), ar.environments.KArmed(2), horizon=3, replications=2)
         >>> runs.to_frame().column_names
@@ -63,9 +67,17 @@ class Runs:
         if self.actions is not None and self.actions.ndim == 2:
             columns["action"] = self.actions.ravel()
         elif self.actions is not None:
-            width = self.actions.shape[2]
-            columns["action"] = pa.FixedSizeListArray.from_arrays(pa.array(self.actions.ravel()), width)
+            columns["action"] = _lists(self.actions)
+        if self.levels is not None:
+            columns["level"] = _lists(self.levels)
         return pa.table(columns)
+
+
+def _lists(values: Any) -> Any:
+    """A column with one list for each round of each replication."""
+    import pyarrow as pa
+
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[2])
 
 
 def mean_and_error(values: Any) -> tuple[float, float]:

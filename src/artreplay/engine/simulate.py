@@ -10,14 +10,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from artreplay.algorithms import Regressor
+from artreplay.cells.boxes import checked_space, outside
 from artreplay.compiling import current_mode, using
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs
-from artreplay.engine.worker import Setting, Worker, numbered
-from artreplay.environments import ArmEnvironment
+from artreplay.engine.stages import Setting, numbered
+from artreplay.engine.worker import Worker
+from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
 from artreplay.history import History
-from artreplay.replay.adapters import Adapter, ComponentAdapter, NamedAdapter, PlainAdapter, adapt
+from artreplay.replay.adapters import Adapter, ArmAdapter, ComponentAdapter, PlainAdapter, PointAdapter, adapt
 from artreplay.replay.policies import takes_batches
 from artreplay.streams import checked_seed
 
@@ -29,7 +32,7 @@ _WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn at a time
 
 def simulate(
     base: Any,
-    env: ArmEnvironment,
+    env: ArmEnvironment | PointEnvironment,
     start: Start = "artificial-replay",
     history: int | History = 1000,
     horizon: int = 1000,
@@ -71,9 +74,10 @@ def simulate(
             _run_threads(workers, batches, stop, report)
         else:
             workers[0].run(batches, report)
-    regret, used, actions = outputs
+    regret, used, actions, levels = outputs
     seconds = time.perf_counter() - began
-    return Runs(regret, used, setting.actions_of(actions), setting.horizon, setting.rows, seconds)
+    played, at_levels = setting.actions_of(actions), setting.levels_of(levels)
+    return Runs(regret, used, played, setting.horizon, setting.rows, seconds, at_levels)
 
 
 def _run_threads(workers: list[Worker], batches: _Batches, stop: threading.Event, report: Any) -> None:
@@ -105,8 +109,9 @@ class _Batches:
         self._total = setting.replications
         self._lock = threading.Lock()
         fair = -(-setting.replications // (4 * n_threads))  # several batches for each, so that all end together
-        small = max(1, _WORLD_ENTRIES // setting.env.n_arms)
-        self._size = min(fair, small, 64) if setting.compilable else 1
+        self._size = 1
+        if setting.compilable and isinstance(setting.env, ArmEnvironment):
+            self._size = min(fair, max(1, _WORLD_ENTRIES // setting.env.n_arms), 64)
 
     def take(self) -> range:
         """The next replications; none when all are taken."""
@@ -126,7 +131,7 @@ def _checked_setting(
     seed: Any,
     keep: Any,
 ) -> Setting:
-    if not isinstance(env, ArmEnvironment):
+    if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         raise InvalidParameter(f"env must be one of ar.environments, got {env!r}")
     if start not in get_args(Start):
         raise InvalidParameter(f"start must be one of {', '.join(get_args(Start))}, got {start!r}")
@@ -135,21 +140,16 @@ def _checked_setting(
     if start == "full-start-batch" and not takes_batches(base):
         raise InvalidParameter(f'start="full-start-batch" is for MonUCB, PsiUCB and TopUCB, got {base!r}')
     adapter = adapt(base)
-    _check_arms(adapter, env)
-    if isinstance(adapter, PlainAdapter):
-        numbered(adapter, env.n_arms)
-    if isinstance(history, History):
-        if history.points is not None:
-            raise InvalidHistory("simulate needs a log of arms, got one of points")
-        units = adapter.numbers_of(history, "error")
-        if units.max(initial=-1) >= env.n_arms:
-            row = int(np.argmax(units >= env.n_arms))
-            found = f"got {history.unit(row)!r} in row {row}"
-            raise InvalidHistory(f"the log must hold arms of the environment, 0..{env.n_arms - 1}, {found}")
-        given = (units, adapter.rewards_of(history))
-        rows = len(history)
+    if isinstance(env, ArmEnvironment):
+        _check_arms(adapter, env)
     else:
-        given, rows = None, checked_count("history", history, least=0)
+        _check_points(adapter, env)
+    given, rows = None, 0
+    if isinstance(history, History):
+        given, rows = history, len(history)
+        _check_log(adapter, env, history)
+    else:
+        rows = checked_count("history", history, least=0)
     return Setting(
         base=base,
         env=env,
@@ -164,9 +164,76 @@ def _checked_setting(
     )
 
 
+def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history: History) -> None:
+    """A log that is given must be one of what the environment plays."""
+    if isinstance(env, ArmEnvironment):
+        if history.points is not None:
+            raise InvalidHistory("simulate needs a log of arms, got one of points")
+        if isinstance(adapter, PlainAdapter):
+            numbered(adapter, env.n_arms)
+        units = adapter.numbers_of(history, "error")
+        if units.max(initial=-1) >= env.n_arms:
+            row = int(np.argmax(units >= env.n_arms))
+            found = f"got {history.unit(row)!r} in row {row}"
+            raise InvalidHistory(f"the log must hold arms of the environment, 0..{env.n_arms - 1}, {found}")
+    elif isinstance(adapter, PlainAdapter):
+        _check_logged_points(history, env)
+    else:
+        adapter.numbers_of(history, "error")
+    adapter.rewards_of(history)
+
+
+def _check_logged_points(history: History, env: PointEnvironment) -> None:
+    """What an algorithm of this package would say of a log, said for an object that takes any unit."""
+    if len(history) == 0:
+        return
+    if history.points is None:
+        raise InvalidHistory("simulate needs a log of points, got one of arms")
+    if history.points.shape[1] != env.dim:
+        raise InvalidHistory(f"points must have {env.dim} coordinates, the log's have {history.points.shape[1]}")
+    if (history.levels is None) != (env.levels is None):
+        raise InvalidHistory(f"the log has {'no levels' if history.levels is None else 'levels'}, unlike {env!r}")
+    rows = outside(env.lattice, history.points)
+    if len(rows):
+        raise InvalidHistory(f"point in row {rows[0]} is {history.points[rows[0]].tolist()}, outside {env!r}")
+    if history.levels is not None and env.levels is not None:
+        rows = np.flatnonzero(~np.isin(history.levels, env.levels))
+        if len(rows):
+            known = ", ".join(f"{level:g}" for level in env.levels)
+            raise InvalidHistory(f"level in row {rows[0]} is {history.levels[rows[0]]:g}, the levels are {known}")
+
+
+def _check_points(adapter: Adapter, env: PointEnvironment) -> None:
+    """An algorithm and an environment must agree on the space, the levels, the budget."""
+    base = adapter.base
+    if isinstance(adapter, PlainAdapter) and not isinstance(base, Regressor):
+        return  # what it plays is checked when it plays
+    if not isinstance(adapter, (PointAdapter, PlainAdapter)):
+        raise InvalidParameter(f"{env!r} is for algorithms over points, got {base!r}")
+    for name in ("dim", "levels", "box", "budget", "max_units"):
+        mine, theirs = getattr(base, name, None), getattr(env, name)
+        if name == "box":
+            mine, theirs = _edges(base), _edges(env)
+        if mine != theirs:
+            raise InvalidParameter(f"the algorithm has {name} {mine}, the environment has {theirs}")
+    _check_range(base.reward_range)
+
+
+def _edges(space: Any) -> tuple[tuple[float, float], ...]:
+    """The box of an algorithm or an environment, as one (low, high) pair per axis."""
+    low, high = checked_space(space.box, space.dim)
+    return tuple(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _check_range(reward_range: tuple[float, float]) -> None:
+    low, high = reward_range
+    if low > 0.0 or high < 1.0:
+        raise InvalidParameter(f"reward_range must cover the environment's [0, 1], got [{low:g}, {high:g}]")
+
+
 def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
     """An algorithm and an environment must agree on what is played."""
-    if isinstance(adapter, NamedAdapter):
+    if isinstance(adapter, ArmAdapter):
         base = adapter.base
         if base.n_arms != env.n_arms:
             raise InvalidParameter(f"the algorithm has {base.n_arms} arms, the environment has {env.n_arms}")
@@ -174,9 +241,9 @@ def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
             raise InvalidParameter(
                 f"the algorithm plays {base.width} arms in a round, the environment expects {env.budget}"
             )
-        low, high = base.reward_range
-        if low > 0.0 or high < 1.0:
-            raise InvalidParameter(f"reward_range must cover the environment's [0, 1], got [{low:g}, {high:g}]")
+        _check_range(base.reward_range)
+    elif isinstance(adapter, PointAdapter) or isinstance(adapter.base, Regressor):
+        raise InvalidParameter(f"{env!r} is for algorithms over arms, got {adapter.base!r}")
     elif isinstance(adapter, ComponentAdapter):
         name = type(adapter.base).__qualname__
         if len(adapter.proposal) > env.budget:

@@ -1,5 +1,15 @@
 """Where online rewards come from, and logs: domains, keyed reward stacks, generators of histories."""
 
 from artreplay.environments.arms import ArmEnvironment, KArmed, Linear, TopArms
+from artreplay.environments.points import Metric, PiecewiseLinear, PointEnvironment, Quadratic
 
-__all__ = ["ArmEnvironment", "KArmed", "Linear", "TopArms"]
+__all__ = [
+    "ArmEnvironment",
+    "KArmed",
+    "Linear",
+    "Metric",
+    "PiecewiseLinear",
+    "PointEnvironment",
+    "Quadratic",
+    "TopArms",
+]

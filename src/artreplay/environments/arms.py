@@ -47,6 +47,11 @@ class ArmEnvironment:
         if self.bad_share is not None and not (0.0 <= self.bad_share <= 1.0 and self.n_arms >= 2):
             raise InvalidParameter(f"bad_share must lie in [0, 1], with at least 2 arms, got {bad_share!r}")
 
+    @property
+    def width(self) -> int:
+        """The most units in one action."""
+        return self.budget
+
     def draw_means(self, keys: Words) -> Floats:
         """The parameter of each arm's reward distribution, one row per replication with these keys."""
         raise NotImplementedError
@@ -79,8 +84,8 @@ class ArmEnvironment:
         draw_log(rewards, arms, values)
         return History(arms, values)
 
-    def stack(self, worlds: Worlds, low: float = 0.0, span: float = 1.0) -> ArmRewards:
-        """The reward stack of these worlds, at the first of them."""
+    def stack(self, worlds: Worlds, law: Law | None = None) -> ArmRewards:
+        """The reward stack of these worlds, at the first of them; `law` replaces how rewards are drawn."""
         return ArmRewards(
             worlds,
             world=np.zeros(1, np.int64),
@@ -89,7 +94,7 @@ class ArmEnvironment:
             truth=worlds.truth[0].copy(),
             pulls=np.zeros(self.n_arms, np.int64),
             optimum=worlds.optimum[:1].copy(),
-            law=self.law if (low, span) == (0.0, 1.0) else self.law.seen_as(float(low), float(span)),
+            law=law or self.law,
         )
 
     def _cumulative_shares(self, keys: Words, means: Floats) -> Floats:

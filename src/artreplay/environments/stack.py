@@ -10,6 +10,11 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, beta, normal, uniform
 
+# What a reward stack says of a unit that is to be played.
+PLAYABLE = 0
+NOT_A_UNIT = 1
+UNKNOWN_MEAN = 2  # Python is to work out its mean
+
 
 @compiled
 class Bernoulli(NamedTuple):
@@ -64,7 +69,23 @@ class TruncatedNormal(NamedTuple):
         return (reward - self.low) / self.span
 
 
-Law = Bernoulli | Beta | TruncatedNormal
+@compiled
+class Certain(NamedTuple):
+    """The mean itself: no noise."""
+
+    low: float = 0.0  # rewards reach the base as (reward − low) / span
+    span: float = 1.0
+
+    def seen_as(self, low: float, span: float) -> Certain:
+        """The law of (reward − low) / span."""
+        return Certain(low, span)
+
+    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+        """The mean, whatever the draw is for."""
+        return (mean - self.low) / self.span
+
+
+Law = Bernoulli | Beta | TruncatedNormal | Certain
 
 
 @compiled
@@ -102,7 +123,28 @@ class ArmRewards(NamedTuple):
             self.truth[arm] = self.worlds.truth[world, arm]
             self.pulls[arm] = 0
 
-    def pull(self, arm: int) -> float:
+    def meet(self, unit: int, round_: int, slot: int) -> int:
+        """Look at a unit that is to be played; whether it is one of the arms."""
+        return PLAYABLE if 0 <= unit < len(self.pulls) else NOT_A_UNIT
+
+    def expected(self, unit: int, slot: int) -> float:
+        """The expected reward of a unit that was met."""
+        mean: float = self.truth[unit]
+        return mean
+
+    def played(self, unit: int, slot: int) -> int:
+        """What the base is told was played for a unit that was met."""
+        return unit
+
+    def name(self, unit: int, slot: int) -> int:
+        """What is written down of a unit that was met."""
+        return unit
+
+    def level(self, slot: int) -> int:
+        """The number of its level."""
+        return 0
+
+    def pull(self, arm: int, round_: int = 0, slot: int = 0) -> float:
         """The next online reward of an arm, as the base sees it."""
         number = self.pulls[arm]
         self.pulls[arm] = number + 1

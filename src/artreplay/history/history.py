@@ -11,6 +11,7 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
 from artreplay.history import frames
+from artreplay.history.allocation import Allocation
 from artreplay.history.columns import as_numbers, as_units, checked_points
 from artreplay.history.fingerprint import Fingerprint, fingerprint, label_hashes, row_hashes
 from artreplay.history.labels import Label, encode_labels
@@ -22,7 +23,7 @@ class History:
 
     Labels may be anything hashable; which arm a label means is settled by the policy that reads the history. Rows are
     numbered from 0. `until` keeps the first rows only: rows appended later, perhaps by the policy itself, are not part
-    of the log.
+    of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -30,34 +31,54 @@ class History:
     >>> History([0, 1], [0.5, float("nan")])
     Traceback (most recent call last):
     artreplay.errors.InvalidHistory: reward in row 1 is nan, expected a finite number
+    >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1])
+    <History of 2 samples at points of dimension 2, at 2 levels>
     """
 
-    def __init__(self, units: Any, rewards: Any, *, until: int | None = None) -> None:
+    def __init__(self, units: Any, rewards: Any, *, levels: Any = None, until: int | None = None) -> None:
         rewards = as_numbers(rewards, "reward")
         units = as_units(units)
+        are_points = isinstance(units, np.ndarray) and units.ndim == 2
         if len(units) != len(rewards):
             raise InvalidHistory(f"units and rewards must be equally long, got {len(units)} and {len(rewards)}")
+        if levels is not None:
+            if not are_points:
+                raise InvalidHistory("levels must stand beside points of shape (H, d), got units of one dimension")
+            levels = as_numbers(levels, "level")
+            if len(levels) != len(rewards):
+                raise InvalidHistory(f"levels and rewards must be equally long, got {len(levels)} and {len(rewards)}")
         if until is not None:
             if isinstance(until, bool) or not isinstance(until, (int, np.integer)) or until < 0:
                 raise InvalidParameter(f"until must be a number of rows, at least 0, got {until!r}")
             units, rewards = units[:until], rewards[:until]
+            levels = None if levels is None else levels[:until]
         bad = np.flatnonzero(~np.isfinite(rewards))
         if len(bad):
             raise InvalidHistory(f"reward in row {bad[0]} is {rewards[bad[0]]}, expected a finite number")
         self.rewards: Floats = rewards
         self.points: Floats | None = None
+        self.levels: Floats | None = None if levels is None else _checked_levels(levels)
         self.labels: list[Label] = []
         self.codes: Ints = np.empty(0, np.int64)
-        if isinstance(units, np.ndarray) and units.ndim == 2:
+        if are_points:
             self.points = checked_points(units)
         else:
             self.labels, self.codes = encode_labels(units)
 
     @classmethod
-    def from_frame(cls, frame: Any, unit: str | Sequence[str], reward: str, *, until: int | None = None) -> History:
+    def from_frame(
+        cls,
+        frame: Any,
+        unit: str | Sequence[str],
+        reward: str,
+        *,
+        level: str | None = None,
+        until: int | None = None,
+    ) -> History:
         """A history from the columns of a pandas, polars or pyarrow frame.
 
-        `unit` names the column of labels, or, as a list of names, the coordinates of a point.
+        `unit` names the column of labels, or, as a list of names, the coordinates of a point. `level` names the
+        column that says how much effort went to each point.
 
         >>> import pyarrow as pa
         >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
@@ -69,20 +90,23 @@ class History:
             if isinstance(unit, str)
             else np.column_stack([frames.numbers(frame, name) for name in _coordinates(unit)])
         )
-        return cls(units, frames.numbers(frame, reward), until=until)
+        levels = None if level is None else frames.numbers(frame, level)
+        return cls(units, frames.numbers(frame, reward), levels=levels, until=until)
 
     def __len__(self) -> int:
         return len(self.rewards)
 
     def __repr__(self) -> str:
         if self.points is not None:
-            return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}>"
+            effort = "" if self.levels is None else f", at {len(np.unique(self.levels))} levels"
+            return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}{effort}>"
         return f"<History of {len(self)} samples on {len(self.labels)} arms>"
 
     def unit(self, row: int) -> Any:
-        """The unit of a row: a label, or a point as a tuple of floats."""
+        """The unit of a row: a label, a point as a tuple of floats, or an `Allocation` if there are levels."""
         if self.points is not None:
-            return tuple(self.points[row].tolist())
+            point = tuple(self.points[row].tolist())
+            return point if self.levels is None else Allocation(point, float(self.levels[row]))
         return self.labels[self.codes[row]]
 
     def shuffled(self, seed: int) -> History:
@@ -102,6 +126,7 @@ class History:
         new = object.__new__(History)
         new.rewards = self.rewards[order]
         new.points = None if self.points is None else self.points[order]
+        new.levels = None if self.levels is None else self.levels[order]
         new.labels = self.labels
         new.codes = self.codes[order] if self.points is None else self.codes
         return new
@@ -114,7 +139,10 @@ class History:
     @cached_property
     def _row_hashes(self) -> Words:
         if self.points is not None:
-            return row_hashes(np.zeros(len(self), np.uint64), [*self.points.T, self.rewards])
+            # Each dimension has a start of its own, with and without levels: a level is no coordinate.
+            kind = 2 * self.points.shape[1] + (self.levels is not None)
+            levels = [] if self.levels is None else [self.levels]
+            return row_hashes(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards])
         if not self.labels:
             return np.empty(0, np.uint64)
         return row_hashes(label_hashes(self.labels)[self.codes], [self.rewards])
@@ -142,3 +170,10 @@ def _coordinates(names: Any) -> list[str]:
     if not isinstance(names, (list, tuple)) or len(names) == 0:
         raise InvalidParameter(f"unit must name at least one column, as a text or as a list of texts, got {names!r}")
     return list(names)
+
+
+def _checked_levels(levels: Floats) -> Floats:
+    bad = np.flatnonzero(~(np.isfinite(levels) & (levels >= 0)))
+    if len(bad):
+        raise InvalidHistory(f"level in row {bad[0]} is {levels[bad[0]]}, expected a finite number of at least 0")
+    return levels

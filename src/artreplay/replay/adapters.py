@@ -13,11 +13,21 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm, RewardRange, checked_range, checked_reward, describe_range
+from artreplay.algorithms import (
+    Algorithm,
+    ArmAlgorithm,
+    PointAlgorithm,
+    RewardRange,
+    checked_range,
+    checked_reward,
+    describe_range,
+)
 from artreplay.compiling import UNBOUNDED, Floats, Ints, copied, is_component, with_room
-from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history import History
 from artreplay.replay.ledger import KeyedLedger, Ledger, RelationLedger, arm_ledger
+from artreplay.replay.point_ledger import point_ledger, used_flags
+from artreplay.replay.step import ROUND
 
 Relation = Callable[[Any, Any, Any], bool] | Literal["trivial"] | None
 Unknown = Literal["error", "skip"]
@@ -62,15 +72,19 @@ class Adapter:
         """The number of the unit in each row; −1 for rows that are to be skipped."""
         raise NotImplementedError
 
-    def action(self, units: int) -> Any:
-        """The first `units` entries of the proposal as people know them."""
+    def action(self, units: int, position: Any) -> Any:
+        """The first `units` entries of the proposal as people know them, where the policy stands."""
         if not self.several:
             return self.unit(self.proposed[0])
         return [self.unit(number) for number in self.proposed[:units]]
 
-    def propose_again(self, units: list[Any], several: bool) -> None:
-        """Put a proposal that was made before back where proposals are."""
-        self.proposal[: len(units)] = [self.number(unit) for unit in units]
+    def kept_proposal(self, units: int) -> list[Any]:
+        """The first `units` entries of the proposal in a form that can be saved."""
+        return [self.unit(number) for number in self.proposed[:units]]
+
+    def propose_again(self, kept: list[Any], several: bool) -> None:
+        """Put a proposal that was saved back where proposals are."""
+        self.proposal[: len(kept)] = [self.number(unit) for unit in kept]
         self.several = several
 
     def is_several(self, action: Any) -> bool:
@@ -84,19 +98,36 @@ class Adapter:
     def make_room(self, need: int) -> None:
         """Let `need` more samples be shown without an array running over."""
 
-    def ledger(self, units: Ints, rewards: Floats, relation: Relation, used: Ints | None) -> Ledger:
-        """The queues of a log under this base's cells, or under a relation; `used` as `used_of` gave it."""
+    def ledger(
+        self, units: Ints, rewards: Floats, logged: Callable[[int], Any], relation: Relation, used: Ints | None
+    ) -> Ledger:
+        """The queues of a log under this base's cells, or under a relation.
+
+        `logged(row)` is the unit of a row as it was logged, `used` what the policy kept of the samples it has used.
+        """
         if callable(relation):
-            return RelationLedger(units, rewards, self._related(relation), _flags(len(units), used))
-        cell = np.zeros_like(self.cell_of_units(units)) if relation == "trivial" else self.cell_of_units(units)
+            flags = used_flags(len(units), used)
+            return RelationLedger(units, rewards, self._related(relation, logged), flags)
+        return self.cell_ledger(units, rewards, relation == "trivial", used)
+
+    def cell_ledger(self, units: Ints, rewards: Floats, trivial: bool, used: Ints | None) -> Ledger:
+        """The queues of a log under this base's cells, or in a single one."""
+        cell = np.zeros_like(self.cell_of_units(units)) if trivial else self.cell_of_units(units)
         return arm_ledger(units, rewards, cell, used)
 
     def cell_of_units(self, units: Ints) -> Ints:
         """The cell of every unit there is, or at least of every unit among these."""
         return np.arange(int(units.max(initial=-1)) + 1, dtype=np.int64)
 
-    def _related(self, relation: Callable[[Any, Any, Any], bool]) -> Callable[[int, int], bool]:
-        return lambda logged, proposed: relation(self.unit(logged), self.unit(proposed), self.base)
+    def same_cell(self, logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now."""
+        cells = self.cell_of_units(np.array([logged, proposed]))
+        return bool(cells[logged] == cells[proposed])
+
+    def _related(
+        self, relation: Callable[[Any, Any, Any], bool], logged: Callable[[int], Any]
+    ) -> Callable[[int, int], bool]:
+        return lambda row, proposed: relation(logged(row), self.unit(proposed), self.base)
 
     def rewards_of(self, history: History) -> Floats:
         """The rewards of a log, checked against the reward range, as the base sees them."""
@@ -117,17 +148,14 @@ class Adapter:
 class NamedAdapter(Adapter):
     """An algorithm of this package."""
 
-    base: ArmAlgorithm
+    base: Algorithm
 
-    def __init__(self, base: ArmAlgorithm) -> None:
+    def __init__(self, base: Algorithm) -> None:
         super().__init__(base.duplicate())
         self.several = base.several
         self.reward_range = base.reward_range
         self.proposal = np.empty(base.width, np.int64)
         self.proposed = memoryview(self.proposal)
-        # Bound once, because every decision goes through them.
-        self._labels = base.arms
-        self._number = base.arm_set.number
         self._plain = base.reward_range == (0.0, 1.0)
 
     @property
@@ -136,17 +164,45 @@ class NamedAdapter(Adapter):
         return self.base.component
 
     def number(self, unit: Any) -> int:
-        """The number of an arm."""
-        number = self._number(unit)
-        if number < 0:
-            raise InvalidAction(f"{unit!r} is not an arm; the arms are {self.base.describe_arms()}")
-        return number
+        """The number of a unit."""
+        return self.base.checked_number(unit)
 
     def unit(self, number: int) -> Any:
-        """The label of an arm."""
-        return self._labels[number]
+        """The unit behind a number."""
+        return self.base.unit(number)
 
-    def action(self, units: int) -> Any:
+    def scaled(self, rewards: Any) -> Any:
+        """Rewards of the reward range, in [0, 1]."""
+        return self.base.scaled(rewards)
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told, as the base sees it."""
+        if type(reward) is float and 0.0 <= reward <= 1.0 and self._plain:
+            return reward
+        return super().checked_reward(reward)
+
+    def make_room(self, need: int) -> None:
+        """Let `need` more samples be shown without an array running over."""
+        self.base.make_room(need)
+
+
+class ArmAdapter(NamedAdapter):
+    """An algorithm of this package over finite arms."""
+
+    base: ArmAlgorithm
+
+    def __init__(self, base: ArmAlgorithm) -> None:
+        super().__init__(base)
+        # Bound once, because every decision goes through them.
+        self._labels = base.arms
+        self._number = base.arm_set.number
+
+    def number(self, unit: Any) -> int:
+        """The number of an arm."""
+        number = self._number(unit)
+        return number if number >= 0 else self.base.checked_number(unit)
+
+    def action(self, units: int, position: Any) -> Any:
         """The proposal in labels: straight, because every decision ends here."""
         labels, proposed = self._labels, self.proposed
         return [labels[number] for number in proposed[:units]] if self.several else labels[proposed[0]]
@@ -165,23 +221,50 @@ class NamedAdapter(Adapter):
             )
         return table[history.codes] if len(table) else history.codes
 
-    def scaled(self, rewards: Any) -> Any:
-        """Rewards of the reward range, in [0, 1]."""
-        return self.base.scaled(rewards)
-
-    def checked_reward(self, reward: Any) -> float:
-        """A reward that was told, as the base sees it."""
-        if type(reward) is float and 0.0 <= reward <= 1.0 and self._plain:
-            return reward
-        return super().checked_reward(reward)
-
-    def make_room(self, need: int) -> None:
-        """Let `need` more samples be shown without an array running over."""
-        self.base.make_room(need)
-
     def cell_of_units(self, units: Ints) -> Ints:
         """The cell of every arm."""
         return self.base.cell_of_arms()
+
+
+class PointAdapter(NamedAdapter):
+    """An algorithm of this package over points, or over points at levels."""
+
+    base: PointAlgorithm
+
+    def action(self, units: int, position: Any) -> Any:
+        """The points that are played for the proposed boxes in this online round."""
+        round_ = int(position[ROUND])
+        played = [self.base.unit(number, slot, round_) for slot, number in enumerate(self.proposed[:units])]
+        return played if self.several else played[0]
+
+    def kept_proposal(self, units: int) -> list[Any]:
+        """The proposed boxes: they say more than the points that are played in them."""
+        return list(self.proposed[:units])
+
+    def propose_again(self, kept: list[Any], several: bool) -> None:
+        """Put a proposal that was saved back where proposals are."""
+        numbers = [int(number) for number in kept]
+        if several != self.several or not all(self.base.may_propose(number) for number in numbers):
+            raise InvalidFile("the pending action in the file does not fit its algorithm")
+        self.proposal[: len(numbers)] = numbers
+
+    def numbers_of(self, history: History, unknown: Unknown) -> Ints:
+        """The number of the finest box in each row."""
+        if history.points is None:
+            if len(history) == 0:
+                return np.empty(0, np.int64)
+            raise InvalidHistory(f"{type(self.base).__name__} needs a log of points, got one of arms")
+        return self.base.numbers(history.points, history.levels, skip=unknown == "skip")
+
+    def cell_ledger(self, units: Ints, rewards: Floats, trivial: bool, used: Ints | None) -> Ledger:
+        """The slices of a log, or all of it in one queue."""
+        if trivial:
+            return KeyedLedger(units, rewards, lambda number: None, used_flags(len(units), used))
+        return point_ledger(self.base.lattice, units, rewards, used)
+
+    def same_cell(self, logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now."""
+        return bool(self.algorithm.box_of(logged) == self.algorithm.box_of(proposed))
 
 
 class ComponentAdapter(Adapter):
@@ -339,12 +422,15 @@ class PlainAdapter(Adapter):
         """A list is several units."""
         return isinstance(action, list)
 
-    def ledger(self, units: Ints, rewards: Floats, relation: Relation, used: Ints | None) -> Ledger:
-        """Queues by the object's own `cell(unit)`, by equality, or under a relation."""
-        flags = _flags(len(units), used)
-        if callable(relation):
-            return RelationLedger(units, rewards, self._related(relation), flags)
-        return KeyedLedger(units, rewards, self.cell_of(relation), flags)
+    def cell_ledger(self, units: Ints, rewards: Floats, trivial: bool, used: Ints | None) -> Ledger:
+        """Queues by the object's own `cell(unit)`, or by equality, or a single one."""
+        flags = used_flags(len(units), used)
+        return KeyedLedger(units, rewards, self.cell_of("trivial" if trivial else None), flags)
+
+    def same_cell(self, logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now."""
+        cell = self.cell_of(None)
+        return cell(logged) == cell(proposed)
 
     def cell_of(self, relation: Relation) -> Callable[[int], Hashable]:
         """The cell of a numbered unit: the object's own, or the unit itself."""
@@ -358,7 +444,9 @@ class PlainAdapter(Adapter):
 def adapt(base: Any) -> Adapter:
     """The adapter for a base, over a copy of it."""
     if isinstance(base, ArmAlgorithm):
-        return NamedAdapter(base)
+        return ArmAdapter(base)
+    if isinstance(base, PointAlgorithm):
+        return PointAdapter(base)
     if isinstance(base, Adapter):
         raise InvalidParameter("a policy is made from a base algorithm, got an adapter")
     for method in ("propose", "update"):
@@ -381,13 +469,6 @@ def checked_unknown(unknown: Any) -> Unknown:
         raise InvalidParameter(f'unknown must be "error" or "skip", got {unknown!r}')
     checked: Unknown = unknown
     return checked
-
-
-def _flags(rows: int, used: Ints | None) -> Ints:
-    flags = np.zeros(rows, np.int64)
-    if used is not None:
-        flags[: len(used)] = used
-    return flags
 
 
 def _hashable(unit: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.errors import InvalidFile
+from artreplay.replay.point_ledger import PointLedger
 
 
 @compiled
@@ -106,6 +107,7 @@ class RelationLedger:
     """Unused samples in order; a relation, which may look at the state of the base, picks the first that fits."""
 
     def __init__(self, units: Ints, rewards: Floats, related: Callable[[int, int], bool], used: Ints) -> None:
+        """`related(row, unit number)` says whether a row of the log may stand in for a proposed unit."""
         self.unit = units.tolist()
         self.reward = rewards.tolist()
         self._related = related
@@ -114,10 +116,13 @@ class RelationLedger:
     def take(self, algorithm: Any, unit: int) -> int:
         """The earliest unused sample related to the unit, which is used from now on; −1 if there is none."""
         for row in np.flatnonzero(self.used == 0).tolist():
-            if self._related(self.unit[row], unit):
+            if self._related(row, unit):
                 self.used[row] = 1
                 return row
         return -1
 
 
-Ledger = ArmLedger | KeyedLedger | RelationLedger
+Ledger = ArmLedger | PointLedger | KeyedLedger | RelationLedger
+
+# What a step changes in a ledger that is a component.
+MOVING: dict[type, tuple[str, ...]] = {ArmLedger: ("next",), PointLedger: ("earliest",)}

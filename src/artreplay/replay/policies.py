@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from artreplay.history import Fingerprint, History
 from artreplay.replay.adapters import Relation, Unknown, checked_relation, checked_unknown
 from artreplay.replay.interrupts import Uninterrupted
 from artreplay.replay.ledger import ArmLedger, Ledger, first_of_cells, serving_order
+from artreplay.replay.point_ledger import PointLedger, used_rows
 from artreplay.replay.policy import Policy
 from artreplay.replay.step import FED, FEED, USED
 
@@ -130,18 +132,18 @@ class ArtificialReplay(HistoryPolicy):
         self.relation = checked_relation(relation)
         super().__init__(base, history, unknown=unknown)
 
-    def _ledger_of(self, units: Ints, rewards: Floats, used: Ints | None) -> Ledger:
-        return self._adapter.ledger(units, rewards, self.relation, used)
+    def _ledger_of(self, units: Ints, rewards: Floats, logged: Callable[[int], Any], used: Ints | None) -> Ledger:
+        return self._adapter.ledger(units, rewards, logged, self.relation, used)
 
     def _used_state(self) -> Ints:
         if isinstance(self._ledger, ArmLedger):
             return self._ledger.next - first_of_cells(self._ledger)
-        return self._ledger.used
+        return used_rows(self._ledger) if isinstance(self._ledger, PointLedger) else self._ledger.used
 
     def _shown_rows(self) -> Ints:
         ledger = self._ledger
         if not isinstance(ledger, ArmLedger):
-            return ledger.used
+            return self._used_state()
         served = np.zeros(len(self._units), np.int64)
         for first, stop in zip(first_of_cells(ledger).tolist(), ledger.next.tolist(), strict=True):
             served[first:stop] = 1

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm
+from artreplay.algorithms import ArmAlgorithm, PointAlgorithm
+from artreplay.cells.boxes import samples_in
 from artreplay.compiling import Floats, Ints, compiled, current_mode, packed, views
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History
@@ -20,13 +21,15 @@ from artreplay.replay.adapters import (
     ComponentAdapter,
     NamedAdapter,
     PlainAdapter,
+    PointAdapter,
     Relation,
     Unknown,
     adapt,
 )
 from artreplay.replay.cell import Cell
 from artreplay.replay.interrupts import SMALL, Guard, Undo, Uninterrupted
-from artreplay.replay.ledger import ArmLedger, Ledger, stream_ledger
+from artreplay.replay.ledger import MOVING, ArmLedger, Ledger, stream_ledger
+from artreplay.replay.point_ledger import PointLedger
 from artreplay.replay.step import BAD_PROPOSAL, FED, FEED, NEEDS_ROOM, PENDING, PLACES, ROUND, USED, settle
 
 _FIRST_SLICE = 16  # interpreted steps before the clock is looked at
@@ -41,7 +44,7 @@ class _Moving(NamedTuple):
     """Everything a step changes."""
 
     position: Ints
-    next: Ints
+    ledger: tuple[Ints, ...]
     component: Any
 
 
@@ -79,11 +82,12 @@ class Policy:
     def ask(self) -> Any:
         """The action to play next: an arm, or a list of arms. The same until the next `tell`."""
         self._guard.recover()
-        units = (self._parts or self._interpreted_parts())[1][PENDING]
+        position = (self._parts or self._interpreted_parts())[1]
+        units = position[PENDING]
         if units == 0:
             self._open_log()
             units = self._run(feed_only=0)
-        return self._adapter.action(units)
+        return self._adapter.action(units, position)
 
     def tell(self, action: Any, reward: Any) -> None:
         """Show the base what was played and what came of it; one reward per unit, in the order of the action.
@@ -186,11 +190,14 @@ class Policy:
         Everything a step changes is moved into one piece of memory, so that a step that is cut short can be undone.
         """
         adapter = self._adapter
-        if isinstance(adapter, NamedAdapter) and isinstance(self._ledger, ArmLedger):
-            moving = _Moving(self._position, self._ledger.next, adapter.base.component)
-            moving, memory = packed(moving)
+        ledger = self._ledger
+        if isinstance(adapter, NamedAdapter) and isinstance(ledger, (ArmLedger, PointLedger)):
+            names = MOVING[type(ledger)]
+            queues = tuple(getattr(ledger, name) for name in names)
+            moving, memory = packed(_Moving(self._position, queues, adapter.base.component))
             self._position, adapter.base.component = moving.position, moving.component
-            self._ledger = self._ledger._replace(next=moving.next)
+            moved: dict[str, Any] = dict(zip(names, moving.ledger, strict=True))
+            self._ledger = ledger._replace(**moved)
             self._guard = Undo(memory) if memory.nbytes <= SMALL else Uninterrupted()
             position = memoryview(cast(Any, self._position))
             parts: tuple[Any, ...] = (views(adapter.algorithm), views(self._ledger), position, adapter.proposed)
@@ -217,7 +224,8 @@ class Policy:
         known = units >= 0
         if not known.all():
             units, rewards = units[known], rewards[known]
-        ledger = self._ledger_of(units, rewards, used)
+        rows = np.flatnonzero(known)
+        ledger = self._ledger_of(units, rewards, lambda row: history.unit(int(rows[row])), used)
         with Uninterrupted():
             self._history, self._fingerprint, self._known = history, None, known
             self._units, self._rewards, self._ledger = units, rewards, ledger
@@ -225,8 +233,8 @@ class Policy:
             self._position[FEED] = self._to_feed()
             self._parts = ()
 
-    def _ledger_of(self, units: Ints, rewards: Floats, used: Ints | None) -> Ledger:
-        """The ledger of a log of which some samples are used already."""
+    def _ledger_of(self, units: Ints, rewards: Floats, logged: Callable[[int], Any], used: Ints | None) -> Ledger:
+        """The ledger of a log of which some samples are used already; `logged(row)` is a unit as it was logged."""
         return stream_ledger(units, rewards)
 
     def _to_feed(self) -> int:
@@ -240,6 +248,11 @@ class Policy:
         """The policy's own copy of the base algorithm; look, do not touch."""
         self._guard.recover()
         return self._adapter.base
+
+    @property
+    def history(self) -> History | None:
+        """The log; None without one, or while a loaded policy waits for it."""
+        return self._history
 
     @property
     def used(self) -> int:
@@ -284,6 +297,8 @@ class Policy:
     def used_by_cell(self) -> dict[Hashable, int]:
         """Logged samples shown, by cell: an arm, or a tuple of arms that share a cell."""
         self._require_log()
+        if isinstance(self._adapter, PointAdapter):
+            return {cell.unit: cell.used for cell in self.cells()}
         cell_of = self._cells()
         members: dict[Hashable, list[Any]] = {}
         for number, cell in cell_of.items():
@@ -305,17 +320,26 @@ class Policy:
         return dict(enumerate([0] * len(cells) if self.relation == "trivial" else cells))
 
     def cells(self) -> list[Cell]:
-        """Every arm as it stands: samples shown, mean, index, samples in the log and used."""
+        """Every cell as it stands, an arm or a box: samples shown, mean, index, samples in the log and used.
+
+        Boxes come level by level, inside a level in Z-order.
+        """
         base = self._adapter.base
-        if not isinstance(base, ArmAlgorithm):
+        if not isinstance(base, (ArmAlgorithm, PointAlgorithm)):
             raise InvalidParameter(f"cells() knows the algorithms of this package, not {type(base).__name__}")
         self._require_log()
         self._guard.recover()
         count, mean, index = base.statistics()
-        index = np.full(base.n_arms, math.nan) if index is None else index
-        logged = np.bincount(self._units, minlength=base.n_arms)
-        used = np.bincount(self._used_units(), minlength=base.n_arms)
-        columns = (base.arms, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
+        index = np.full(len(count), math.nan) if index is None else index
+        names: Sequence[Any]
+        if isinstance(base, PointAlgorithm):
+            numbers = base.cell_numbers()
+            names = [base.box_of(number) for number in numbers.tolist()]
+            logged, used = (samples_in(base.lattice, numbers, units) for units in (self._units, self._used_units()))
+        else:
+            names = base.arms
+            logged, used = (np.bincount(units, minlength=base.n_arms) for units in (self._units, self._used_units()))
+        columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
         return [Cell(*row) for row in zip(*columns, strict=True)]
 
     def save(self, path: str | os.PathLike[str]) -> None:

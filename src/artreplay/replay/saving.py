@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import ALGORITHMS, ArmAlgorithm, IndexArmAlgorithm
+from artreplay.algorithms import ALGORITHMS, Algorithm
 from artreplay.algorithms.bonus import Anytime, Practical, Theory
 from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
@@ -147,7 +147,7 @@ def _write_zip(file: Any, document: dict[str, Any], arrays: dict[str, np.ndarray
 def _describe_base(policy: Policy, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
     adapter = policy._adapter
     base = adapter.base
-    if isinstance(base, ArmAlgorithm):
+    if isinstance(base, Algorithm):
         if type(base) not in ALGORITHMS:
             raise CannotSave(f"{type(base).__name__} is not an algorithm of this package: a file could not rebuild it")
         arrays |= {f"base.{name}": array for name, array in arrays_of(base.component).items()}
@@ -193,9 +193,8 @@ def _encode(value: Any) -> Any:
 def _describe_pending(policy: Policy) -> Any:
     if policy._position[PENDING] == 0:
         return None
-    action = policy._adapter.action(int(policy._position[PENDING]))
-    several = isinstance(action, list)
-    return {"units": _encode(action if several else [action]), "several": several}
+    kept = policy._adapter.kept_proposal(int(policy._position[PENDING]))
+    return {"units": _encode(kept), "several": policy._adapter.several}
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -262,8 +261,10 @@ def _restore_base(
         except (TypeError, ValueError) as error:
             raise InvalidFile(f"the parameters of {name} in the file do not fit: {error}") from error
         _check_tables(made, arrays)
-        _check_shapes(made.component, _own(arrays), name)
+        _check_shapes(made, _own(arrays), name)
         made.component = overwrite(made.component, _own(arrays))
+        if not made.is_sound():
+            raise InvalidFile(f"the arrays of {name} in the file do not belong together")
         return made
     if base is None:
         raise InvalidParameter(f"the file holds a policy over {name}, which it cannot rebuild: give base= again")
@@ -296,20 +297,19 @@ def _given(name: str, given: dict[str, Any]) -> Any:
     return given[name]
 
 
-def _check_tables(made: ArmAlgorithm, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+def _check_tables(made: Algorithm, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
     """A callable that was given again must be the one that was saved, as far as it was used."""
-    radius = made._radius() if isinstance(made, IndexArmAlgorithm) else None
-    if radius is None:
+    if made.table is None:
         return
-    saved = arrays["base.index.bound.radius"]
-    if not np.array_equal(tabulate(radius, np.empty(0), len(saved)), saved):
+    saved = next(array for name, array in arrays.items() if name.startswith("base.") and name.endswith("bound.radius"))
+    if not np.array_equal(tabulate(made.table.radius, np.empty(0), len(saved)), saved):
         raise InvalidParameter("the callable given again must be the one the policy was saved with, it differs")
 
 
-def _check_shapes(component: Any, saved: dict[str, np.ndarray[Any, Any]], name: str) -> None:
-    """Arrays of the file must be those of the algorithm; a table may have grown."""
-    for key, array in arrays_of(component).items():
-        same = saved[key].dtype == array.dtype and (saved[key].shape == array.shape or key.endswith("bound.radius"))
+def _check_shapes(made: Algorithm, saved: dict[str, np.ndarray[Any, Any]], name: str) -> None:
+    """Arrays of the file must be those of the algorithm; some may have grown."""
+    for key, array in arrays_of(made.component).items():
+        same = saved[key].dtype == array.dtype and (saved[key].shape == array.shape or made.grows(key))
         if not same:
             raise InvalidFile(f"the array {key} of {name} in the file does not fit its parameters")
 

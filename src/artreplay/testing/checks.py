@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm
 from artreplay.compiling import is_component, state_of
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History
 from artreplay.replay import ArtificialReplay, FullStart, Ignorant
-from artreplay.replay.adapters import PlainAdapter, adapt, checked_relation
+from artreplay.replay.adapters import adapt, checked_relation
 from artreplay.streams import checked_seed
 from artreplay.testing.outcome import CheckFailed, Summary
-from artreplay.testing.worlds import World, draw_world, shrink, units_of
+from artreplay.testing.worlds import Points, Units, World, draw_world, shrink, units_of
 
 MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
@@ -51,9 +50,9 @@ def check_coupling(
 ) -> Summary:
     """Check that Artificial Replay plays exactly what Full Start plays, on the same reward stack.
 
-    `make_base()` gives a fresh base. `units` is a number of arms, or labels (default: asked from the base).
-    `full_start` and `replay` are `(base, history) -> policy` and replace the two policies, so that wrong ones can be
-    tried. A case is not vacuous when history is left over and Full Start plays differently from Ignorant.
+    `make_base()` gives a fresh base. `units` is a number of arms, labels, or `Points` (default: asked from
+    the base). `full_start` and `replay` are `(base, history) -> policy` and replace the two policies, so that wrong
+    ones can be tried. A case is not vacuous when history is left over and Full Start plays differently from Ignorant.
 
     >>> import artreplay as ar
     >>> ar.testing.check_coupling(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -169,7 +168,7 @@ def check_completion(
 def _search(
     check: str,
     judge: Callable[[World], Verdict],
-    units: list[Any],
+    units: Units,
     cases: int,
     max_history: int,
     horizon: int,
@@ -195,23 +194,26 @@ def _search(
     return Summary(check, cases, telling)
 
 
-def play(policy: Any, world: World, units: list[Any]) -> list[Any]:
+def play(policy: Any, world: World, units: Units) -> list[Any]:
     """What a policy does in a world, round by round."""
-    number = {unit: place for place, unit in enumerate(units)}
-    pulls = [0] * len(units)
+    number = {} if isinstance(units, Points) else {unit: place for place, unit in enumerate(units)}
+    pulls = [0] * len(number)
 
-    def pull(unit: Any) -> float:
+    def pull(unit: Any, round_: int) -> float:
+        if isinstance(units, Points):
+            return world.reward_at(unit, round_)
         if unit not in number:
             raise InvalidParameter(f"the base proposed {unit!r}, which is not one of the units {units}")
         place = number[unit]
         pulls[place] += 1
-        return world.tape[place][(pulls[place] - 1) % len(world.tape[place])]
+        return world.reward(place, pulls[place] - 1)
 
     actions = []
-    for _ in range(world.horizon):
+    for round_ in range(world.horizon):
         action = policy.ask()
         actions.append(action)
-        policy.tell(action, [pull(unit) for unit in action] if isinstance(action, list) else pull(action))
+        several = isinstance(action, list)
+        policy.tell(action, [pull(unit, round_) for unit in action] if several else pull(action, round_))
     return actions
 
 
@@ -230,15 +232,8 @@ def relation_of(adapter: Any, relation: Any) -> Callable[[int, int], bool]:
         return lambda logged, proposed: relation(adapter.unit(logged), adapter.unit(proposed), adapter.base)
     if relation == "trivial":
         return lambda logged, proposed: True
-    if isinstance(adapter, PlainAdapter):
-        cell = adapter.cell_of(None)
-        return lambda logged, proposed: cell(logged) == cell(proposed)
-
-    def same_cell(logged: int, proposed: int) -> bool:
-        cells = adapter.cell_of_units(np.array([logged, proposed]))
-        return bool(cells[logged] == cells[proposed])
-
-    return same_cell
+    same: Callable[[int, int], bool] = adapter.same_cell
+    return same
 
 
 def proposal_of(adapter: Any) -> list[int]:
@@ -248,8 +243,6 @@ def proposal_of(adapter: Any) -> list[int]:
 
 def state_of_base(base: Any) -> Any:
     """What a base knows, in a form that can be compared."""
-    if isinstance(base, ArmAlgorithm):
-        return state_of(base.component)
     if is_component(base):
         return state_of(base)
     return base.state() if hasattr(base, "state") else dict(vars(base))

@@ -2,37 +2,77 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from artreplay.errors import InvalidParameter
-from artreplay.history import History
+from artreplay.cells.boxes import checked_space
+from artreplay.errors import InvalidParameter, checked_count
+from artreplay.history import Allocation, History
 
 Sample = tuple[Any, float]
 
 
 class World(NamedTuple):
-    """A log, and online rewards by unit and how often the unit was played; both out of a small alphabet."""
+    """A log, and online rewards out of a small alphabet: by arm and how often it was played, or by point and round."""
 
     log: tuple[Sample, ...]
-    tape: tuple[tuple[float, ...], ...]  # of each unit; it starts over when it ends
+    tape: tuple[tuple[float, ...], ...]  # of each arm; it starts over when it ends. Of points: one, drawn from
     horizon: int
+    salt: int = 0
 
     def history(self) -> History:
         """The log as a history."""
-        return History([unit for unit, _ in self.log], [reward for _, reward in self.log])
+        units, rewards = [unit for unit, _ in self.log], [reward for _, reward in self.log]
+        if units and isinstance(units[0], Allocation):
+            return History([unit.point for unit in units], rewards, levels=[unit.level for unit in units])
+        return History(units, rewards)
+
+    def reward(self, place: int, pull: int) -> float:
+        """What an arm gives when it is played for the n-th time."""
+        return self.tape[place][pull % len(self.tape[place])]
+
+    def reward_at(self, unit: Any, round_: int) -> float:
+        """What a point, or an allocation, gives in an online round."""
+        key = hashlib.blake2b(repr((self.salt, unit, round_)).encode(), digest_size=4).digest()
+        return self.tape[0][int.from_bytes(key, "big") % len(self.tape[0])]
 
 
-def units_of(make_base: Callable[[], Any], units: Any) -> list[Any]:
-    """The units to draw from: as given (a number of arms, or labels), else asked from the base."""
+class Points:
+    """Units that are points of a box, with a level each if there are any; drawn with many on the edges of boxes."""
+
+    def __init__(self, dim: int, levels: Sequence[float] | None = None, box: Any = None) -> None:
+        self.dim = checked_count("dim", dim)
+        self.levels = levels
+        low, high = checked_space(box, self.dim)
+        self._low, self._high = low.tolist(), high.tolist()
+
+    def draw(self, rng: random.Random) -> Any:
+        """One unit."""
+        point = tuple(
+            min(low + (high - low) * (rng.randint(0, 8) / 8 if rng.random() < 0.7 else rng.random()), high)
+            for low, high in zip(self._low, self._high, strict=True)
+        )
+        return point if self.levels is None else Allocation(point, rng.choice(list(self.levels)))
+
+
+Units = list[Any] | Points
+
+
+def units_of(make_base: Callable[[], Any], units: Any) -> Units:
+    """The units to draw from: as given (a number of arms, labels, or `Points`), else asked from the base."""
     if units is None:
         base = make_base()
+        if hasattr(base, "dim"):
+            return Points(base.dim, getattr(base, "levels", None), getattr(base, "box", None))
         units = getattr(base, "arms", None)
         if units is None:
             units = getattr(base, "n_arms", None)
         if units is None:
-            raise InvalidParameter("units must be given: the base has neither arms nor n_arms")
+            raise InvalidParameter("units must be given: the base has neither arms nor n_arms nor dim")
+    if isinstance(units, Points):
+        return units
     if isinstance(units, int) and not isinstance(units, bool):
         units = range(units)
     found = list(units)
@@ -41,18 +81,21 @@ def units_of(make_base: Callable[[], Any], units: Any) -> list[Any]:
     return found
 
 
-def draw_world(
-    rng: random.Random, units: Sequence[Any], max_history: int, horizon: int, rewards: Sequence[float]
-) -> World:
+def draw_world(rng: random.Random, units: Units, max_history: int, horizon: int, rewards: Sequence[float]) -> World:
     """A world in which ties are frequent: few rewards, and often few units, or one unit with most of the log."""
     size = max(rng.randint(0, max_history), rng.randint(0, max_history))  # rather more than less
-    some = rng.sample(list(units), rng.randint(1, len(units)))
+    if isinstance(units, Points):
+        some = [units.draw(rng) for _ in range(rng.randint(1, max_history))]
+    else:
+        some = rng.sample(units, rng.randint(1, len(units)))
     skew = rng.random() < 0.3
     low_world = rng.random() < 0.3  # all is worth little, so that many units are tried
     log = tuple(
         (some[0] if skew and rng.random() < 0.7 else rng.choice(some), float(rng.choice(rewards))) for _ in range(size)
     )
     choices = sorted(rewards)[:2] if low_world else rewards
+    if isinstance(units, Points):
+        return World(log, (tuple(map(float, choices)),), horizon, rng.getrandbits(32))
     tape = tuple(tuple(float(rng.choice(choices)) for _ in range(horizon)) for _ in units)
     return World(log, tape, horizon)
 

@@ -1,0 +1,215 @@
+"""Selecting several boxes, each at a level, under a budget: from indices to candidates, from candidates to a choice."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.algorithms.budget import Candidates, ExactChoice, GreedyChoice
+from artreplay.algorithms.leaves import Champions
+from artreplay.algorithms.selectors import Tournament, tournament
+from artreplay.cells.boxes import WITHIN
+from artreplay.compiling import Floats, Ints, compiled
+
+
+@compiled
+class Contest(NamedTuple):
+    """The boxes of a grid, level by level, in one tournament: the root of each level's subtree is its best box.
+
+    Its keys are the indices, minus infinity for what is taken out.
+    """
+
+    key: Floats
+    boxes: Tournament
+    first_root: int  # node of the first level; the others follow
+
+    def fell(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down."""
+        self.key[cell] = value[cell]
+        self.boxes.repair(cell, self.key)
+
+    def leader(self, cells: Any, level: int) -> int:
+        """The best cell of a level that is not taken out, −1 if there is none."""
+        cell = int(self.boxes.winner[self.first_root + level])
+        return cell if self.key[cell] > -np.inf else -1
+
+    def take_out(self, cells: Any, cell: int, value: Floats) -> None:
+        """Leave a cell out."""
+        self.key[cell] = -np.inf
+        self.boxes.repair(cell, self.key)
+
+    def put_back(self, cells: Any, cell: int, value: Floats) -> None:
+        """Undo `take_out`."""
+        self.fell(cells, cell, value)
+
+    def place(self, cells: Any, cell: int) -> int:
+        """The place of a cell's box in the static order of boxes, which is Z-order."""
+        place: int = cell % cells.places
+        return place
+
+    def box(self, cells: Any, level: int, rank: int) -> int:
+        """The box at a place in that order."""
+        box: int = cells.unit(level * cells.places + rank)
+        return box
+
+
+def contest(value: Floats, places: int, levels: int) -> Contest:
+    """A contest over cells whose indices stand at `value`: `places` for each of these levels."""
+    padded = 1 << (levels - 1).bit_length() if levels > 1 else 1
+    key = np.full(padded * places + 1, -np.inf)
+    key[: len(value) - 1] = value[:-1]
+    made = tournament(key)
+    return Contest(key, made, (len(made.winner) // 2) // places)
+
+
+@compiled(scratch=("candidates", "stale", "taken", "out_level", "out_rank"))
+class BudgetedChoice(NamedTuple):
+    """The best boxes of each level are candidates, and a solver chooses among them.
+
+    As many candidates of a level as can be chosen at all are enough, and only a level in which an index fell has to
+    look for them again.
+    """
+
+    ranking: Any  # `Contest` or `Champions`
+    solver: Any
+    active: Ints  # the levels above 0; the solver knows them by their place here
+    candidates: Candidates
+    stale: Ints  # 1 for each level whose candidates are out of date
+    taken: Ints
+    out_level: Ints
+    out_rank: Ints
+
+    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+        """Write the selection; how many there are."""
+        for place in range(len(self.active)):
+            if self.stale[place] == 1:
+                self.stale[place] = 0
+                self.find_candidates(cells, value, place)
+        units: int = self.solver.choose(self.candidates, self.out_level, self.out_rank)
+        for j in range(units):
+            out[j] = self.ranking.box(cells, self.active[self.out_level[j]], self.out_rank[j])
+        return units
+
+    def find_candidates(self, cells: Any, value: Floats, place: int) -> None:
+        """The best boxes of one level: take out the best one, again and again, then put all back."""
+        most = len(self.taken)
+        found = 0
+        cell = self.ranking.leader(cells, self.active[place])
+        while cell >= 0 and found < most:
+            self.candidates.value[place, found] = value[cell]
+            self.candidates.rank[place, found] = self.ranking.place(cells, cell)
+            self.taken[found] = cell
+            self.ranking.take_out(cells, cell, value)
+            found += 1
+            cell = self.ranking.leader(cells, self.active[place])
+        self.candidates.size[place] = found
+        for j in range(found):
+            self.ranking.put_back(cells, self.taken[j], value)
+
+    def fell(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down."""
+        self.ranking.fell(cells, cell, value)
+        self.mark(cells.level(cell))
+
+    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+        """A cell was replaced by smaller ones."""
+        self.ranking.divided(cells, cell, value)
+        self.mark(cells.level(cell))
+
+    def mark(self, level: int) -> None:
+        """The candidates of a level are out of date."""
+        for place in range(len(self.active)):
+            if self.active[place] == level:
+                self.stale[place] = 1
+
+    def enlarged(self, nodes: int) -> BudgetedChoice:
+        """The same with space for this many nodes."""
+        return self._replace(ranking=self.ranking.enlarged(nodes))
+
+
+def budgeted_choice(
+    ranking: Contest | Champions, solver: GreedyChoice | ExactChoice, active: Ints, most: int
+) -> BudgetedChoice:
+    """The selector of at most `most` boxes."""
+    levels = len(active)
+    candidates = Candidates(np.zeros((levels, most)), np.zeros((levels, most), np.int64), np.zeros(levels, np.int64))
+    places = [np.zeros(most, np.int64) for _ in range(3)]
+    return BudgetedChoice(ranking, solver, active, candidates, np.ones(levels, np.int64), *places)
+
+
+@compiled(scratch=("hidden",))
+class PaperChoice(NamedTuple):
+    """The paper's rule: leaves in the order of index per level, none that overlaps one chosen at another level.
+
+    Artificial Replay is not exact with it: a sample at another level can split a leaf that overlaps, and so free a
+    part of it.
+    """
+
+    champions: Champions
+    active: Ints
+    level: Floats  # of each of these
+    cost: Floats  # ... as the budget counts it
+    budget: float
+    most: int
+    hidden: Ints
+
+    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+        """Write the selection; how many there are."""
+        left = self.budget
+        chosen = 0
+        n_hidden = 0
+        while chosen < self.most:
+            best = self.best_fitting(cells, value, left)
+            if best < 0:
+                break
+            out[chosen] = cells.box[best]
+            chosen += 1
+            for place in range(len(self.active)):
+                node = self.overlapping(cells, best, self.active[place])
+                if self.active[place] == cells.level(best):
+                    left -= self.cost[place]
+                if self.champions.leaf[node] >= 0:
+                    self.champions.hide(cells, node, value)
+                    self.hidden[n_hidden] = node
+                    n_hidden += 1
+        for j in range(n_hidden):
+            self.champions.show(cells, self.hidden[n_hidden - 1 - j], value)
+        return chosen
+
+    def best_fitting(self, cells: Any, value: Floats, left: float) -> int:
+        """The leaf with the highest index per level that the rest of the budget can pay, −1 if there is none."""
+        best = -1
+        best_rate = 0.0
+        for place in range(len(self.active)):
+            leaf = self.champions.leaf[self.active[place]]
+            if leaf < 0 or self.cost[place] > left:
+                continue
+            rate = value[leaf] / self.level[place]
+            lower = best >= 0 and self.champions.rank[leaf] < self.champions.rank[best]
+            if best < 0 or rate > best_rate or (rate == best_rate and lower):
+                best = leaf
+                best_rate = rate
+        return best
+
+    def overlapping(self, cells: Any, leaf: int, level: int) -> int:
+        """The smallest node of a level's tree that contains a leaf of another, or the node that is the same box."""
+        code = cells.box[leaf] & WITHIN
+        depth = cells.depth[leaf]
+        node = level
+        while cells.child[node] >= 0 and cells.depth[node] < depth:
+            at = cells.dim * (depth - cells.depth[node] - 1)
+            node = cells.child[node] + ((code >> at) & ((1 << cells.dim) - 1))
+        return node
+
+    def fell(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down."""
+        self.champions.fell(cells, cell, value)
+
+    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+        """A cell was replaced by smaller ones."""
+        self.champions.divided(cells, cell, value)
+
+    def enlarged(self, nodes: int) -> PaperChoice:
+        """The same with space for this many nodes."""
+        return self._replace(champions=self.champions.enlarged(nodes))

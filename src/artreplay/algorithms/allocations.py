@@ -1,0 +1,160 @@
+"""The algorithms that split a budget of effort over a few places of a continuous space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import RewardRange
+from artreplay.algorithms.allocation_selectors import PaperChoice, budgeted_choice, contest
+from artreplay.algorithms.bonus import Bonus, Theory, bound_of, practical
+from artreplay.algorithms.bounds import GrainedBound
+from artreplay.algorithms.budget import GreedyChoice, solver_of
+from artreplay.algorithms.composition import IndexAlgorithm
+from artreplay.algorithms.indices import mean_index
+from artreplay.algorithms.leaves import champions
+from artreplay.algorithms.metric import checked_depth, tree_index
+from artreplay.algorithms.points import (
+    FIRST_NODES,
+    GridPoints,
+    Play,
+    Split,
+    TreePoints,
+    active_levels,
+    checked_levels,
+    splitting,
+)
+from artreplay.cells import forest, grid_cells
+from artreplay.errors import InvalidParameter, checked_count, checked_number
+
+Solver = Literal["exact", "greedy"]
+Rule = Literal["finest", "paper"]
+
+
+class GridAllocation(GridPoints):
+    """Choose at most `max_units` boxes of a grid, each at one of the `levels`, within `budget`, by their indices.
+
+    `solver="exact"` finds the largest sum of indices; `"greedy"` takes boxes by index per level, as the paper does,
+    and can leave budget unspent when `max_units` binds. A level of 0 is never chosen; rows logged at it are kept.
+
+    >>> import artreplay as ar
+    >>> base = ar.GridAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, cells_per_side=4)
+    >>> ar.Ignorant(base).ask()
+    [Allocation(point=(0.125,), level=1.0), Allocation(point=(0.375,), level=2.0)]
+    """
+
+    summary = "the best affordable set of grid boxes, each at a level"
+    several = True
+
+    def __init__(
+        self,
+        dim: int,
+        levels: Sequence[float] = (),
+        budget: float = 0.0,
+        max_units: int = 0,
+        horizon: int = 0,
+        cells_per_side: int = 0,
+        solver: Solver = "exact",
+        *,
+        bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
+        box: Any = None,
+        play: Play = "centre",
+        seed: int = 0,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
+        self.cells_per_side = checked_count("cells_per_side", cells_per_side)
+        super().__init__(box, dim, self.cells_per_side, play, seed, reward_range)
+        self.levels = checked_levels(levels)
+        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
+        self.solver, self.bonus = solver, bonus
+        active = active_levels(self.levels)
+        chooser = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units)
+        theory = bonus if isinstance(bonus, Theory) else Theory()
+        bound, self.table = bound_of(bonus, self.horizon, 4.0 * theory.noise(self.horizon))
+        cells = grid_cells(self.lattice)
+        index = mean_index(cells.places * len(self.levels), GrainedBound(bound))
+        for number in range(len(self.levels)):  # places without a box
+            index.value[number * cells.places + len(cells.code) : (number + 1) * cells.places] = -np.inf
+        selector = budgeted_choice(contest(index.value, cells.places, len(self.levels)), chooser, active, self.width)
+        self.component = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
+
+    @property
+    def width(self) -> int:
+        """The most units in one proposal."""
+        return self.max_units
+
+
+class TreeAllocation(TreePoints):
+    """The same over trees that divide where samples are many: one tree for each level.
+
+    With `rule="finest"` the choice is among boxes of width `epsilon`, each valued by the leaf it lies in, and
+    Artificial Replay is exact. `rule="paper"` chooses among the leaves themselves, greedily; against the paper's
+    theorem that is not exact, and marked so.
+
+    >>> import artreplay as ar
+    >>> base = ar.TreeAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, epsilon=0.25)
+    >>> ar.Ignorant(base).ask()
+    [Allocation(point=(0.125,), level=1.0), Allocation(point=(0.625,), level=2.0)]
+    """
+
+    summary = "the best affordable set of finest boxes, valued by the leaves of a tree for each level"
+    several = True
+
+    def __init__(
+        self,
+        dim: int,
+        levels: Sequence[float] = (),
+        budget: float = 0.0,
+        max_units: int = 0,
+        horizon: int = 0,
+        epsilon: float = 0.0,
+        solver: Solver | None = None,
+        rule: Rule = "finest",
+        *,
+        split: Split = "samples",
+        bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
+        box: Any = None,
+        play: Play = "centre",
+        seed: int = 0,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
+        super().__init__(box, dim, 1 << checked_depth(epsilon), play, seed, reward_range)
+        if rule not in get_args(Rule):
+            raise InvalidParameter(f'rule must be "finest" or "paper", got {rule!r}')
+        if rule == "paper" and solver == "exact":
+            raise InvalidParameter('rule="paper" is solved greedily: leave solver out, or give solver="greedy"')
+        self.levels = checked_levels(levels)
+        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
+        self.solver: Solver = solver or ("greedy" if rule == "paper" else "exact")
+        self.rule: Any = rule
+        self.coupled = rule == "finest"
+        self.epsilon, self.split, self.bonus = epsilon, split, bonus
+        active = active_levels(self.levels)
+        chooser = solver_of(self.solver, [self.levels[number] for number in active], self.budget, self.max_units)
+        bound, self.table = bound_of(bonus, self.horizon, _tree_scale(bonus, self.horizon))
+        cells = forest(self.lattice, len(self.levels), max(FIRST_NODES, len(self.levels)))
+        index = tree_index(cells.child.size, GrainedBound(bound))
+        ranking = champions(cells, scattered=rule == "finest")
+        selector: Any = budgeted_choice(ranking, chooser, active, self.width)
+        if isinstance(chooser, GreedyChoice) and rule == "paper":
+            hidden = np.zeros(self.width * len(active), np.int64)
+            selector = PaperChoice(ranking, active, chooser.level, chooser.cost, chooser.budget, self.width, hidden)
+        inner = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
+        self.component = splitting(inner, self.lattice, split)
+
+    @property
+    def width(self) -> int:
+        """The most units in one proposal."""
+        return self.max_units
+
+
+def _tree_scale(bonus: Bonus, horizon: int) -> float:
+    """b(n)²·n of the paper's 2√(2 log(T/δ)/n) + 2 L d_max/√n."""
+    theory = bonus if isinstance(bonus, Theory) else Theory()
+    root = 2.0 * math.sqrt(theory.noise(horizon)) + 2.0 * theory.lipschitz * theory.diameter
+    return root * root

@@ -1,0 +1,154 @@
+"""Selecting among the leaves of a forest: every node knows the best leaf below it, so nothing is ever searched."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.cells import Forest
+from artreplay.cells.boxes import LEVEL_AT, WITHIN
+from artreplay.compiling import Floats, Ints, compiled, resized
+from artreplay.morton import mirrored
+
+NOBODY = -1
+
+
+@compiled
+class Champions(NamedTuple):
+    """Of each node, the leaf below it with the highest index; ties to the lower rank, which never depends on when a
+    leaf came to be.
+
+    The rank is the Z-order of a box's low corner. With `scattered` it is that code with its bits mirrored: the finest
+    boxes inside one leaf then follow each other far apart, and `take_out` takes them one at a time.
+    """
+
+    leaf: Ints
+    rank: Ints
+    scattered: int
+
+    def born(self, cells: Any, node: int) -> None:
+        """Give a new leaf its rank; it is its own champion."""
+        code = (cells.box[node] & WITHIN) - (1 << (cells.dim * cells.depth[node]))
+        if self.scattered == 1:
+            self.rank[node] = mirrored(code, cells.dim * cells.depth[node])
+        else:
+            self.rank[node] = code << (cells.dim * (cells.deepest - cells.depth[node]))
+        self.leaf[node] = node
+
+    def elected(self, cells: Any, node: int, value: Floats) -> int:
+        """The best of the champions of a node's children."""
+        first = cells.child[node]
+        best: int = self.leaf[first]
+        for child in range(first + 1, first + (1 << cells.dim)):
+            rival = self.leaf[child]
+            if rival >= 0 and (best < 0 or self.ahead(rival, best, value)):
+                best = rival
+        return best
+
+    def ahead(self, one: int, other: int, value: Floats) -> bool:
+        """Whether one leaf comes before another."""
+        ahead: bool = value[one] > value[other] or (value[one] == value[other] and self.rank[one] < self.rank[other])
+        return ahead
+
+    def climb(self, cells: Any, node: int, value: Floats) -> None:
+        """Make everything above a node right again after something below it, or its own place, has changed."""
+        changed = node
+        node = cells.parent[node]
+        while node >= 0:
+            best = self.elected(cells, node, value)
+            settled = self.leaf[node] == best and best != changed and best >= 0
+            self.leaf[node] = best
+            if settled:
+                break
+            node = cells.parent[node]
+
+    def fell(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down."""
+        self.climb(cells, cell, value)
+
+    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+        """A leaf became the parent of smaller ones."""
+        first = cells.child[cell]
+        for child in range(first, first + (1 << cells.dim)):
+            self.born(cells, child)
+        self.leaf[cell] = self.elected(cells, cell, value)
+        self.climb(cells, cell, value)
+
+    # -- for choices of several boxes: the best of a level, without those taken out so far ----------------------
+
+    def leader(self, cells: Any, level: int) -> int:
+        """The best leaf of a level that is not taken out, NOBODY if there is none."""
+        leaf: int = self.leaf[level]
+        return leaf
+
+    def take_out(self, cells: Any, cell: int, value: Floats) -> None:
+        """Leave out the first finest box of a leaf that is still in; with the last of them the leaf itself."""
+        bits = cells.dim * cells.depth[cell]
+        self.rank[cell] += 1 << bits
+        if self.rank[cell] >> (cells.dim * cells.deepest) > 0:
+            self.leaf[cell] = NOBODY
+        self.climb(cells, cell, value)
+
+    def put_back(self, cells: Any, cell: int, value: Floats) -> None:
+        """Undo all `take_out` of a leaf."""
+        self.rank[cell] &= (1 << (cells.dim * cells.depth[cell])) - 1
+        self.leaf[cell] = cell
+        self.climb(cells, cell, value)
+
+    def place(self, cells: Any, cell: int) -> int:
+        """The place, in the static order of finest boxes, of the first box of a leaf that is not taken out."""
+        place: int = self.rank[cell]
+        return place
+
+    def box(self, cells: Any, level: int, rank: int) -> int:
+        """The finest box at a place in that order."""
+        bits = cells.dim * cells.deepest
+        number: int = (level << LEVEL_AT) | (1 << bits) | mirrored(rank, bits)
+        return number
+
+    def hide(self, cells: Any, node: int, value: Floats) -> None:
+        """Leave out everything below a node."""
+        self.leaf[node] = NOBODY
+        self.climb(cells, node, value)
+
+    def show(self, cells: Any, node: int, value: Floats) -> None:
+        """Undo `hide`."""
+        self.leaf[node] = node if cells.child[node] < 0 else self.elected(cells, node, value)
+        self.climb(cells, node, value)
+
+    def enlarged(self, nodes: int) -> Champions:
+        """The same with space for this many nodes."""
+        return self._replace(leaf=resized(self.leaf, nodes), rank=resized(self.rank, nodes))
+
+
+def champions(cells: Forest, scattered: bool) -> Champions:
+    """The champions of a forest of roots."""
+    made = Champions(np.zeros(len(cells.child), np.int64), np.zeros(len(cells.child), np.int64), int(scattered))
+    for root in range(int(cells.size[0])):
+        made.born(cells, root)
+    return made
+
+
+@compiled
+class BestLeaf(NamedTuple):
+    """The leaf with the highest index, of a forest of one tree."""
+
+    champions: Champions
+
+    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+        """Write the selection; how many there are."""
+        out[0] = cells.unit(self.champions.leaf[0])
+        return 1
+
+    def fell(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down."""
+        self.champions.fell(cells, cell, value)
+
+    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+        """A leaf became the parent of smaller ones."""
+        self.champions.divided(cells, cell, value)
+
+    def enlarged(self, nodes: int) -> BestLeaf:
+        """The same with space for this many nodes."""
+        return BestLeaf(self.champions.enlarged(nodes))

@@ -1,0 +1,137 @@
+"""The algorithms that play one point of a continuous space: a fixed grid, and a tree that divides where it matters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import RewardRange
+from artreplay.algorithms.bonus import Bonus, Theory, bound_of, practical
+from artreplay.algorithms.composition import IndexAlgorithm
+from artreplay.algorithms.indices import MeanIndex, fresh_values, mean_index
+from artreplay.algorithms.leaves import BestLeaf, champions
+from artreplay.algorithms.points import FIRST_NODES, GridPoints, Play, Split, TreePoints, splitting
+from artreplay.algorithms.selectors import best
+from artreplay.algorithms.tally import tally
+from artreplay.cells import forest, grid_cells
+from artreplay.cells.boxes import depth_of
+from artreplay.compiling import Floats
+from artreplay.errors import InvalidParameter, checked_count, checked_number
+
+_DEFAULT_BITS = 30  # of a box in a tree without `epsilon`, over all axes
+
+
+class GridUCB(GridPoints):
+    """Play the centre of the grid box with the highest index; index ← min(index, mean + b(n)).
+
+    The grid has `cells_per_side` boxes along each axis, or as many as make a box at most `gamma` wide; ⌈T^{1/(d+2)}⌉
+    unless given. Points lie in [0, 1]^d, or in `box`, one (low, high) pair per axis.
+
+    >>> import artreplay as ar
+    >>> history = ar.History([[0.1], [0.2], [0.9]], [0, 0, 1])
+    >>> policy = ar.ArtificialReplay(ar.GridUCB(1, horizon=1000, cells_per_side=2), history)
+    >>> policy.ask(), policy.used
+    ((0.75,), 3)
+    """
+
+    summary = "highest index among the boxes of a grid"
+
+    def __init__(
+        self,
+        dim: int,
+        horizon: int = 0,
+        cells_per_side: int | None = None,
+        gamma: float | None = None,
+        *,
+        bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
+        box: Any = None,
+        play: Play = "centre",
+        seed: int = 0,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
+        side = side_of(dim, self.horizon, cells_per_side, gamma)
+        super().__init__(box, dim, side, play, seed, reward_range)
+        self.cells_per_side, self.gamma, self.bonus = side, None, bonus
+        bound, self.table = bound_of(bonus, self.horizon, single_play_scale(bonus, self.horizon))
+        cells = grid_cells(self.lattice)
+        index = mean_index(cells.places, bound)
+        index.value[len(cells.code) : -1] = -np.inf  # places without a box
+        self.component = IndexAlgorithm(cells, index, best(index.value), np.zeros(1, np.int64))
+
+
+class TreeUCB(TreePoints):
+    """Play the centre of the leaf with the highest index, of a tree whose leaves split as their samples become many.
+
+    A leaf of depth k splits into 2^d halves when it has 4^k samples (`split="confidence"`: when its bonus is narrower
+    than the leaf), down to leaves of width `epsilon`. Children inherit count, sum and index.
+
+    >>> import artreplay as ar
+    >>> policy = ar.Ignorant(ar.TreeUCB(2, horizon=1000))
+    >>> policy.ask()
+    (0.5, 0.5)
+    >>> policy.tell((0.5, 0.5), 1.0)
+    >>> policy.ask(), len(policy.cells())
+    ((0.25, 0.25), 4)
+    """
+
+    summary = "highest index among the leaves of a tree"
+
+    def __init__(
+        self,
+        dim: int,
+        horizon: int = 0,
+        epsilon: float | None = None,
+        *,
+        split: Split = "samples",
+        bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
+        box: Any = None,
+        play: Play = "centre",
+        seed: int = 0,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
+        depth = max(_DEFAULT_BITS // dim, 1) if epsilon is None else checked_depth(epsilon)
+        super().__init__(box, dim, 1 << depth, play, seed, reward_range)
+        self.epsilon, self.split, self.bonus = epsilon, split, bonus
+        bound, self.table = bound_of(bonus, self.horizon, single_play_scale(bonus, self.horizon))
+        cells = forest(self.lattice, 1, FIRST_NODES)
+        index = tree_index(cells.child.size, bound)
+        inner = IndexAlgorithm(cells, index, BestLeaf(champions(cells, scattered=False)), np.zeros(1, np.int64))
+        self.component = splitting(inner, self.lattice, split)
+
+
+def tree_index(nodes: int, bound: Any) -> MeanIndex:
+    """Indices of the nodes of a forest; only the roots are there at first."""
+    value: Floats = fresh_values(nodes, 1.0)[:-1].copy()
+    return MeanIndex(tally(nodes), value, bound)
+
+
+def single_play_scale(bonus: Bonus, horizon: int) -> float:
+    """b(n)²·n of the paper's 2√((2 log(T/δ) + 2L)/n)."""
+    theory = bonus if isinstance(bonus, Theory) else Theory()
+    return 4.0 * (theory.noise(horizon) + 2.0 * theory.lipschitz)
+
+
+def side_of(dim: int, horizon: int, cells_per_side: int | None, gamma: float | None) -> int:
+    """How many boxes a grid has along each axis."""
+    if cells_per_side is not None and gamma is not None:
+        raise InvalidParameter("give cells_per_side or gamma, not both")
+    if cells_per_side is not None:
+        return checked_count("cells_per_side", cells_per_side)
+    if gamma is None:
+        return math.ceil(round(math.pow(horizon, 1.0 / (dim + 2)), 9))  # 4096^(1/4) is 8, not a little more
+    width = checked_number("gamma", gamma)
+    if not 2.0**-52 <= width <= 1.0:
+        raise InvalidParameter(f"gamma must lie in [2^-52, 1], got {gamma!r}")
+    return math.ceil(round(1.0 / width, 9))
+
+
+def checked_depth(epsilon: Any) -> int:
+    """How often the space is halved before boxes would be narrower than ε."""
+    width = checked_number("epsilon", epsilon)
+    if not 0.0 < width <= 1.0:
+        raise InvalidParameter(f"epsilon must lie in (0, 1], got {epsilon!r}")
+    return depth_of(width)

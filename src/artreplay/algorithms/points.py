@@ -1,0 +1,289 @@
+"""What the algorithms over a continuous space share: points and levels become numbers of boxes, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import Algorithm, RewardRange
+from artreplay.algorithms.composition import (
+    ConfidentEnough,
+    EnoughSamples,
+    IndexAlgorithm,
+    InheritAll,
+    SplittingAlgorithm,
+)
+from artreplay.cells import Box, Lattice, lattice
+from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, box_of, outside, units_of
+from artreplay.cells.forest import is_whole
+from artreplay.cells.play import Anywhere, Centre
+from artreplay.compiling import Floats, Ints, arrays_of, copied
+from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number
+from artreplay.history import Allocation
+from artreplay.streams import checked_seed, fold
+
+Play = Literal["centre", "uniform"]
+Split = Literal["samples", "confidence"]
+
+FIRST_NODES = 64  # of a fresh forest, which grows as needed
+
+# The arrays of an algorithm over a forest that have one entry per node.
+_PER_NODE = (
+    *("cells.child", "cells.parent", "cells.box", "cells.depth", "tally.counts", "tally.totals", "index.value"),
+    *("ranking.leaf", "ranking.rank", "champions.leaf", "champions.rank"),
+)
+_CHAMPION = ("ranking.leaf", "champions.leaf")
+
+
+class PointAlgorithm(Algorithm):
+    """A base algorithm over a box of points; with `levels`, over points that each get a level of effort.
+
+    A sample at a point belongs to the cell it lies in, wherever it lies. `propose()` names boxes; what is played is
+    their centre, or with `play="uniform"` a point of theirs drawn by the online round.
+    """
+
+    coupled = True
+    levels: tuple[float, ...] | None = None
+
+    def __init__(self, box: Any, dim: int, side: int, play: Play, seed: int, reward_range: RewardRange) -> None:
+        super().__init__(reward_range)
+        self.lattice = lattice(box, dim, side)
+        self.box = None if box is None else tuple((float(low), float(high)) for low, high in box)
+        self.dim = dim
+        if play not in get_args(Play):
+            raise InvalidParameter(f'play must be "centre" or "uniform", got {play!r}')
+        self.play: Play = play
+        self.seed = checked_seed(seed)
+        self.picker: Any = Centre() if play == "centre" else Anywhere(np.array([fold(self.seed)], np.uint64))
+
+    # -- units and numbers ------------------------------------------------------------------------------------
+
+    def checked_number(self, unit: Any) -> int:
+        """The number of the finest box a point lies in, at its level; an error if there is no such box."""
+        point, level = self._parts(unit)
+        try:
+            given = np.asarray(point).reshape(-1)
+            if given.dtype.kind not in "biufO":  # texts and dates are no coordinates
+                raise TypeError
+            place = given.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidAction(f"{unit!r} is not a point of {self.dim} coordinates") from None
+        if len(place) != self.dim:
+            raise InvalidAction(f"{unit!r} is not a point of {self.dim} coordinates")
+        if not np.isfinite(place).all() or len(outside(self.lattice, place[None, :])):
+            raise InvalidAction(f"point {place.tolist()} must lie in the box {self._describe_box()}")
+        return int(self.lattice.unit(place, self._level_number(level)))
+
+    def numbers(self, points: Floats, levels: Floats | None, skip: bool = False) -> Ints:
+        """The same for a whole log; errors name the row. With `skip` such rows are −1 instead."""
+        if points.shape[1] != self.dim:
+            raise InvalidHistory(f"points must have {self.dim} coordinates, the log's have {points.shape[1]}")
+        if (levels is None) != (self.levels is None):
+            needs, has = ("a level for", "none") if levels is None else ("no levels for", "levels")
+            raise InvalidHistory(f"{type(self).__name__} needs {needs} each row of the log, which has {has}")
+        rows = outside(self.lattice, points)
+        if len(rows) and not skip:
+            where = points[rows[0]].tolist()
+            raise InvalidHistory(f"point in row {rows[0]} is {where}, expected one in the box {self._describe_box()}")
+        numbers = np.zeros(len(points), np.int64)
+        if levels is not None and self.levels is not None:
+            numbers = np.full(len(points), -1, np.int64)
+            for number, level in enumerate(self.levels):
+                numbers[levels == level] = number
+            unknown = np.flatnonzero(numbers < 0)
+            if len(unknown) and not skip:
+                known = ", ".join(f"{level:g}" for level in self.levels)
+                row = unknown[0]
+                raise InvalidHistory(f"level in row {row} is {levels[row]:g}, the levels are {known}")
+        if len(rows):
+            points = points.copy()
+            points[rows] = self.lattice.low  # anywhere, but where the arithmetic does not overflow
+        units = units_of(self.lattice, points, np.maximum(numbers, 0))
+        units[numbers < 0] = -1
+        units[rows] = -1
+        return units
+
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+        """The point, or the allocation, that is played for a proposed box."""
+        place = np.empty(self.dim)
+        self.picker.place(self.lattice, number, round_, slot, place)
+        point = tuple(place.tolist())
+        return point if self.levels is None else Allocation(point, self.levels[number >> LEVEL_AT])
+
+    def box_of(self, number: int) -> Box:
+        """The box behind a number."""
+        return box_of(self.lattice, number, self.levels)
+
+    def reseed(self, key: int) -> None:
+        """Give a randomised algorithm another stream of draws; the others have nothing to change."""
+        self.seed = checked_seed(key)
+        self.picker.reseed(np.uint64(fold(self.seed)))
+        super().reseed(key)
+
+    def duplicate(self) -> Self:
+        """The same algorithm with a state of its own."""
+        new = super().duplicate()
+        new.picker = copied(self.picker)
+        return new
+
+    def may_propose(self, number: int) -> bool:
+        """Whether this is the number of a box, at a level there is, that lies in one cell."""
+        level, code = number >> LEVEL_AT, number & WITHIN
+        depth, odd = divmod(code.bit_length() - 1, self.dim)
+        levels = 1 if self.levels is None else len(self.levels)
+        if not (0 <= level < levels and 0 <= depth <= self.lattice.bits and odd == 0):
+            return False
+        cell = int(self.algorithm.box_of(number))
+        deeper = depth - self.lattice.depth(cell)
+        return deeper >= 0 and cell == (level << LEVEL_AT) | (code >> (self.dim * deeper))
+
+    def _parts(self, unit: Any) -> tuple[Any, Any]:
+        if self.levels is None:
+            return unit, None
+        if not isinstance(unit, (tuple, list)) or len(unit) != 2:
+            raise InvalidAction(f"{unit!r} is not an allocation: give Allocation(point, level)")
+        return unit[0], unit[1]
+
+    def _level_number(self, level: Any) -> int:
+        if self.levels is None:
+            return 0
+        for number, known in enumerate(self.levels):
+            if isinstance(level, (int, float, np.number)) and level == known:
+                return number
+        raise InvalidAction(f"level must be one of {', '.join(f'{known:g}' for known in self.levels)}, got {level!r}")
+
+    def _describe_box(self) -> str:
+        return " × ".join(f"[{low:g}, {high:g}]" for low, high in self.edges())
+
+    def edges(self) -> tuple[tuple[float, float], ...]:
+        """The space, as one (low, high) pair per axis."""
+        return tuple(zip(self.lattice.low.tolist(), self.lattice.high.tolist(), strict=True))
+
+    # -- what people see --------------------------------------------------------------------------------------
+
+    @property
+    def algorithm(self) -> Any:
+        """The part of the component that has the cells: a composition of cells, index and selector, if there is one."""
+        component: Any = self.component
+        return component.whole if isinstance(component, SplittingAlgorithm) else component
+
+    def cell_numbers(self) -> Ints:
+        """The boxes that are cells now, ascending: level by level, inside a level in Z-order."""
+        raise NotImplementedError
+
+    def statistics(self) -> tuple[Ints, Floats, Floats | None]:
+        """Of each cell of `cell_numbers`: samples shown, their mean (nan without samples), index if there is one."""
+        cells, tally, values = self.algorithm.cells, self._tally(), self._values()
+        at = np.array([cells.locate(number) for number in self.cell_numbers().tolist()], np.int64)
+        counts, totals = tally.counts[at], tally.totals[at]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.unscaled(totals / counts)
+        return counts, mean, None if values is None else self.unscaled(values[at])
+
+    def _tally(self) -> Any:
+        return self.algorithm.index.tally
+
+    def _values(self) -> Floats | None:
+        values: Floats = self.algorithm.index.value
+        return values
+
+
+class TreePoints(PointAlgorithm):
+    """An algorithm whose cells are the leaves of a forest."""
+
+    def grows(self, array: str) -> bool:
+        """Whether an array of the component can become longer: all that hold something per node."""
+        return super().grows(array) or array.endswith(_PER_NODE)
+
+    def is_sound(self) -> bool:
+        """Whether what was read from a file can be a state of this algorithm: trees, with a champion for each node."""
+        inner = self.algorithm
+        per_node = {name: array for name, array in arrays_of(self.component).items() if name.endswith(_PER_NODE)}
+        nodes = inner.cells.child.size
+        if any(array.shape != (nodes,) for array in per_node.values()):
+            return False
+        if not is_whole(inner.cells, 1 if self.levels is None else len(self.levels)):
+            return False
+        size = int(inner.cells.size[0])
+        champion = next(array[:size] for name, array in per_node.items() if name.endswith(_CHAMPION))
+        return bool(((champion >= 0) & (champion < size)).all() and (inner.cells.child[champion] < 0).all())
+
+    def cell_numbers(self) -> Ints:
+        """The leaves."""
+        return _in_order(self._boxes(leaves_only=True), self.lattice)
+
+    def _boxes(self, leaves_only: bool) -> Ints:
+        cells = self.algorithm.cells
+        used = slice(0, int(cells.size[0]))
+        boxes: Ints = cells.box[used]
+        return boxes[cells.child[used] < 0] if leaves_only else boxes
+
+    def state(self) -> dict[str, Any]:
+        """Every node with its samples and index, whatever the order in which they came to be."""
+        inner = self.algorithm
+        used = slice(0, int(inner.cells.size[0]))
+        boxes = inner.cells.box[used]
+        order = np.argsort(boxes, kind="stable")
+        return {
+            "box": boxes[order],
+            "leaf": (inner.cells.child[used] < 0)[order],
+            "count": inner.index.tally.counts[used][order],
+            "total": inner.index.tally.totals[used][order],
+            "index": inner.index.value[used][order],
+        }
+
+
+class GridPoints(PointAlgorithm):
+    """An algorithm whose cells are the boxes of a grid."""
+
+    def cell_numbers(self) -> Ints:
+        """All boxes."""
+        cells = self.algorithm.cells
+        levels = range(1 if self.levels is None else len(self.levels))
+        return np.concatenate([(level << LEVEL_AT) | cells.top | cells.code for level in levels])
+
+
+def _in_order(boxes: Ints, grid: Lattice) -> Ints:
+    """Boxes by level, then by the Z-order of their low corners, then by depth."""
+    top = 1 << (len(grid.low) * grid.bits)
+
+    def low_corner(box: int) -> tuple[int, int, int]:
+        level, code = box >> LEVEL_AT, box & ((1 << LEVEL_AT) - 1)
+        depth = 0
+        while code < top:
+            code <<= len(grid.low)
+            depth -= 1
+        return level, code, depth
+
+    return np.array(sorted(boxes.tolist(), key=low_corner), np.int64)
+
+
+def splitting(algorithm: IndexAlgorithm, grid: Lattice, split: Split) -> SplittingAlgorithm:
+    """An algorithm over the leaves of a forest that divides as samples come in."""
+    if split not in get_args(Split):
+        raise InvalidParameter(f'split must be "samples" or "confidence", got {split!r}')
+    rule: Any = EnoughSamples(grid.bits) if split == "samples" else ConfidentEnough(grid.bits)
+    return SplittingAlgorithm(algorithm, rule, InheritAll(1 << len(grid.low)))
+
+
+def checked_levels(levels: Any) -> tuple[float, ...]:
+    """Levels of effort, ascending and distinct, at least one above 0."""
+    if isinstance(levels, (str, bytes)) or not hasattr(levels, "__iter__"):
+        raise InvalidParameter(f"levels must be a list of numbers, got {levels!r}")
+    values = [checked_number("a level", level) for level in levels]
+    for level in values:
+        if not (level >= 0.0 and math.isfinite(level)):
+            raise InvalidParameter(f"levels must be finite and at least 0, got {level!r}")
+    if len(set(values)) != len(values) or len(values) > MOST_LEVELS:
+        raise InvalidParameter(f"levels must be distinct and at most {MOST_LEVELS}, got {levels!r}")
+    if not any(values):
+        raise InvalidParameter(f"levels must have at least one above 0, got {levels!r}")
+    return tuple(sorted(value + 0.0 for value in values))
+
+
+def active_levels(levels: Sequence[float]) -> Ints:
+    """The numbers of the levels above 0: nothing is ever done at level 0 but look at what was logged there."""
+    return np.flatnonzero(np.array(levels) > 0.0).astype(np.int64)

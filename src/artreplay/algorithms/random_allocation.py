@@ -1,0 +1,153 @@
+"""Uniformly random feasible allocations: the baseline of everything that splits a budget over places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import RewardRange
+from artreplay.algorithms.budget import GreedyChoice, solver_of
+from artreplay.algorithms.points import GridPoints, active_levels, checked_levels
+from artreplay.algorithms.tally import Tally, tally
+from artreplay.cells import GridCells, grid_cells
+from artreplay.compiling import Floats, Ints, Words, compiled
+from artreplay.errors import checked_count, checked_number
+from artreplay.streams import CHOICE, below
+
+
+@compiled(scratch=("chosen",))
+class RandomAllocationComponent(NamedTuple):
+    """One box after another, each at a level that the rest of the budget can pay."""
+
+    key: Words
+    cells: GridCells
+    tally: Tally
+    proposals: Ints  # made so far, in one entry
+    active: Ints  # the levels above 0
+    cost: Floats  # of each of these
+    budget: float  # in the unit of the costs
+    most: int  # boxes in one proposal
+    chosen: Ints  # the places of the boxes chosen so far, ascending
+
+    def propose(self, out: Ints) -> int:
+        """Write the proposal, keyed by its number; how many units there are."""
+        number = self.proposals[0]
+        self.proposals[0] = number + 1
+        left = self.budget
+        n_chosen = 0
+        n_fitting = self.fitting(left)
+        while n_chosen < self.most and n_fitting > 0:
+            place = self.free_place(number, n_chosen)
+            nth = below(self.key[0], CHOICE, 2 * n_chosen + 1, number, n_fitting)
+            slot = self.nth_fitting(nth, left)
+            out[n_chosen] = self.cells.unit(self.active[slot] * self.cells.places + place)
+            n_chosen += 1
+            left -= self.cost[slot]
+            n_fitting = self.fitting(left)
+        return n_chosen
+
+    def free_place(self, number: int, n_chosen: int) -> int:
+        """Draw one of the boxes not chosen yet, and note it among those chosen."""
+        place: int = below(self.key[0], CHOICE, 2 * n_chosen, number, len(self.cells.code) - n_chosen)
+        at = 0
+        while at < n_chosen and self.chosen[at] <= place:  # skip what is taken
+            place += 1
+            at += 1
+        for later in range(n_chosen, at, -1):
+            self.chosen[later] = self.chosen[later - 1]
+        self.chosen[at] = place
+        return place
+
+    def fitting(self, left: float) -> int:
+        """How many levels the rest of the budget can pay."""
+        count = 0
+        for slot in range(len(self.cost)):
+            if self.cost[slot] <= left:
+                count += 1
+        return count
+
+    def nth_fitting(self, nth: int, left: float) -> int:
+        """Which level is the n-th of them."""
+        slot = 0
+        while self.cost[slot] > left or nth > 0:
+            if self.cost[slot] <= left:
+                nth -= 1
+            slot += 1
+        return slot
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.key[0] = key
+
+    def update(self, unit: int, reward: float) -> None:
+        """Take one sample in; it changes nothing but what people see."""
+        self.tally.add(self.cells.locate(unit), reward)
+
+    def box_of(self, unit: int) -> int:
+        """The box of the cell a unit lies in."""
+        return self.cells.unit(self.cells.locate(unit))
+
+
+class RandomAllocation(GridPoints):
+    """Choose boxes of a grid and their levels at random, within `budget`, whatever it has been shown.
+
+    One box after another is drawn from those not chosen yet, and its level from those above 0 that the rest of the
+    budget can pay, until there are `max_units` or no level fits. What is played is the centre of each box.
+
+    >>> import artreplay as ar
+    >>> base = ar.RandomAllocation(1, levels=(1, 2), budget=4, max_units=2, cells_per_side=2, seed=1)
+    >>> sorted(unit.point for unit in base.propose())
+    [(0.25,), (0.75,)]
+    """
+
+    coupled = False
+    summary = "uniformly random affordable grid boxes, each at a level"
+    several = True
+
+    def __init__(
+        self,
+        dim: int,
+        levels: Sequence[float],
+        budget: float,
+        max_units: int,
+        cells_per_side: int,
+        seed: int = 0,
+        *,
+        box: Any = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        dim, self.cells_per_side = checked_count("dim", dim), checked_count("cells_per_side", cells_per_side)
+        super().__init__(box, dim, self.cells_per_side, "centre", seed, reward_range)
+        self.levels = checked_levels(levels)
+        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
+        active = active_levels(self.levels)
+        prices = solver_of("greedy", [self.levels[number] for number in active], self.budget, self.max_units)
+        prices = cast(GreedyChoice, prices)
+        cells = grid_cells(self.lattice)
+        self.component = RandomAllocationComponent(
+            key=np.zeros(1, np.uint64),
+            cells=cells,
+            tally=tally(cells.places * len(self.levels)),
+            proposals=np.zeros(1, np.int64),
+            active=active,
+            cost=prices.cost,
+            budget=prices.budget,
+            most=self.width,
+            chosen=np.zeros(self.width, np.int64),
+        )
+        self.reseed(self.seed)
+
+    @property
+    def width(self) -> int:
+        """The most units in one proposal."""
+        n_boxes: int = self.cells_per_side**self.dim
+        return min(self.max_units, n_boxes)
+
+    def _tally(self) -> Tally:
+        made: Tally = self.component.tally
+        return made
+
+    def _values(self) -> None:
+        return None

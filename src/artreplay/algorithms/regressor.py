@@ -1,0 +1,223 @@
+"""A budgeted choice by a learnt function of place and level: any scikit-learn regressor or classifier."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import RewardRange, checked_reward
+from artreplay.algorithms.allocations import Solver
+from artreplay.algorithms.budget import exact_choice, greedy_choice, solver_of
+from artreplay.algorithms.points import GridPoints, active_levels, checked_levels
+from artreplay.cells import Box, grid_cells
+from artreplay.cells.boxes import LEVEL_AT
+from artreplay.compiling import Floats, Ints
+from artreplay.errors import ArtReplayError, InvalidAction, InvalidParameter, checked_count, checked_number
+from artreplay.history import Allocation
+from artreplay.morton import gathered
+from artreplay.streams import checked_seed, fold
+
+
+class Regressor:
+    """Learn the reward as a function of place and level, and choose the best affordable grid boxes by it.
+
+    `estimator` is any scikit-learn regressor, or a classifier of rewards 0 and 1; by default a neural network with one
+    hidden layer of 10. It is trained on, or refitted if it has no `partial_fit`, when `every` samples have come since
+    it last was, and first when there are any; until then every prediction is 1. It starts afresh, whatever it had
+    learnt before, and `seed` becomes its `random_state`. Artificial Replay is not exact for it. Needs scikit-learn:
+    `pip install artreplay[ml]`.
+
+    >>> import artreplay as ar
+    >>> from sklearn.linear_model import LinearRegression
+    >>> grid = {"dim": 1, "levels": (1, 2), "budget": 2, "max_units": 1, "cells_per_side": 4}
+    >>> history = ar.History([[0.1], [0.4], [0.9]], [0, 0.25, 1], levels=[1, 1, 1])
+    >>> ar.FullStart(ar.Regressor(LinearRegression(), **grid), history).ask()
+    [Allocation(point=(0.875,), level=2.0)]
+    """
+
+    coupled = False  # whether Artificial Replay acts exactly like Full Start
+    summary = "the best affordable set of grid boxes by the predictions of a scikit-learn estimator"
+    reward_range: RewardRange = (0.0, 1.0)
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        dim: int,
+        levels: Sequence[float],
+        budget: float,
+        max_units: int,
+        cells_per_side: int,
+        solver: Solver = "exact",
+        every: int = 128,
+        box: Any = None,
+        seed: int = 0,
+    ) -> None:
+        self.estimator, self._classifies = _checked_estimator(estimator)
+        self.dim, self.cells_per_side = checked_count("dim", dim), checked_count("cells_per_side", cells_per_side)
+        self.levels = checked_levels(levels)
+        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
+        self.every, self.seed, self.solver = checked_count("every", every), checked_seed(seed), solver
+        self._space = GridPoints(box, self.dim, self.cells_per_side, "centre", self.seed, self.reward_range)
+        self._space.levels = self.levels
+        self.box = self._space.box
+        self._active = active_levels(self.levels)
+        self._boxes = _boxes(self._space)
+        solver_of(solver, self._active_levels(), self.budget, min(self.max_units, len(self._boxes)))  # or its complaint
+        self._grid = self._features_of_grid()
+
+        self._key = self.seed
+        self._model: Any = None  # None for no fit yet, a number for a prediction that is the same everywhere
+        self._features: list[tuple[float, ...]] = []  # of all samples
+        self._rewards: list[float] = []
+        self._fitted = 0  # samples that the model knows
+        self._proposal: list[Allocation] | None = None  # None where it must be found anew
+
+    # -- the base algorithm -----------------------------------------------------------------------------------
+
+    def propose(self) -> list[Allocation]:
+        """The affordable boxes with the largest sum of predictions, each at its level."""
+        new = len(self._rewards) - self._fitted
+        if new > 0 and (self._model is None or new >= self.every):
+            self._fit()
+        if self._proposal is None:
+            choice = exact_choice if self.solver == "exact" else greedy_choice
+            chosen = choice(self._predictions(), self._active_levels(), self.budget, self.max_units)
+            numbers = [int(self._active[slot]) << LEVEL_AT | int(self._boxes[place]) for place, slot in chosen]
+            self._proposal = [self._space.unit(number) for number in numbers]
+        return list(self._proposal)
+
+    def update(self, unit: Any, reward: float) -> None:
+        """Show one sample: an allocation and what came of it."""
+        number = self._space.checked_number(unit)
+        value = checked_reward(reward, self.reward_range)
+        if self._classifies and value not in (0.0, 1.0):
+            raise InvalidAction(f"reward must be 0 or 1 for a classifier ({self._name()}), got {value!r}")
+        grid = self._space.lattice
+        place = (np.array(unit[0], np.float64).reshape(-1) - grid.low) / grid.span
+        self._features.append((*place.tolist(), self.levels[number >> LEVEL_AT]))
+        self._rewards.append(value)
+
+    def cell(self, unit: Any) -> Box:
+        """The grid box a unit lies in, at its level: samples of the same one stand in for each other."""
+        return self._space.box_of(self._space.checked_number(unit))
+
+    def reseed(self, key: int) -> None:
+        """Start the estimator afresh with draws of another key; the samples shown so far are kept for its next fit."""
+        self._key = checked_seed(key)
+        self._model, self._fitted, self._proposal = None, 0, None
+
+    def __repr__(self) -> str:
+        grid = f"dim={self.dim}, levels={self.levels}, budget={self.budget:g}, max_units={self.max_units}"
+        how = f"cells_per_side={self.cells_per_side}, solver={self.solver!r}, every={self.every}, seed={self.seed}"
+        return f"Regressor({self._name()}, {grid}, {how})"
+
+    # -- the estimator ----------------------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Train the estimator on the samples it does not know yet, or afresh on all of them if it cannot go on."""
+        goes_on = hasattr(self.estimator, "partial_fit")
+        since = self._fitted if goes_on else 0
+        features, rewards = np.array(self._features[since:]), np.array(self._rewards[since:])
+        model: Any
+        if not goes_on and self._classifies and len(set(self._rewards)) == 1:
+            model = self._rewards[0]  # most classifiers refuse to learn from a single class
+        else:
+            model = copy.deepcopy(self._model) if goes_on and self._model is not None else self._fresh()
+            targets = rewards.astype(np.int64) if self._classifies else rewards
+            try:
+                with _quiet():
+                    if not goes_on:
+                        model.fit(features, targets)
+                    elif self._classifies:
+                        model.partial_fit(features, targets, classes=np.array([0, 1]))
+                    else:
+                        model.partial_fit(features, targets)
+            except ValueError as error:
+                known = f"from {len(rewards)} samples"
+                raise InvalidParameter(f"{self._name()} must learn {known} and cannot: {error}") from error
+        self._model, self._fitted, self._proposal = model, len(self._rewards), None
+
+    def _predictions(self) -> Floats:
+        """Of each box, in Z-order, at each level above 0."""
+        shape = (len(self._boxes), len(self._active))
+        if self._model is None or isinstance(self._model, float):
+            return np.full(shape, 1.0 if self._model is None else self._model)
+        try:
+            with _quiet():
+                if self._classifies:
+                    ones = list(self._model.classes_).index(1)
+                    predicted = self._model.predict_proba(self._grid)[:, ones]
+                else:
+                    predicted = self._model.predict(self._grid)
+            values = np.asarray(predicted, np.float64).reshape(shape)
+        except ValueError as error:
+            known = f"after {self._fitted} samples"
+            raise InvalidParameter(f"{self._name()} must predict {known} and cannot: {error}") from error
+        if np.isnan(values).any():
+            raise InvalidParameter(f"{self._name()} must predict numbers, got nan after {self._fitted} samples")
+        return np.clip(values, 0.0, 1.0)
+
+    def _fresh(self) -> Any:
+        """The estimator before any sample, every part of it that draws at random with a seed of its own."""
+        from sklearn.base import clone
+
+        model = clone(self.estimator)
+        names = sorted(name for name in model.get_params() if name.split("__")[-1] == "random_state")
+        return model.set_params(**{name: fold(self._key, place) >> 32 for place, name in enumerate(names)})
+
+    def _name(self) -> str:
+        return type(self.estimator).__name__
+
+    # -- the grid ---------------------------------------------------------------------------------------------
+
+    def _active_levels(self) -> list[float]:
+        return [self.levels[number] for number in self._active]
+
+    def _features_of_grid(self) -> Floats:
+        """One row for each box and level above 0: the centre of the box in [0, 1]^dim, and the level."""
+        side, bits = self._space.lattice.side, self._space.lattice.bits
+        centres = [(gathered(self._boxes, axis, self.dim, bits) + 0.5) / side for axis in range(self.dim)]
+        levels = self._active_levels()
+        columns = [np.repeat(centre, len(levels)) for centre in centres]
+        return np.stack([*columns, np.tile(levels, len(self._boxes))], axis=1)
+
+
+def _boxes(space: GridPoints) -> Ints:
+    """The numbers of the boxes at the first level, in Z-order."""
+    cells = grid_cells(space.lattice)
+    boxes: Ints = cells.top | cells.code
+    return boxes
+
+
+def _checked_estimator(estimator: Any) -> tuple[Any, bool]:
+    """An unfitted copy of an estimator, the default for None; and whether it is a classifier."""
+    try:
+        from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+        from sklearn.neural_network import MLPRegressor
+    except ImportError as error:
+        raise ArtReplayError("Regressor needs scikit-learn: pip install artreplay[ml]") from error
+    if estimator is None:
+        return MLPRegressor(hidden_layer_sizes=(10,)), False
+    known = isinstance(estimator, BaseEstimator)
+    if not known or not (is_regressor(estimator) or is_classifier(estimator)):
+        raise InvalidParameter(f"estimator must be a scikit-learn regressor or classifier, got {estimator!r}")
+    classifies = bool(is_classifier(estimator))
+    if classifies and not hasattr(estimator, "predict_proba"):
+        raise InvalidParameter(f"a classifier must offer predict_proba, {estimator!r} does not")
+    return clone(estimator), classifies
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the complaint that more training would have helped: there will be more. Predictions of nan are caught."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield

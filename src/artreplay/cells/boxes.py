@@ -1,0 +1,167 @@
+"""Boxes in a continuous space: how points become numbers that cells, ledgers and loops can handle.
+
+The number of a box holds its level, its depth and its Z-order code: `level << 56 | 1 << (depth · d) | code`. The unit
+of a sample is the finest box it lies in; a proposal may be any box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, compiled
+from artreplay.errors import InvalidParameter
+from artreplay.morton import gathered, interleaved, spread
+
+LEVEL_AT = 56  # the lowest bit of the level in the number of a box
+WITHIN = (1 << LEVEL_AT) - 1  # the other bits
+MOST_BITS = 52  # of a Z-order code
+MOST_LEVELS = 100
+
+
+class Box(NamedTuple):
+    """A half-open box [low, high) of points, closed only at the upper edge of the space; at a level if there are any.
+
+    >>> Box((0.0, 0.5), (0.5, 1.0)).centre
+    (0.25, 0.75)
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    level: float | None = None
+
+    @property
+    def centre(self) -> tuple[float, ...]:
+        """The middle of the box."""
+        return tuple((low + high) / 2.0 for low, high in zip(self.low, self.high, strict=True))
+
+
+@compiled
+class Lattice(NamedTuple):
+    """The finest boxes: `side` of them along each axis of a box-shaped space, numbered by Z-order codes."""
+
+    low: Floats
+    high: Floats
+    span: Floats  # high − low, rounded: low + span need not be high
+    side: int
+    bits: int  # of a coordinate: the depth of the finest boxes
+
+    def coordinate(self, point: Any, axis: int) -> int:
+        """Along one axis, the finest box a point lies in; the upper edge of the space belongs to the last."""
+        place = int((point[axis] - self.low[axis]) / self.span[axis] * self.side)
+        return min(max(place, 0), self.side - 1)
+
+    def unit(self, point: Any, level: int) -> int:
+        """The number of the finest box a point lies in."""
+        dim = len(self.low)
+        code = 0
+        for axis in range(dim):
+            code += spread(self.coordinate(point, axis), axis, dim, self.bits)
+        return (level << LEVEL_AT) | (1 << (dim * self.bits)) | code
+
+    def depth(self, box: int) -> int:
+        """How often the whole space was halved to get this box."""
+        dim = len(self.low)
+        code = box & WITHIN
+        depth = self.bits
+        while (code >> (dim * depth)) == 0:
+            depth -= 1
+        return depth
+
+    def edge(self, box: int, axis: int, part: float) -> float:
+        """Where a part of the way from the lower to the upper edge of a box ends, along one axis."""
+        dim = len(self.low)
+        depth = self.depth(box)
+        step = 1 << (self.bits - depth)
+        first = gathered(box & WITHIN, axis, dim, depth) * step
+        last = min(first + step, self.side)
+        if part == 1.0 and last == self.side:
+            return float(self.high[axis])
+        value = self.low[axis] + self.span[axis] * ((first + part * (last - first)) / self.side)
+        return float(min(value, self.high[axis]))
+
+    def holds(self, box: int, point: Any, axis: int) -> bool:
+        """Whether a point lies in a box, as far as one axis goes."""
+        dim = len(self.low)
+        depth = self.depth(box)
+        held: bool = self.coordinate(point, axis) >> (self.bits - depth) == gathered(box & WITHIN, axis, dim, depth)
+        return held
+
+
+def lattice(space: Any, dim: int, side: int) -> Lattice:
+    """The lattice of a space given as one (low, high) pair per axis, None for the unit cube."""
+    low, high = checked_space(space, dim)
+    span = high - low
+    bits = (side - 1).bit_length()
+    if bits * dim > MOST_BITS:
+        raise InvalidParameter(
+            f"the finest boxes must be at most 2^{MOST_BITS} in all, got {side} along each of {dim} axes"
+        )
+    finest = np.maximum(np.maximum(np.abs(low), np.abs(high)) * 2.0**-50, np.finfo(np.float64).tiny)
+    if (span / side < finest).any():
+        axis = int(np.argmax(span / side < finest))
+        raise InvalidParameter(
+            f"the box must be wide enough for {side} boxes along each axis, got {span[axis]:g} around {low[axis]:g}"
+        )
+    return Lattice(low, high, span, int(side), int(bits))
+
+
+def checked_space(space: Any, dim: int) -> tuple[Floats, Floats]:
+    """The lower and the upper corner of a space."""
+    if space is None:
+        return np.zeros(dim), np.ones(dim)
+    try:
+        pairs = np.array(space, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter(f"box must be one (low, high) pair per axis, got {space!r}") from None
+    if pairs.shape != (dim, 2):
+        raise InvalidParameter(f"box must be one (low, high) pair for each of {dim} axes, got {space!r}")
+    low, high = pairs[:, 0].copy(), pairs[:, 1].copy()
+    with np.errstate(over="ignore"):
+        span = high - low
+    if not (np.isfinite(low).all() and np.isfinite(span).all() and (span > 0.0).all()):
+        raise InvalidParameter(f"box must be finite with low < high along each axis, got {space!r}")
+    return low, high
+
+
+def units_of(grid: Lattice, points: Floats, levels: Ints) -> Ints:
+    """`Lattice.unit` for many points at once, by the same arithmetic."""
+    places = np.empty(points.shape, np.int64)
+    for axis in range(points.shape[1]):
+        scaled = (points[:, axis] - grid.low[axis]) / grid.span[axis] * grid.side
+        places[:, axis] = np.clip(scaled.astype(np.int64), 0, grid.side - 1)
+    top = 1 << (points.shape[1] * grid.bits)
+    units: Ints = (levels << LEVEL_AT) | top | interleaved(places, grid.bits)
+    return units
+
+
+def outside(grid: Lattice, points: Floats) -> Ints:
+    """The rows of the points that do not lie in the space."""
+    return np.flatnonzero(~((points >= grid.low) & (points <= grid.high)).all(axis=1))
+
+
+def box_of(grid: Lattice, number: int, levels: Sequence[float] | None) -> Box:
+    """What a number stands for."""
+    axes = range(len(grid.low))
+    low = tuple(float(grid.edge(number, axis, 0.0)) for axis in axes)
+    high = tuple(float(grid.edge(number, axis, 1.0)) for axis in axes)
+    return Box(low, high, None if levels is None else levels[number >> LEVEL_AT])
+
+
+def samples_in(grid: Lattice, boxes: Ints, units: Ints) -> Ints:
+    """How many of these units lie in each of these boxes."""
+    depths = np.array([grid.depth(box) for box in boxes.tolist()], np.int64)
+    width = 1 << (len(grid.low) * (grid.bits - depths))
+    first = ((boxes >> LEVEL_AT) << LEVEL_AT) | ((boxes & WITHIN) * width)
+    ordered = np.sort(units)
+    counts: Ints = np.searchsorted(ordered, first + width) - np.searchsorted(ordered, first)
+    return counts
+
+
+def depth_of(epsilon: float) -> int:
+    """⌊log₂(1/ε)⌋, exactly: the depth at which boxes of the unit cube have a side of at least ε."""
+    mantissa, exponent = math.frexp(epsilon)  # ε = mantissa · 2^exponent, mantissa in [½, 1)
+    return 1 - exponent if mantissa == 0.5 else -exponent

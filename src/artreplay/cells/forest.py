@@ -1,0 +1,102 @@
+"""Adaptive cells: one tree of boxes for each level, whose leaves divide where samples are many."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artreplay.cells.boxes import LEVEL_AT, WITHIN, Lattice
+from artreplay.compiling import Ints, compiled, resized
+
+
+@compiled
+class Forest(NamedTuple):
+    """Nodes in the order in which they came to be; the first ones are the roots, one for each level.
+
+    Leaves are cells: together they partition the space at each level. Children are halves along every axis, in
+    Z-order, side by side.
+    """
+
+    child: Ints  # the first child of each node, −1 for a leaf
+    parent: Ints  # −1 for a root
+    box: Ints
+    depth: Ints
+    size: Ints  # nodes in use, in one entry
+    dim: int
+    deepest: int
+
+    def locate(self, unit: int) -> int:
+        """The leaf a box lies in; a finest box, or one that is a leaf itself."""
+        node = unit >> LEVEL_AT
+        code = unit & WITHIN
+        at = self.dim * self.deepest
+        while (code >> at) == 0:
+            code <<= self.dim
+        mask = (1 << self.dim) - 1
+        child = self.child[node]
+        while child >= 0:
+            at -= self.dim
+            node = child + ((code >> at) & mask)
+            child = self.child[node]
+        return node
+
+    def unit(self, cell: int) -> int:
+        """The box of a node."""
+        box: int = self.box[cell]
+        return box
+
+    def level(self, cell: int) -> int:
+        """The level of a node."""
+        level: int = self.box[cell] >> LEVEL_AT
+        return level
+
+    def divide(self, cell: int) -> None:
+        """Turn a leaf into the parent of 2^d leaves."""
+        fan = 1 << self.dim
+        first = self.size[0]
+        self.size[0] = first + fan
+        self.child[cell] = first
+        level = (self.box[cell] >> LEVEL_AT) << LEVEL_AT
+        code = (self.box[cell] & WITHIN) << self.dim
+        for j in range(fan):
+            self.child[first + j] = -1
+            self.parent[first + j] = cell
+            self.box[first + j] = level | (code + j)
+            self.depth[first + j] = self.depth[cell] + 1
+
+    def divisions_left(self) -> int:
+        """How many leaves can divide before the arrays are full."""
+        left: int = (len(self.child) - self.size[0]) >> self.dim
+        return left
+
+    def enlarged(self, nodes: int) -> Forest:
+        """The same forest with space for this many nodes."""
+        child, parent, box, depth = (resized(array, nodes) for array in (self.child, self.parent, self.box, self.depth))
+        return self._replace(child=child, parent=parent, box=box, depth=depth)
+
+
+def forest(grid: Lattice, levels: int, nodes: int) -> Forest:
+    """Roots only, with space for this many nodes."""
+    child, parent, box, depth = (np.zeros(max(nodes, levels), np.int64) for _ in range(4))
+    child[:levels] = parent[:levels] = -1
+    box[:levels] = [(level << LEVEL_AT) | 1 for level in range(levels)]
+    return Forest(child, parent, box, depth, np.array([levels]), len(grid.low), grid.bits)
+
+
+def is_whole(cells: Forest, levels: int) -> bool:
+    """Whether arrays that came from a file are a forest: every node but the roots is the child of one other."""
+    size, fan = int(cells.size[0]), 1 << cells.dim
+    if not levels <= size <= len(cells.child):
+        return False
+    child, parent, box, depth = (array[:size] for array in (cells.child, cells.parent, cells.box, cells.depth))
+    above = np.flatnonzero(child >= 0)
+    if not np.array_equal(np.sort(child[above]), np.arange(levels, size, fan)) or (size - levels) % fan != 0:
+        return False
+    roots = slice(0, levels)
+    own = (parent[roots] == -1) & (depth[roots] == 0) & (box[roots] == (np.arange(levels) << LEVEL_AT) | 1)
+    half = np.arange(fan)
+    below = child[above][:, None] + half
+    code = (((box[above] >> LEVEL_AT) << LEVEL_AT) | ((box[above] & WITHIN) << cells.dim))[:, None] + half
+    fits = (parent[below] == above[:, None]) & (depth[below] == depth[above][:, None] + 1) & (box[below] == code)
+    return bool(own.all() and fits.all() and depth.max() <= cells.deepest)

@@ -1,0 +1,58 @@
+"""A fixed grid: every finest box, at every level, is a cell."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artreplay.cells.boxes import LEVEL_AT, WITHIN, Lattice
+from artreplay.compiling import Ints, compiled
+from artreplay.errors import InvalidParameter
+from artreplay.morton import interleaved
+
+_MOST_BOXES = 1 << 26
+
+
+@compiled
+class GridCells(NamedTuple):
+    """The boxes of a grid in Z-order, level by level; each level has a power of two of places, the last ones empty.
+
+    So a tournament over all cells has one subtree for each level.
+    """
+
+    place: Ints  # of each Z-order code among the boxes; −1 outside the space
+    code: Ints  # the other way round
+    places: int  # of one level
+    top: int  # the leading bit in the number of a finest box
+
+    def locate(self, unit: int) -> int:
+        """The cell of a finest box."""
+        cell: int = (unit >> LEVEL_AT) * self.places + self.place[(unit & WITHIN) - self.top]
+        return cell
+
+    def unit(self, cell: int) -> int:
+        """The box of a cell."""
+        level = cell // self.places
+        box: int = (level << LEVEL_AT) | self.top | self.code[cell - level * self.places]
+        return box
+
+    def level(self, cell: int) -> int:
+        """The level of a cell."""
+        return cell // self.places
+
+
+def grid_cells(grid: Lattice) -> GridCells:
+    """The cells of a lattice."""
+    dim = len(grid.low)
+    codes = 1 << (dim * grid.bits)
+    if codes > _MOST_BOXES:
+        raise InvalidParameter(
+            f"a grid must have at most {_MOST_BOXES:,} boxes, got {grid.side} along each of {dim} axes: "
+            "a tree divides only where it matters"
+        )
+    axes = np.meshgrid(*[np.arange(grid.side)] * dim, indexing="ij")
+    code = np.sort(interleaved(np.stack([axis.ravel() for axis in axes], axis=1), grid.bits))
+    place = np.full(codes, -1, np.int64)
+    place[code] = np.arange(len(code))
+    return GridCells(place, code, 1 << (len(code) - 1).bit_length(), codes)

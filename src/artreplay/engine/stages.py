@@ -1,0 +1,279 @@
+"""What is simulated, and what a worker needs of it: the ledger, the rewards and the log of a batch of replications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms.budget import SLACK
+from artreplay.cells import Lattice
+from artreplay.cells.boxes import LEVEL_AT, outside
+from artreplay.compiling import Floats, Ints, copied
+from artreplay.engine.logs import DrawnLog, GivenLog
+from artreplay.environments import ArmEnvironment, PointEnvironment
+from artreplay.environments.arms import world_keys
+from artreplay.environments.point_stack import (
+    PlainPointRewards,
+    PointRewards,
+    PointWorlds,
+    nothing_known,
+    with_mean,
+)
+from artreplay.errors import InvalidAction
+from artreplay.history import History
+from artreplay.replay.adapters import Adapter, NamedAdapter, PlainAdapter, PointAdapter
+from artreplay.replay.ledger import ArmLedger, Ledger, arm_ledger, stream_ledger
+from artreplay.streams import fold, fold_each
+
+Outputs = tuple[Floats, Ints, Ints, Ints]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is simulated, checked."""
+
+    base: Any
+    env: ArmEnvironment | PointEnvironment
+    start: str
+    given: History | None  # a log used in every replication
+    rows: int
+    horizon: int
+    replications: int
+    seed: int
+    keep_all: bool
+    compilable: bool
+
+    @property
+    def width(self) -> int:
+        """The most units in one action."""
+        return self.env.width
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether units have levels."""
+        return isinstance(self.env, PointEnvironment) and self.env.levels is not None
+
+    def describe_units(self) -> str:
+        """A few words for error messages: what can be played."""
+        return (
+            f"the {self.env.n_arms} arms" if isinstance(self.env, ArmEnvironment) else "the points of the environment"
+        )
+
+    def outputs(self) -> Outputs:
+        """Where regret, samples used, actions and their levels of every replication go."""
+        kept = self.horizon if self.keep_all else 1
+        regret = np.zeros((self.replications, kept))
+        used = np.zeros((self.replications, kept), np.int64)
+        shape = (self.replications, self.horizon if self.keep_all else 0, self.width)
+        levels = np.full(shape if self.has_levels else (self.replications, 0, self.width), -1, np.int64)
+        return regret, used, np.full(shape, -1, np.int64), levels
+
+    def actions_of(self, actions: Ints) -> Ints | None:
+        """The actions as they are returned: without the last axis where one unit is played."""
+        if not self.keep_all:
+            return None
+        return actions[:, :, 0] if self.width == 1 and not self.has_levels else actions
+
+    def levels_of(self, numbers: Ints) -> Floats | None:
+        """The levels of the actions as they are returned; nan where nothing was played."""
+        if not self.keep_all or not self.has_levels:
+            return None
+        levels: Floats = np.array([*self.env.level_values(), np.nan])[numbers]  # type: ignore[union-attr]
+        return levels
+
+    def base_keys(self, base: Any, numbers: Ints) -> Any:
+        """The keys of the base's own draws in these replications."""
+        seed = getattr(base, "seed", 0)  # of an object of the user's own, it may be anything
+        return fold_each(fold(self.seed, max(int(seed), 0) if isinstance(seed, Integral) else 0), numbers)
+
+
+class Stage:
+    """What is played in front of: one for each worker."""
+
+    def __init__(self, setting: Setting, adapter: Adapter) -> None:
+        self.setting = setting
+        self.adapter = adapter
+
+    def open(self, batch: range) -> tuple[Any, Any, Any]:
+        """The ledger, the rewards and the log of these replications."""
+        raise NotImplementedError
+
+    def learn(self, rewards: Any) -> Any:
+        """The rewards with the mean that they lacked."""
+        raise NotImplementedError
+
+    def law(self) -> Any:
+        """How rewards are drawn: those in [0, 1] reach the base as its reward range wants them."""
+        law: Any = self.setting.env.law
+        if not isinstance(self.adapter, NamedAdapter) or not self.adapter.base.scales:
+            return law
+        low, high = self.adapter.reward_range
+        return law.seen_as(low, high - low)
+
+
+class ArmStage(Stage):
+    """Finite arms: many replications at a time, whose logs are drawn inside the loop."""
+
+    def __init__(self, setting: Setting, adapter: Adapter, env: ArmEnvironment) -> None:
+        super().__init__(setting, adapter)
+        self.env = env
+        if isinstance(adapter, PlainAdapter):
+            numbered(adapter, env.n_arms)
+        self._ledger = self._open_ledger()
+        self._log = DrawnLog(np.empty(0 if setting.given is not None else setting.rows, np.int64))
+
+    def open(self, batch: range) -> tuple[Any, Any, Any]:
+        """The ledger, the rewards and the log of these replications."""
+        numbers = np.arange(batch.start, batch.stop)
+        keys = world_keys(self.setting.seed, numbers)
+        worlds = self.env.worlds(keys, self.setting.base_keys(self.adapter.base, numbers))
+        return self._ledger, self.env.stack(worlds, self.law()), self._log
+
+    def _open_ledger(self) -> ArmLedger:
+        """The given log, or the place for one."""
+        setting = self.setting
+        units, values = np.zeros(setting.rows, np.int64), np.zeros(setting.rows)
+        if setting.given is not None:
+            units = self.adapter.numbers_of(setting.given, "error")
+            values = self.adapter.rewards_of(setting.given)
+        if setting.start == "ignorant":
+            units, values = units[:0], values[:0]
+        if setting.start != "artificial-replay":
+            return stream_ledger(units, values)
+        cell = _cell_of_arms(self.adapter, self.env.n_arms)
+        if setting.given is not None:
+            return arm_ledger(units, values, cell)
+        n_cells = int(cell.max()) + 1
+        return ArmLedger(units, values, cell, np.zeros(n_cells, np.int64), np.zeros(n_cells, np.int64))
+
+
+class PointStage(Stage):
+    """A continuous space: one replication at a time, whose log is drawn by Python."""
+
+    def __init__(self, setting: Setting, adapter: Adapter, env: PointEnvironment) -> None:
+        super().__init__(setting, adapter)
+        self.env = env
+        self._known = nothing_known()
+
+    def open(self, batch: range) -> tuple[Any, Any, Any]:
+        """The ledger, the rewards and the log of this replication."""
+        numbers = np.arange(batch.start, batch.stop)
+        worlds = PointWorlds(world_keys(self.setting.seed, numbers), self.setting.base_keys(self.adapter.base, numbers))
+        return self._ledger(worlds.key[0]), self._rewards(worlds), GivenLog(self.setting.rows)
+
+    def _ledger(self, key: np.uint64) -> Ledger:
+        setting = self.setting
+        if setting.start == "ignorant":
+            return stream_ledger(np.empty(0, np.int64), np.empty(0))
+        history = setting.given
+        if history is None:
+            points, levels, rewards = self.env.draw_log(key, setting.rows)
+            values = np.array(self.env.level_values())[levels]
+            history = History(points, rewards, levels=None if self.env.levels is None else values)
+        units, values = self.adapter.numbers_of(history, "error"), self.adapter.rewards_of(history)
+        if setting.start != "artificial-replay":
+            return stream_ledger(units, values)
+        return self.adapter.cell_ledger(units, values, trivial=False, used=None)
+
+    def _rewards(self, worlds: PointWorlds) -> PointRewards:
+        width = self.setting.width
+        point = np.zeros(self.env.dim)
+        own = self.adapter.base if isinstance(self.adapter, PointAdapter) else None
+        made = PointRewards if own is not None else PlainPointRewards
+        return made(
+            worlds=worlds,
+            key=worlds.key[:1].copy(),
+            optimum=np.array([self.env.optimum]),
+            lattice=self.env.lattice if own is None else own.lattice,
+            picker=PlainPicker(self.adapter, self.env) if own is None else copied(own.picker),
+            known=self._known,
+            law=self.law(),
+            point=point,
+            bits=point.view(np.uint64),
+            seen=np.zeros(width, np.uint64),
+            mean=np.zeros(width),
+            unit=np.zeros(width, np.int64),
+            wanted=np.zeros(1, np.int64),
+            wanted_key=np.zeros(1, np.uint64),
+        )
+
+    def learn(self, rewards: PointRewards) -> PointRewards:
+        """The rewards with the mean of the point at hand."""
+        slot = int(rewards.wanted[0])
+        level = self.env.level_values()[int(rewards.unit[slot]) >> LEVEL_AT]
+        mean = self.env.means(rewards.point[None, :].copy(), np.array([level]))
+        self._known = with_mean(rewards, float(mean[0]))
+        return rewards._replace(known=self._known)
+
+
+class PlainPicker:
+    """The points that a plain object names, checked."""
+
+    def __init__(self, adapter: Adapter, env: PointEnvironment) -> None:
+        self._adapter = adapter
+        self._env = env
+        self._efforts: list[float] = []  # of the units of the action so far
+
+    def place(self, grid: Lattice, unit: int, round_: int, slot: int, out: Floats) -> None:
+        """Write the point that is played."""
+        named = self._adapter.unit(unit)
+        point = named if self._env.levels is None else self._allocation(named)[0]
+        try:
+            place = np.array(point, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            place = np.empty(0)
+        if len(place) != self._env.dim or not np.isfinite(place).all() or len(outside(grid, place[None, :])):
+            raise InvalidAction(f"{named!r} was proposed, expected a point of {self._env!r}")
+        out[:] = place
+        if self._env.levels is not None and self._env.budget is not None:
+            self._efforts[slot:] = [self._env.levels[self.level(unit)]]
+            if sum(self._efforts) > self._env.budget * SLACK:
+                levels = ", ".join(f"{level:g}" for level in self._efforts)
+                raise InvalidAction(f"levels {levels} were proposed, more than the budget of {self._env.budget:g}")
+
+    def level(self, unit: int) -> int:
+        """The number of the level of a unit."""
+        if self._env.levels is None:
+            return 0
+        level = self._allocation(self._adapter.unit(unit))[1]
+        if level not in self._env.levels:
+            raise InvalidAction(f"level {level!r} was proposed, expected one of {self._env.levels}")
+        return self._env.levels.index(level)
+
+    def fixed(self) -> bool:
+        """Numbers of units mean something else in another replication."""
+        return False
+
+    def reseed(self, key: Any) -> None:
+        """Nothing is drawn here."""
+
+    def _allocation(self, unit: Any) -> Any:
+        if not isinstance(unit, (tuple, list)) or len(unit) != 2:
+            raise InvalidAction(f"{unit!r} was proposed, expected an Allocation(point, level)")
+        return unit
+
+
+def stage_of(setting: Setting, adapter: Adapter) -> Stage:
+    """The stage for an environment."""
+    if isinstance(setting.env, ArmEnvironment):
+        return ArmStage(setting, adapter, setting.env)
+    return PointStage(setting, adapter, setting.env)
+
+
+def numbered(adapter: Adapter, n_arms: int) -> Adapter:
+    """Let a plain object's units have the numbers of the arms."""
+    for arm in range(n_arms):
+        adapter.number(arm)
+    return adapter
+
+
+def _cell_of_arms(adapter: Adapter, n_arms: int) -> Ints:
+    """The cell of each arm of the environment, as a number."""
+    if not isinstance(adapter, PlainAdapter):
+        return adapter.cell_of_units(np.array([n_arms - 1]))
+    cell_of = adapter.cell_of(None)
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(cell_of(arm), len(numbers)) for arm in range(n_arms)], dtype=np.int64)

@@ -1,0 +1,263 @@
+"""Domains in a continuous space: a mean reward for every point, or for every point at every level of effort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from artreplay.algorithms import exact_choice
+from artreplay.algorithms.points import checked_levels
+from artreplay.cells import lattice
+from artreplay.compiling import Floats, Ints, Loop
+from artreplay.environments.arms import world_keys
+from artreplay.environments.stack import Bernoulli, Certain
+from artreplay.errors import InvalidParameter, checked_count, checked_number
+from artreplay.history import History
+from artreplay.streams import LOG_LEVEL, LOG_REWARD, LOG_SIDE, LOG_UNIT, uniform
+
+Noise = Literal["bernoulli", "none"]
+
+_MOST_BITS = 16  # of the grid on which the optimum of a single point is looked for
+_MOST_ATTEMPTS = 10_000  # at a point on the wanted side of the worst fifth
+_NO_FIFTH = "bad_share needs mean rewards of which a fifth is lower than the rest"
+
+
+class PointEnvironment:
+    """A box of points with mean rewards in [0, 1]; with levels, of points that each get a level of effort.
+
+    Logged points are uniform on the box and their levels uniform among the levels. With `bad_share`, that share of
+    the log lies where the mean is in its lowest fifth, and the rest elsewhere; at a level where all means are equal,
+    as at level 0, points stay uniform. Regret is against the best of the
+    centres of a grid with `finest` boxes along each axis: against the best affordable choice of them with levels.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        dim: int,
+        box: Any,
+        levels: Sequence[float] | None,
+        budget: float | None,
+        max_units: int | None,
+        noise: Noise,
+        bad_share: float | None,
+        finest: int | None,
+    ) -> None:
+        self.dim = checked_count("dim", dim)
+        self.levels = None if levels is None else checked_levels(levels)
+        if (self.levels is None) != (budget is None) or (self.levels is None) != (max_units is None):
+            raise InvalidParameter("levels, budget and max_units must be given together, or none of them")
+        self.budget = None if budget is None else checked_number("budget", budget)
+        self.max_units = None if max_units is None else checked_count("max_units", max_units)
+        if noise not in get_args(Noise):
+            raise InvalidParameter(f'noise must be "bernoulli" or "none", got {noise!r}')
+        self.noise: Noise = noise
+        self.bad_share = None if bad_share is None else checked_number("bad_share", bad_share)
+        if self.bad_share is not None and not 0.0 <= self.bad_share <= 1.0:
+            raise InvalidParameter(f"bad_share must lie in [0, 1], got {bad_share!r}")
+        self.function = function
+        usual = 32 if self.levels is not None else 1 << min(max(_MOST_BITS // self.dim, 1), 12)
+        self.finest = usual if finest is None else checked_count("finest", finest)
+        if self.finest**self.dim > 1 << 22:
+            raise InvalidParameter(f"finest must make at most 4,194,304 boxes, got {self.finest} along {self.dim} axes")
+        self.lattice = lattice(box, self.dim, self.finest)
+        self.box = None if box is None else tuple((float(low), float(high)) for low, high in box)
+        self._centres = self._grid()
+        table = self.level_values()
+        self._means = np.stack([self.means(self._centres, np.full(len(self._centres), level)) for level in table], 1)
+        self.optimum = self._optimum()
+        self._bad = np.quantile(self._means, 0.2, axis=0)
+        self._alike = self._means.min(axis=0) == self._means.max(axis=0)
+        none_better = (self._means <= self._bad).all(axis=0)
+        if self.bad_share is not None and (self._alike.all() or (none_better & ~self._alike).any()):
+            raise InvalidParameter(_NO_FIFTH)
+
+    @property
+    def width(self) -> int:
+        """The most units in one action."""
+        return 1 if self.max_units is None else self.max_units
+
+    def level_values(self) -> tuple[float, ...]:
+        """The levels; a single 1 where there are none."""
+        return (1.0,) if self.levels is None else self.levels
+
+    @property
+    def law(self) -> Bernoulli | Certain:
+        """How a reward is drawn around a mean."""
+        return Bernoulli() if self.noise == "bernoulli" else Certain()
+
+    def means(self, points: Floats, levels: Floats) -> Floats:
+        """The mean rewards of these points at these levels. The function gets arrays of its own, to change at will."""
+        values: Any = self.function(points.copy(), *([] if self.levels is None else [levels.copy()]))
+        try:
+            found = np.asarray(values)
+            if found.dtype.kind not in "fiubO":  # texts, dates, complex numbers
+                raise TypeError
+            means: Floats = found.astype(np.float64)
+            got = f"an array of shape {means.shape}"
+        except (TypeError, ValueError):
+            means, got = np.empty(0), f"no numbers ({type(values).__name__})"
+        if means.shape != (len(points),):
+            raise InvalidParameter(
+                f"the function must give one number per point, got {got} for {len(points)} points: "
+                "it is called with an array of shape (n, d)"
+            )
+        bad = np.flatnonzero(~((means >= 0.0) & (means <= 1.0)))
+        if len(bad):
+            where = points[bad[0]].tolist()
+            raise InvalidParameter(f"mean rewards must lie in [0, 1], got {means[bad[0]]} at {where}")
+        return means
+
+    def draw_log(self, key: np.uint64, rows: int) -> tuple[Floats, Ints, Floats]:
+        """Points, numbers of their levels, and rewards: keyed by the row, so that a shorter log is a prefix."""
+        numbers = np.arange(rows)
+        values = np.array(self.level_values())
+        places = _draws(key, LOG_LEVEL, 0, numbers, 1)[:, 0] * len(values)
+        levels = np.minimum(places.astype(np.int64), len(values) - 1)
+        points = self._scaled(_draws(key, LOG_UNIT, 0, numbers, self.dim))
+        means = self.means(points, values[levels])
+        if self.bad_share is not None:
+            wanted = _draws(key, LOG_SIDE, 0, numbers, 1)[:, 0] < self.bad_share
+            wrong = np.flatnonzero(((means <= self._bad[levels]) != wanted) & ~self._alike[levels])
+            attempt = 0
+            while len(wrong):
+                attempt += 1
+                if attempt > _MOST_ATTEMPTS:
+                    raise InvalidParameter(_NO_FIFTH)
+                points[wrong] = self._scaled(_draws(key, LOG_UNIT, 64 * attempt, wrong, self.dim))
+                means[wrong] = self.means(points[wrong], values[levels[wrong]])
+                wrong = wrong[(means[wrong] <= self._bad[levels[wrong]]) != wanted[wrong]]
+        if self.noise == "none":
+            return points, levels, means
+        return points, levels, (_draws(key, LOG_REWARD, 0, numbers, 1)[:, 0] < means).astype(np.float64)
+
+    def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
+        """The log that `simulate(seed=seed)` uses in one replication: to look at, or to use elsewhere.
+
+        >>> Quadratic().draw_history(5, seed=1)
+        <History of 5 samples at points of dimension 2, at 2 levels>
+        """
+        key = world_keys(seed, np.array([checked_count("replication", replication, least=0)]))[0]
+        points, levels, rewards = self.draw_log(key, checked_count("size", size, least=0))
+        values = np.array(self.level_values())[levels]
+        return History(points, rewards, levels=None if self.levels is None else values)
+
+    def _scaled(self, draws: Floats) -> Floats:
+        scaled: Floats = np.minimum(self.lattice.low + self.lattice.span * draws, self.lattice.high)
+        return scaled
+
+    def _grid(self) -> Floats:
+        """The centres of the boxes of the grid."""
+        axes = np.meshgrid(*[(np.arange(self.finest) + 0.5) / self.finest] * self.dim, indexing="ij")
+        return self._scaled(np.stack([axis.ravel() for axis in axes], axis=1))
+
+    def _optimum(self) -> float:
+        if self.levels is None or self.budget is None or self.max_units is None:
+            return float(self._means.max())
+        best = exact_choice(self._means, self.levels, self.budget, self.max_units)
+        return float(sum(self._means[box, level] for box, level in best))
+
+    def __repr__(self) -> str:
+        levels = "" if self.levels is None else f", levels {', '.join(f'{level:g}' for level in self.levels)}"
+        return f"<{type(self).__name__} in dimension {self.dim}{levels}, noise {self.noise}>"
+
+
+class Metric(PointEnvironment):
+    """Any mean reward on a box: `function` takes an array of points, shape (n, d), and gives n numbers in [0, 1].
+
+    With `levels`, `budget` and `max_units` it takes the levels of the points as a second array.
+
+    >>> env = Metric(lambda points: 1 - abs(points[:, 0] - 0.3), dim=1)
+    >>> round(env.optimum, 3)
+    1.0
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        dim: int = 1,
+        box: Any = None,
+        levels: Sequence[float] | None = None,
+        budget: float | None = None,
+        max_units: int | None = None,
+        noise: Noise = "bernoulli",
+        bad_share: float | None = None,
+        finest: int | None = None,
+    ) -> None:
+        if not callable(function):
+            raise InvalidParameter(f"function must be a function of an array of points, got {function!r}")
+        super().__init__(function, dim, box, levels, budget, max_units, noise, bad_share, finest)
+
+
+class _Allocations(PointEnvironment):
+    """A domain in which a budget of effort is split over places in the unit cube."""
+
+    most_dims = 22  # there is no grid of 2 boxes along more axes
+
+    def __init__(
+        self,
+        levels: Sequence[float] = (0.5, 1.0),
+        budget: float = 2.0,
+        max_units: int = 5,
+        dim: int = 2,
+        noise: Noise = "bernoulli",
+        bad_share: float | None = None,
+        finest: int = 32,
+    ) -> None:
+        if max(checked_levels(levels)) > 1.0:
+            raise InvalidParameter(f"levels must be at most 1 for {type(self).__name__}, got {levels!r}")
+        if checked_count("dim", dim) > self.most_dims:
+            raise InvalidParameter(f"dim must be at most {self.most_dims} for {type(self).__name__}, got {dim}")
+        super().__init__(self.surface, dim, None, levels, budget, max_units, noise, bad_share, finest)
+
+    @staticmethod
+    def surface(points: Floats, levels: Floats) -> Floats:
+        """The mean rewards."""
+        raise NotImplementedError
+
+
+class PiecewiseLinear(_Allocations):
+    """Mean reward β·(p₁ + … + p_d)/d at effort β: best in one corner.
+
+    >>> PiecewiseLinear()
+    <PiecewiseLinear in dimension 2, levels 0.5, 1, noise bernoulli>
+    """
+
+    @staticmethod
+    def surface(points: Floats, levels: Floats) -> Floats:
+        """β times the mean coordinate."""
+        means: Floats = levels * points.mean(axis=1)
+        return means
+
+
+class Quadratic(_Allocations):
+    """Mean reward β·(1 − (p₁ − ½)² − … − (p_d − ½)²) at effort β: best in the middle. At most 4 dimensions.
+
+    >>> round(Quadratic(noise="none").optimum, 2)
+    2.0
+    """
+
+    most_dims = 4  # in five, the corners would be worth less than nothing
+
+    @staticmethod
+    def surface(points: Floats, levels: Floats) -> Floats:
+        """β times 1 minus the squared distance from the middle."""
+        means: Floats = levels * (1.0 - ((points - 0.5) ** 2).sum(axis=1))
+        return means
+
+
+@Loop
+def fill_draws(key: Any, purpose: int, first: int, numbers: Ints, out: Floats) -> int:
+    """Uniform draws: one row for each number, one column for each of the units from `first` on."""
+    for row in range(len(numbers)):
+        for column in range(out.shape[1]):
+            out[row, column] = uniform(key[0], purpose, first + column, numbers[row])
+    return len(numbers)
+
+
+def _draws(key: np.uint64, purpose: int, first: int, numbers: Ints, columns: int) -> Floats:
+    out = np.empty((len(numbers), columns))
+    fill_draws(np.array([key], np.uint64), purpose, first, np.ascontiguousarray(numbers, np.int64), out)
+    return out

@@ -1,0 +1,345 @@
+"""A picture of a space: the cells of a policy, and which of the logged samples it has used."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
+
+from artreplay.algorithms import PointAlgorithm
+from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidAction, InvalidParameter
+from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, Policy
+from artreplay.replay.saving import write_whole
+
+# From white to a mid blue: darker is higher in grey print too, and dark dots are seen on all of it.
+_COLOURS = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
+_NAMES = {ArtificialReplay: "Artificial Replay", FullStart: "Full Start", Ignorant: "No log"}
+_MOST_DOTS = 2_000  # of one kind in one panel
+_MOST_ACROSS = 6  # panels side by side
+_DPI = 100
+# What a file would say of the day and the machine it was made on.
+_SILENT: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    "svg": {"Creator": None, "Date": None},
+}
+
+
+class Dots(NamedTuple):
+    """How samples of one kind are drawn: kinds differ in shape and lightness, for print without colour."""
+
+    name: str
+    marker: str
+    size: float  # in points
+    fill: str
+    edge: str
+    width: float
+    above: float
+
+
+UNUSED = Dots("logged, never used", "o", 3.6, "#ffffff", "#7d7d7d", 0.6, 2.0)
+USED = Dots("logged, used", "o", 3.8, "#111111", "#ffffff", 0.4, 3.0)
+PLAYED = Dots("played online", "D", 7.0, "#ffc61a", "#111111", 1.1, 4.0)
+
+
+class _Panel(NamedTuple):
+    """What one panel shows."""
+
+    name: str
+    cells: list[Cell]
+    dots: dict[Dots, Floats]  # where the samples of each kind lie, all of them
+    level: float | None
+    size: float  # of the played places, beside their usual size
+
+
+def draw_space(
+    policy: Policy | Sequence[Policy],
+    path: str | os.PathLike[str] | None = None,
+    level: float | None = None,
+    axes: Axes | None = None,
+    *,
+    played: Sequence[Any] = (),
+    title: str | None = None,
+    names: Sequence[str] = ("first coordinate", "second coordinate"),
+    played_name: str = PLAYED.name,
+    note: str | None = None,
+) -> Figure:
+    """The cells of a policy, coloured by their index, with the logged samples it has used and those it has not.
+
+    For spaces of one or two dimensions; in one dimension the height of a cell is its index, and samples lie at the
+    height of their reward. Levels have a panel each, or only `level` is drawn. Several policies over the same space
+    are drawn beside each other, in the same colours. `played` are points or allocations to mark in each of them,
+    `names` those of the axes, `note` a line below it all. `axes` takes a single panel, without a legend.
+    With `path` the figure is written too: a png, pdf or svg.
+
+    >>> import artreplay as ar
+    >>> policy = ar.ArtificialReplay(ar.TreeUCB(1, horizon=50), ar.History([[0.1], [0.9]], [0, 1]))
+    >>> policy.ask()
+    (0.25,)
+    >>> print(draw_space(policy).axes[0].get_title(loc="left"))
+    Artificial Replay:
+    1 of 2 samples used, 2 cells
+    """
+    policies: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
+    kind = None if path is None else _checked_kind(Path(path))
+    base = _checked_base(policies)
+    if isinstance(names, str) or len(names) < base.dim:
+        raise InvalidParameter(f"names must be one name for each of {base.dim} axes, got {names!r}")
+    levels = _checked_levels(base, level)
+    rows = [_panels(one, levels, played) for one in policies]
+    if len(levels) == 1:
+        rows = [[row[0] for row in rows]]
+    panels = [panel for row in rows for panel in row]
+    if axes is not None and len(panels) > 1:
+        raise InvalidParameter(f"axes takes one panel, there are {len(panels)}: choose one policy and one level")
+    if len(rows[0]) > _MOST_ACROSS:
+        raise InvalidParameter(
+            f"at most {_MOST_ACROSS} panels stand side by side, there are {len(rows[0])}: choose a level"
+        )
+    places = _new_axes(base, rows) if axes is None else [axes]
+    figure = places[0].get_figure()
+    if not isinstance(figure, Figure):
+        raise InvalidParameter("axes must belong to a figure, not to a part of one")
+    scale = _scale(panels, base)
+    heights = _heights(base) if base.dim == 1 else None
+    for place, panel in zip(places, panels, strict=True):
+        _draw_panel(place, panel, scale, base, names, heights)
+        if axes is None:
+            place.label_outer()
+    if scale is not None:
+        colours = ScalarMappable(scale, _COLOURS)
+        bar = figure.colorbar(colours, ax=places, shrink=0.9, pad=0.02, aspect=25 * len(rows))
+        bar.set_label("index of a cell: how good it may still be")
+    if axes is None:
+        if title is None and len(levels) > 1:
+            title = "\n".join(
+                f"{_kind_name(one)}: {_counts(one.used, one.used + one.unused, one.cells())}" for one in policies
+            )
+        if title is not None:
+            figure.suptitle(title, fontsize=14, fontweight="bold")
+        _draw_legend(figure, panels, played_name, note)
+    if path is not None:
+        # Parts of an svg have names made from a salt: with a fixed one the same picture is the same bytes.
+        with matplotlib.rc_context({"svg.hashsalt": "artreplay"}):
+            write_whole(
+                Path(path), lambda file: figure.savefig(file, format=kind, dpi=_DPI, metadata=_SILENT[str(kind)])
+            )
+    return figure
+
+
+# -- what is checked ----------------------------------------------------------------------------------------
+
+
+def _checked_kind(path: Path) -> str:
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in _SILENT:
+        raise InvalidParameter(f"path must end in .png, .pdf or .svg, got {str(path)!r}")
+    return kind
+
+
+def _checked_base(policies: list[Any]) -> PointAlgorithm:
+    """The algorithm of the first policy; all must have the same space and levels."""
+    if not policies or not all(isinstance(one, Policy) for one in policies):
+        raise InvalidParameter(f"policy must be a policy or a list of policies, got {policies!r}")
+    bases = [one.base for one in policies]
+    for base in bases:
+        if not isinstance(base, PointAlgorithm):
+            raise InvalidParameter(f"only a policy over points has a space to draw, got {type(base).__name__}")
+        if base.dim > 2:
+            raise InvalidParameter(f"only spaces of 1 or 2 dimensions can be drawn, this one has {base.dim}")
+    first: PointAlgorithm = bases[0]
+    if any((base.edges(), base.levels) != (first.edges(), first.levels) for base in bases):
+        raise InvalidParameter("policies drawn side by side must have the same box and the same levels")
+    return first
+
+
+def _checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float | None]:
+    """The levels to draw; a single None where there are none."""
+    levels: Sequence[float | None] = (None,) if base.levels is None else base.levels
+    if level is None:
+        return levels
+    if level not in levels:
+        known = "none" if base.levels is None else ", ".join(f"{one:g}" for one in base.levels)
+        raise InvalidParameter(f"level must be one of the levels of the algorithm ({known}), got {level!r}")
+    return (level,)
+
+
+# -- what is drawn ------------------------------------------------------------------------------------------
+
+
+def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any]) -> list[_Panel]:
+    """The panels of a policy, one for each level."""
+    base: PointAlgorithm = policy.base
+    cells = policy.cells()
+    largest = 1.0 if base.levels is None else max(base.levels)
+    made = []
+    for level in levels:
+        dots = _logged(policy, base, level) | {PLAYED: _played(base, level, played)}
+        size = 1.0 if level is None else math.sqrt(max(level / largest, 0.1))
+        made.append(_Panel(_kind_name(policy), [cell for cell in cells if cell.level == level], dots, level, size))
+    return made
+
+
+def _logged(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[Dots, Floats]:
+    """Where the samples of the log lie, unused and used; in one dimension with their rewards as height."""
+    history = policy.history
+    if history is None or history.points is None:
+        return {UNUSED: np.empty((0, 2)), USED: np.empty((0, 2))}
+    known = base.numbers(history.points, history.levels, skip=True) >= 0
+    if history.levels is not None:
+        known &= history.levels == level
+    unused = np.zeros(len(history), np.bool_)
+    unused[policy.unused_rows()] = True
+    columns = [history.points, history.rewards[:, None]] if base.dim == 1 else [history.points]
+    places = np.concatenate(columns, axis=1)
+    return {UNUSED: places[known & unused], USED: places[known & ~unused]}
+
+
+def _played(base: PointAlgorithm, level: float | None, played: Sequence[Any]) -> Floats:
+    """The different places that were played at a level."""
+    places = set()
+    for unit in played:
+        try:
+            base.checked_number(unit)
+        except InvalidAction as error:
+            raise InvalidParameter(f"played must be points or allocations of this space: {error}") from None
+        point, at = (unit, None) if base.levels is None else unit
+        if at == level:
+            places.add(tuple(np.asarray(point, np.float64).reshape(-1).tolist()))
+    return np.array(sorted(places), np.float64).reshape(-1, base.dim)
+
+
+def _kind_name(policy: Policy) -> str:
+    return _NAMES.get(type(policy), type(policy).__name__)
+
+
+def _counts(used: int, logged: int, cells: Sequence[Cell]) -> str:
+    samples = f"{used:,} of {logged:,} samples used, " if logged else ""
+    return f"{samples}{len(cells):,} cell{'' if len(cells) == 1 else 's'}"
+
+
+def _thinned(places: Floats) -> Floats:
+    """At most so many places, always the same ones."""
+    if len(places) <= _MOST_DOTS:
+        return places
+    kept: Ints = np.random.default_rng(0).permutation(len(places))[:_MOST_DOTS]
+    return places[np.sort(kept)]
+
+
+def _scale(panels: Sequence[_Panel], base: PointAlgorithm) -> Normalize | None:
+    """One scale for all panels, wide enough that small differences look small; None if there is no index."""
+    indices = np.array([cell.index for panel in panels for cell in panel.cells])
+    indices = indices[np.isfinite(indices)]
+    if not len(indices):
+        return None
+    least, most = base.reward_range
+    high = float(indices.max())
+    return Normalize(min(float(indices.min()), high - 0.2 * (most - least)), high)
+
+
+def _heights(base: PointAlgorithm) -> tuple[float, float]:
+    """From bottom to top of a panel of one dimension: the range of rewards, above room for what was played."""
+    least, most = base.reward_range
+    return least - 0.16 * (most - least), most + 0.08 * (most - least)
+
+
+def _draw_panel(
+    axes: Axes,
+    panel: _Panel,
+    scale: Normalize | None,
+    base: PointAlgorithm,
+    names: Sequence[str],
+    heights: tuple[float, float] | None,
+) -> None:
+    _draw_cells(axes, panel.cells, scale, heights)
+    for dots in (UNUSED, USED, PLAYED):
+        places = _thinned(panel.dots[dots])
+        if dots is PLAYED and heights is not None:  # below all samples
+            places = np.column_stack([places, np.full(len(places), 0.95 * heights[0] + 0.05 * heights[1])])
+        if len(places):
+            size = dots.size * (panel.size if dots is PLAYED else min(max(math.sqrt(500 / len(places)), 0.7), 1.0))
+            axes.plot(places[:, 0], places[:, 1], **_stroke(dots, size), zorder=dots.above)
+    edges = base.edges()
+    axes.set_xlim(*edges[0])
+    axes.set_xlabel(names[0])
+    if heights is None:
+        axes.set_ylim(*edges[1])
+        axes.set_ylabel(names[1])
+    else:
+        axes.set_ylim(*heights)
+        axes.set_ylabel("reward of a sample, index of a cell")
+    used, unused = len(panel.dots[USED]), len(panel.dots[UNUSED])
+    where = panel.name if panel.level is None else f"{panel.name}, level {panel.level:g}"
+    axes.set_title(f"{where}:\n{_counts(used, used + unused, panel.cells)}", fontsize=10.5, loc="left")
+
+
+def _draw_cells(
+    axes: Axes, cells: Sequence[Cell], scale: Normalize | None, heights: tuple[float, float] | None
+) -> None:
+    shapes = []
+    for cell in cells:
+        low, high = cell.low or (), cell.high or ()
+        if heights is None:
+            (left, bottom), (right, top) = low, high
+        else:
+            left, right, bottom = low[0], high[0], heights[0]
+            top = cell.index if scale is not None else heights[1]
+        shapes.append([(left, bottom), (right, bottom), (right, top), (left, top)])
+    drawn = PolyCollection(shapes, edgecolors="#4a4a4a", linewidths=0.6, zorder=1)
+    if scale is None:
+        drawn.set_facecolor("#ffffff")
+    else:
+        drawn.set(array=np.array([cell.index for cell in cells]), cmap=_COLOURS, norm=scale)
+    axes.add_collection(drawn, autolim=False)
+
+
+def _stroke(dots: Dots, size: float) -> dict[str, Any]:
+    colours = {"markerfacecolor": dots.fill, "markeredgecolor": dots.edge, "markeredgewidth": dots.width}
+    return {"linestyle": "none", "marker": dots.marker, "markersize": size, **colours}
+
+
+def _new_axes(base: PointAlgorithm, rows: Sequence[Sequence[_Panel]]) -> list[Axes]:
+    """The panels of a new figure."""
+    across, down = len(rows[0]), len(rows)
+    wide, high = (4.5, 3.8) if base.dim == 2 else (6.2, 3.6)
+    figure = Figure(figsize=(wide * across + 1.0, high * down + 1.2), layout="constrained")
+    return list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
+
+
+def _draw_legend(figure: Figure, panels: Sequence[_Panel], played_name: str, note: str | None) -> None:
+    handles: list[Any] = []
+    words: list[str] = []
+    for dots in (UNUSED, USED, PLAYED):
+        most = max(len(panel.dots[dots]) for panel in panels)
+        if most == 0:
+            continue
+        sizes = {panel.size for panel in panels if len(panel.dots[dots])} if dots is PLAYED else {1.0}
+        handles.append(tuple(Line2D([], [], **_stroke(dots, max(dots.size * size, 5.0))) for size in sorted(sizes)))
+        name = played_name if dots is PLAYED else dots.name
+        words.append(name if most <= _MOST_DOTS else f"{name} (at most {_MOST_DOTS:,} drawn)")
+    width = sum(0.085 * len(word) + 0.8 for word in words)  # about, in inches
+    if handles or note is not None:
+        figure.legend(
+            handles,
+            words,
+            title=note,
+            title_fontsize=9.5,
+            loc="outside lower center",
+            ncols=max(len(handles), 1) if width < figure.get_figwidth() else 1,
+            frameon=False,
+            handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
+            columnspacing=2.5,
+        )

@@ -1,0 +1,496 @@
+"""A budgeted choice by the predictions of a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import sys
+import warnings
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.cluster import KMeans
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import BaggingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier, SGDClassifier, SGDRegressor
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeRegressor
+
+import artreplay as ar
+from artreplay.algorithms import exact_choice, greedy_choice
+from artreplay.errors import ArtReplayError, CannotSave, InvalidAction, InvalidParameter
+
+POLICIES = {
+    "ignorant": lambda base, history: ar.Ignorant(base),
+    "full start": ar.FullStart,
+    "replay": ar.ArtificialReplay,
+}
+with_policies = pytest.mark.parametrize("start", POLICIES.values(), ids=POLICIES)
+CHOICES = {"exact": exact_choice, "greedy": greedy_choice}
+
+# Trained on, and refitted; with draws at random, and without.
+REGRESSORS = {
+    "default": lambda: None,
+    "network, refitted": lambda: MLPRegressor(hidden_layer_sizes=(5,), solver="lbfgs", max_iter=3),
+    "stochastic gradient": lambda: SGDRegressor(),
+    "linear": lambda: LinearRegression(),
+    "forest": lambda: RandomForestRegressor(3),
+    "pipeline": lambda: make_pipeline(StandardScaler(), BaggingRegressor(DecisionTreeRegressor(max_features=1), 3)),
+}
+CLASSIFIERS = {
+    "network": lambda: MLPClassifier(hidden_layer_sizes=(5,)),
+    "stochastic gradient": lambda: SGDClassifier(loss="log_loss"),
+    "Bernoulli": lambda: BernoulliNB(),
+    "Gauss": lambda: GaussianNB(),
+    "logistic": lambda: LogisticRegression(),
+    "logistic, cut short": lambda: LogisticRegression(max_iter=1),
+    "forest": lambda: RandomForestClassifier(3),
+    "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "dummy": lambda: DummyClassifier(strategy="uniform"),
+}
+ALL = {f"regressor: {name}": made for name, made in REGRESSORS.items()}
+ALL |= {f"classifier: {name}": made for name, made in CLASSIFIERS.items()}
+
+
+def make(estimator=None, **given):
+    grid = {"dim": 2, "levels": (0, 1, 2), "budget": 4, "max_units": 3, "cells_per_side": 3, "every": 8}
+    return ar.Regressor(estimator, **(grid | given))
+
+
+def log(size=40, seed=0, levels=(0.0, 1.0, 2.0)):
+    """Rewards of 0 and 1 that depend on the place and the level."""
+    rng = np.random.default_rng(seed)
+    points, level = rng.random((size, 2)), rng.choice(levels, size)
+    return ar.History(points, (rng.random(size) < points[:, 0] * level / 2).astype(float), levels=level)
+
+
+def show(base, history):
+    for row in range(len(history)):
+        base.update(history.unit(row), history.rewards[row])
+
+
+def play(policy, rounds):
+    actions = []
+    for round_ in range(rounds):
+        action = policy.ask()
+        actions.append((action, policy.used))
+        policy.tell(action, [float((round_ + slot) % 3 == 0) for slot in range(len(action))])
+    return actions
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Predicts the mean of what it was fitted to, and keeps a list of what that was."""
+
+    calls: ClassVar[list] = []
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, features, rewards):
+        self.calls.append(("fit", features.copy(), rewards.copy(), self.random_state))
+        self.mean_ = rewards.mean()
+        return self
+
+    def predict(self, features):
+        self.calls.append(("predict", features.copy()))
+        return np.full(len(features), self.mean_)
+
+
+class Learner(Recorder):
+    """The same, trained on."""
+
+    def partial_fit(self, features, rewards):
+        return self.fit(features, rewards)
+
+
+@pytest.fixture
+def calls():
+    Recorder.calls.clear()
+    return Recorder.calls
+
+
+def fits(calls):
+    return [len(call[2]) for call in calls if call[0] == "fit"]
+
+
+# -- what is proposed ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", CHOICES)
+@pytest.mark.parametrize("side", [1, 3, 4])
+def test_before_any_sample_every_box_is_worth_1(solver, side, calls):
+    grid = {"dim": 2, "levels": (0, 1, 2), "budget": 4, "max_units": 3, "cells_per_side": side, "solver": solver}
+    fresh = ar.GridAllocation(horizon=10, **grid).propose()
+    assert ar.Regressor(**grid).propose() == fresh
+    assert ar.Regressor(Recorder(), **grid).propose() == fresh
+    assert calls == []
+
+
+@pytest.mark.parametrize("solver", CHOICES)
+@pytest.mark.parametrize("estimator", [LinearRegression(), KNeighborsRegressor(3)], ids=["line", "neighbours"])
+def test_it_is_the_budgeted_choice_by_the_predictions_at_the_centres(solver, estimator):
+    space, history = [(-1, 1), (0, 10)], log(60)
+    base = make(estimator, solver=solver, cells_per_side=5, box=space, budget=5)
+    show(base, ar.History(history.points * [2, 10] - [1, 0], history.rewards, levels=history.levels))
+    estimator.fit(np.column_stack([history.points, history.levels]), history.rewards)
+    order = ar.GridAllocation(2, (1, 2), 5, 3, horizon=10, cells_per_side=5, box=space)  # the boxes in Z-order
+    centres = [order.box_of(number).centre for number in order.cell_numbers()[:25].tolist()]
+    rows = [[(x + 1) / 2, y / 10, level] for x, y in centres for level in (1, 2)]
+    values = np.clip(estimator.predict(rows).reshape(25, 2), 0, 1)
+    chosen = CHOICES[solver](values, (1, 2), 5, 3)
+    proposal = base.propose()
+    assert [unit.level for unit in proposal] == [level + 1 for _, level in chosen]
+    assert np.allclose([unit.point for unit in proposal], [centres[box] for box, _ in chosen])
+
+
+def test_predictions_are_clipped_to_rewards():
+    history = ar.History([[0.0], [1.0]], [0.0, 1.0], levels=[1, 1])
+    base = make(LinearRegression(), dim=1, levels=(1,), budget=1, max_units=1)
+    show(base, history)
+    base.propose()
+    base._model.coef_, base._model.intercept_ = np.array([4.0, 0.0]), -1.0
+    assert base._predictions().ravel().tolist() == [0.0, 1.0, 1.0]
+
+
+def test_features_are_coordinates_from_0_to_1_and_the_level(calls):
+    base = make(Recorder(), box=[(-2, 2), (0, 10)])
+    base.update(ar.Allocation((-2.0, 10.0), 0.0), 0.5)
+    base.update(((0, 1), 2), 1)
+    base.propose()
+    fit, predict = calls
+    assert fit[1].tolist() == [[0.0, 1.0, 0.0], [0.5, 0.1, 2.0]]
+    assert fit[2].tolist() == [0.5, 1.0]
+    assert len(predict[1]) == 9 * 2  # never at level 0
+    assert predict[1][:4].tolist() == [[1 / 6, 1 / 6, 1], [1 / 6, 1 / 6, 2], [1 / 6, 1 / 2, 1], [1 / 6, 1 / 2, 2]]
+
+
+def test_a_network_learns_where_rewards_are_and_which_level_is_worth_it():
+    network = MLPRegressor(hidden_layer_sizes=(10,), learning_rate_init=0.01, batch_size=32)
+    rng = np.random.default_rng(1)
+    points, levels = rng.random((6000, 2)), rng.choice([1.0, 2.0], 6000)
+    rewards = ((points[:, 0] > 0.5) & (levels == 2.0)).astype(float)
+    policy = ar.FullStart(
+        make(network, cells_per_side=4, budget=2, max_units=2), ar.History(points, rewards, levels=levels)
+    )
+    (unit,) = policy.ask()
+    assert unit.point[0] > 0.5
+    assert unit.level == 2.0
+
+
+# -- when it learns -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [(Recorder, [1, 9, 17]), (Learner, [1, 8, 8])])
+def test_it_learns_from_the_first_sample_and_then_from_every_so_many(kind, sizes, calls):
+    base = make(kind())
+    for _ in range(24):
+        base.propose()
+        base.propose()
+        base.update(((0.5, 0.5), 1), 0.5)
+    base.propose()
+    assert fits(calls) == sizes
+    assert [call[0] for call in calls] == ["fit", "predict"] * 3
+
+
+@pytest.mark.parametrize("kind", [Recorder, Learner])
+def test_full_start_learns_once_from_the_whole_log(kind, calls):
+    policy = ar.FullStart(make(kind()), log(500))
+    policy.ask()
+    assert fits(calls) == [500]
+    play(policy, 2)
+    assert fits(calls) == [500]
+
+
+def test_replay_learns_from_what_is_served(calls):
+    history = log(200, levels=(1.0, 2.0))
+    policy = ar.ArtificialReplay(make(Learner()), history)
+    policy.ask()
+    assert policy.used > 8
+    assert sum(fits(calls)) <= policy.used
+    assert fits(calls)[0] <= 3
+    assert all(8 <= size <= 10 for size in fits(calls)[1:])
+    assert not any(call[0] == "fit" and len(call[2]) == 200 for call in calls)
+
+
+# -- the same every time ------------------------------------------------------------------------------------
+
+
+@with_policies
+@pytest.mark.parametrize("estimator", ALL.values(), ids=ALL)
+def test_every_policy_plays_it_and_the_same_seed_gives_the_same_actions(estimator, start):
+    history = log()
+    actions = play(start(make(estimator(), seed=5), history), 12)
+    assert play(start(make(estimator(), seed=5), history), 12) == actions
+    for action, _ in actions:
+        assert 1 <= len({unit.point for unit in action}) == len(action) <= 3
+        assert sum(unit.level for unit in action) <= 4
+        assert all(unit.level > 0 for unit in action)
+    if start is not POLICIES["ignorant"]:
+        assert actions[-1][1] > 0
+
+
+def predictions(base, key=None):
+    show(base, log())
+    if key is not None:
+        base.reseed(key)
+    base.propose()
+    return base._model.predict(base._grid).tolist()  # not clipped
+
+
+@pytest.mark.parametrize("name", ["default", "stochastic gradient", "forest", "pipeline"])
+def test_another_seed_gives_other_predictions_and_reseeding_those_of_that_seed(name):
+    made = [predictions(make(REGRESSORS[name](), seed=seed)) for seed in (0, 1, 2**70)]
+    assert made[0] != made[1] != made[2] != made[0]
+    base = make(REGRESSORS[name]())
+    base.reseed(1)
+    assert predictions(base) == made[1]
+    assert predictions(make(REGRESSORS[name]()), key=2**70) == made[2]  # what it was shown before is not lost
+
+
+def test_reseeding_starts_afresh_with_all_samples(calls):
+    base = make(Learner())
+    show(base, log(20))
+    base.propose()
+    base.reseed(9)
+    base.propose()
+    assert fits(calls) == [20, 20]
+    states = [call[3] for call in calls if call[0] == "fit"]
+    assert states[0] != states[1]
+    assert all(0 <= state < 2**32 for state in states)
+
+
+def test_every_part_that_draws_has_a_seed_of_its_own():
+    base = make(REGRESSORS["pipeline"]())
+    show(base, log())
+    base.propose()
+    states = {name: value for name, value in base._model.get_params().items() if name.endswith("random_state")}
+    assert len(states) == len(set(states.values())) == 2
+
+
+def test_the_estimator_it_is_made_from_is_left_alone():
+    estimator = LinearRegression().fit([[0.0, 0.0, 0.0]], [0.25])
+    base = make(estimator)
+    assert base.propose() == make().propose()
+    show(base, log())
+    base.propose()
+    assert (estimator.coef_.tolist(), estimator.intercept_) == ([0.0, 0.0, 0.0], 0.25)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda base: pickle.loads(pickle.dumps(base))], ids=["copy", "file"])
+def test_a_copy_goes_on_alone(copied):
+    base, other = make(), make()
+    for one in (base, other):
+        show(one, log(20))
+        one.propose()
+    twin = copied(base)
+    show(twin, log(30, seed=1))
+    twin.propose()
+    assert base._predictions().tolist() == other._predictions().tolist()
+    show(base, log(30, seed=1))
+    base.propose()
+    assert base._predictions().tolist() == twin._predictions().tolist()
+
+
+def test_a_proposal_that_is_changed_does_not_change_the_next():
+    base = make()
+    base.propose().clear()
+    assert len(base.propose()) == 3
+
+
+# -- classifiers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_a_classifier_predicts_the_probability_of_1(estimator):
+    base = make(estimator())
+    show(base, log(60))
+    base.propose()
+    features = base._grid
+    expected = base._model.predict_proba(features)[:, 1]
+    assert list(base._model.classes_) == [0, 1]
+    assert base._predictions().ravel().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "Gauss"])
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_a_classifier_may_have_seen_one_class_only(name, reward):
+    estimator = CLASSIFIERS[name]
+    base = make(estimator())
+    for _ in range(3):
+        base.update(((0.5, 0.5), 1), reward)
+    assert len(base.propose()) == 3
+    values = base._predictions()
+    if not hasattr(estimator(), "partial_fit"):
+        assert (values == reward).all()
+    for row in range(20):
+        base.update(((0.5, 0.5), 1), row % 2)
+    assert len(base.propose()) == 3
+
+
+@pytest.mark.parametrize("reward", [0.5, 1e-9])
+def test_rewards_of_a_classifier_are_0_or_1(reward):
+    base = make(LogisticRegression())
+    with pytest.raises(InvalidAction, match=r"reward must be 0 or 1 for a classifier \(LogisticRegression\), got"):
+        base.update(((0.5, 0.5), 1), reward)
+    policy = ar.FullStart(base, ar.History([[0.5, 0.5]], [reward], levels=[1]))
+    with pytest.raises(InvalidAction, match="reward must be 0 or 1"):
+        policy.ask()
+
+
+@pytest.mark.parametrize("estimator", [RidgeClassifier(), SGDClassifier(), SVC()], ids=lambda e: type(e).__name__)
+def test_a_classifier_must_have_probabilities(estimator):
+    with pytest.raises(InvalidParameter, match=r"a classifier must offer predict_proba, .* does not"):
+        make(estimator)
+
+
+# -- cells --------------------------------------------------------------------------------------------------
+
+
+def test_units_of_one_box_and_level_share_a_cell():
+    base = make(box=[(0, 3), (0, 3)])
+    assert base.cell(((0.1, 1.2), 1)) == base.cell(ar.Allocation((0.9, 1.99), 1.0)) == ar.Box((0, 1), (1, 2), 1.0)
+    cells = {base.cell(((x, y), level)) for x in (0, 1, 2, 3) for y in (0, 1, 2, 3) for level in (0, 1, 2)}
+    assert len(cells) == 27
+    assert base.cell(((3, 3), 2)) == ar.Box((2, 2), (3, 3), 2.0)
+
+
+def test_replay_serves_samples_of_the_proposed_boxes():
+    grid = {"dim": 1, "levels": (1, 2), "budget": 1, "max_units": 1, "cells_per_side": 2}
+    history = ar.History([[0.1], [0.9], [0.4], [0.3]], [1, 0, 1, 1], levels=[1, 1, 1, 2])
+    policy = ar.ArtificialReplay(ar.Regressor(**grid, every=100), history)
+    assert policy.ask() == [ar.Allocation((0.25,), 1.0)]
+    assert policy.unused_rows() == [1, 3]
+    assert policy.used_by_cell() == {
+        (history.unit(0), history.unit(2)): 2,
+        history.unit(1): 0,
+        history.unit(3): 0,
+    }
+
+
+# -- what goes wrong ----------------------------------------------------------------------------------------
+
+
+def test_warnings_that_more_training_would_help_are_not_heard():
+    base = make(MLPRegressor(hidden_layer_sizes=(5,), max_iter=1, solver="lbfgs"))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        show(base, log())
+        base.propose()
+    assert heard == []
+
+
+def test_without_scikit_learn_one_sentence_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ArtReplayError, match=r"Regressor needs scikit-learn: pip install artreplay\[ml\]"):
+        make()
+
+
+@pytest.mark.parametrize("estimator", ["network", 3, MLPRegressor, StandardScaler(), KMeans(2)], ids=str)
+def test_the_estimator_must_be_a_regressor_or_a_classifier(estimator):
+    with pytest.raises(InvalidParameter, match="estimator must be a scikit-learn regressor or classifier, got"):
+        make(estimator)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"dim": 0}, "dim must be at least 1, got 0"),
+        ({"levels": (0,)}, "levels must have at least one above 0"),
+        ({"budget": 0.5}, "budget must be at least the smallest level, 1.0, got 0.5"),
+        ({"max_units": 0}, "max_units must be at least 1, got 0"),
+        ({"cells_per_side": 0}, "cells_per_side must be at least 1, got 0"),
+        ({"solver": "best"}, 'solver must be "exact" or "greedy", got \'best\''),
+        ({"levels": (1e-9, 1)}, "the levels must have a common unit"),
+        ({"every": 0}, "every must be at least 1, got 0"),
+        ({"box": [(0, 1)]}, "box must be one .low, high. pair for each of 2 axes"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_it_is_made_of_is_checked(wrong, sentence):
+    with pytest.raises(InvalidParameter, match=sentence):
+        make(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("unit", "reward", "sentence"),
+    [
+        ((0.1, 0.2), 1, "is not a point of 2 coordinates"),
+        ("here", 1, "is not an allocation"),
+        (((0.1, 0.2), 3), 1, "level must be one of 0, 1, 2, got 3"),
+        (((0.1, 1.2), 1), 1, "must lie in the box"),
+        (((0.1, math.nan), 1), 1, "must lie in the box"),
+        (((0.1, 0.2), 1), 1.5, r"reward is 1.5, expected a number in \[0, 1\]"),
+        (((0.1, 0.2), 1), math.nan, "reward is nan"),
+        (((0.1, 0.2), 1), "much", "reward is 'much'"),
+    ],
+    ids=str,
+)
+def test_samples_are_checked(unit, reward, sentence):
+    base = make()
+    with pytest.raises(InvalidAction, match=sentence):
+        base.update(unit, reward)
+    assert base._rewards == []
+
+
+class Broken(Learner):
+    """Cannot learn from more than two samples, and predicts nonsense after one."""
+
+    def fit(self, features, rewards):
+        if len(rewards) > 2:
+            raise ValueError("too much")
+        return super().fit(features, rewards)
+
+    def predict(self, features):
+        return np.full(len(features), math.nan if self.mean_ == 0.0 else self.mean_)
+
+
+def test_an_estimator_that_fails_is_named_and_nothing_changes():
+    base = make(Broken())
+    base.update(((0.5, 0.5), 1), 1.0)
+    before = base.propose()
+    for _ in range(8):
+        base.update(((0.5, 0.5), 1), 1.0)
+    with pytest.raises(InvalidParameter, match="Broken must learn from 8 samples and cannot: too much"):
+        base.propose()
+    assert base._fitted == 1
+    assert base._predictions().tolist() == [[1.0, 1.0]] * 9
+    assert before == make().propose()
+    base = make(KNeighborsRegressor(5))
+    base.update(((0.5, 0.5), 1), 1.0)
+    with pytest.raises(
+        InvalidParameter, match=r"KNeighborsRegressor must predict after 1 samples and cannot: .*neighbors"
+    ):
+        base.propose()
+
+
+@pytest.mark.parametrize("estimator", [Broken(), GaussianNB()], ids=["Broken", "GaussianNB"])
+def test_predictions_must_be_numbers(estimator):
+    """Some classifiers know no better after one class."""
+    base = make(estimator)
+    base.update(((0.5, 0.5), 1), 0.0)
+    with pytest.raises(InvalidParameter, match="must predict numbers, got nan after 1 samples"):
+        base.propose()
+
+
+def test_a_policy_over_it_cannot_be_saved(tmp_path):
+    with pytest.raises(CannotSave, match="a policy over Regressor cannot be saved"):
+        ar.Ignorant(make()).save(tmp_path / "policy.ar")
+
+
+def test_it_says_what_it_is():
+    assert repr(make(LinearRegression(), solver="greedy", seed=4)) == (
+        "Regressor(LinearRegression, dim=2, levels=(0.0, 1.0, 2.0), budget=4, max_units=3, "
+        "cells_per_side=3, solver='greedy', every=8, seed=4)"
+    )
+    assert (make().reward_range, make().levels, make().box) == ((0.0, 1.0), (0.0, 1.0, 2.0), None)
+    assert not make().coupled

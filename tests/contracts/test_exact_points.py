@@ -1,0 +1,61 @@
+"""Coupling, irrelevant data and completion, for every algorithm over points that claims exactness, at both speeds."""
+
+from __future__ import annotations
+
+import pytest
+from point_bases import COMPILED_SOON, EXACT_POINTS, FEW_POINTS
+
+import artreplay as ar
+
+CHECKS = (ar.testing.check_coupling, ar.testing.check_irrelevant_data, ar.testing.check_completion)
+HISTORY, HORIZON = 30, 6
+
+
+def run(name: str, mode: ar.compiling.Mode, cases: int, seed: int) -> None:
+    with ar.compiling.using(mode):
+        for check in CHECKS:
+            summary = check(EXACT_POINTS[name], cases=cases, max_history=HISTORY, horizon=HORIZON, seed=seed)
+            assert summary.share > 0.5, f"{summary}: too many cases say nothing"
+
+
+@pytest.mark.parametrize("name", FEW_POINTS)
+def test_exact_over_points_interpreted(name: str) -> None:
+    run(name, "interpreted", cases=60, seed=1)
+
+
+@pytest.mark.parametrize("name", COMPILED_SOON)
+def test_exact_over_points_compiled(name: str) -> None:
+    run(name, "compiled", cases=100, seed=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["interpreted", "compiled"])
+@pytest.mark.parametrize("name", EXACT_POINTS)
+def test_exact_over_points_in_thousands_of_cases(name: str, mode: ar.compiling.Mode) -> None:
+    run(name, mode, cases=2000, seed=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FEW_POINTS)
+def test_exact_over_points_with_longer_logs_and_runs(name: str) -> None:
+    """Trees of more depth, and cells that have used up their samples."""
+    for check in CHECKS:
+        check(EXACT_POINTS[name], cases=100, max_history=200, horizon=60, seed=4)
+
+
+def test_every_coupled_algorithm_over_points_is_among_them() -> None:
+    claimed = {cls.__name__ for cls in ar.algorithms.POINT_ALGORITHMS if cls.coupled}
+    assert claimed == {type(EXACT_POINTS[name]()).__name__ for name in FEW_POINTS}
+    assert all(make().coupled for make in EXACT_POINTS.values())
+    assert not ar.TreeAllocation(1, (1,), 1, 1, 10, 0.5, rule="paper").coupled
+
+
+@pytest.mark.parametrize("name", ["GridUCB", "TreeUCB by confidence", "GridAllocation", "TreeAllocation, greedy"])
+def test_with_the_trivial_relation_replay_is_full_start_over_points(name: str) -> None:
+    ar.testing.check_coupling(EXACT_POINTS[name], relation="trivial", cases=30)
+    ar.testing.check_completion(EXACT_POINTS[name], relation="trivial", cases=30)
+
+
+def test_the_papers_rule_with_everything_related_is_full_start_too() -> None:
+    make = lambda: ar.TreeAllocation(1, (0.5, 1), 1.5, 2, 20, 0.25, rule="paper")  # noqa: E731
+    ar.testing.check_coupling(make, relation="trivial", cases=50)

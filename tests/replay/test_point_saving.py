@@ -1,0 +1,323 @@
+"""Policies over points on disk: they go on as if nothing had happened, or one sentence says why they cannot."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from point_kit import BASES, STARTS, TREES, given_again, log_for, narrow, play, seen, tell
+
+import artreplay as ar
+from artreplay.algorithms import allocations, metric
+from artreplay.errors import ArtReplayError, ChangedHistory, InvalidFile, InvalidParameter
+
+bases = pytest.mark.parametrize("name", BASES)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "policy.ar"
+
+
+def check_same_future(policy, again, rounds):
+    assert type(again) is type(policy)
+    assert repr(again) == repr(policy)
+    assert seen(again) == seen(policy)
+    assert play(again, rounds) == play(policy, rounds)
+    assert seen(again) == seen(policy)
+
+
+# -- going on -------------------------------------------------------------------------------------------------
+
+
+@bases
+@pytest.mark.parametrize("start", STARTS)
+def test_a_loaded_policy_decides_like_the_one_that_was_saved(path, name, start):
+    base = BASES[name]()
+    log = log_for(base)
+    policy = STARTS[start](base, log)
+    play(policy, 12)
+    policy.save(path)
+    loaded = ar.load(path, None if start == "ignorant" else log, **given_again(name))
+    check_same_future(policy, loaded, 200 if start == "replay" else 30)
+
+
+@bases
+@pytest.mark.parametrize("moment", ["fresh", "asked", "told", "asked again"])
+def test_a_policy_can_be_saved_at_any_moment_and_a_pending_action_is_kept(path, name, moment):
+    base = BASES[name]()
+    log = log_for(base)
+    policy = ar.ArtificialReplay(base, log)
+    for step in ("asked", "told", "asked again"):
+        if moment == "fresh":
+            break
+        if step == "told":
+            tell(policy, policy.ask())
+        else:
+            policy.ask()
+        if step == moment:
+            break
+    policy.save(path)
+    loaded = ar.load(path, log, **given_again(name))
+    without_log = ar.load(path, **given_again(name))
+    if moment.startswith("asked"):
+        used = loaded.used
+        assert loaded.ask() == without_log.ask() == policy.ask()
+        assert loaded.used == without_log.used == used == policy.used
+    check_same_future(policy, loaded, 20)
+
+
+@bases
+def test_a_loaded_policy_goes_on_with_a_longer_log(path, name):
+    base = BASES[name]()
+    policy = ar.ArtificialReplay(base, log_for(base, 25))
+    play(policy, 6)
+    policy.ask()
+    policy.save(path)
+    loaded = ar.load(path, log_for(base, 60), **given_again(name))
+    policy.extend(log_for(base, 60))
+    check_same_future(policy, loaded, 40)
+
+
+@bases
+def test_without_its_log_a_policy_can_be_told_and_saved(path, name):
+    base = BASES[name]()
+    log = log_for(base)
+    policy = ar.ArtificialReplay(base, log)
+    for _ in range(3):
+        action = policy.ask()
+        policy.save(path)
+        other = ar.load(path, **given_again(name))
+        for told in (policy, other):
+            tell(told, action)
+        with pytest.raises(ArtReplayError, match=r"extend\(history\)"):
+            other.ask()
+        other.save(path)
+        loaded = ar.load(path, log, **given_again(name))
+        assert seen(loaded) == seen(policy)
+        policy = loaded
+
+
+def test_a_policy_saved_at_one_speed_goes_on_at_the_other(path):
+    """The same algorithm as elsewhere in these tests, so that nothing more is compiled for it."""
+    base = ar.TreeUCB(2, 300, epsilon=2**-6)
+    log = log_for(base)
+    actions = []
+    for first, second in (("interpreted", "compiled"), ("compiled", "interpreted")):
+        policy = ar.ArtificialReplay(base, log)
+        with ar.compiling.using(first):
+            played = play(policy, 30)
+            policy.save(path)
+        with ar.compiling.using(second):
+            actions.append(played + play(ar.load(path, log), 30))
+    assert actions[0] == actions[1]
+
+
+@pytest.mark.parametrize("name", [name for name in BASES if "uniform" in name])
+def test_another_seed_is_kept(path, name):
+    policy = ar.Ignorant(BASES[name]())
+    policy.base.reseed(77)
+    policy.save(path)
+    loaded = ar.load(path, **given_again(name))
+    assert play(loaded, 10) == play(policy, 10)
+
+
+@pytest.mark.parametrize("nodes", [(1, 64), (1, 1), (500, 1)], ids=["small, usual", "small, small", "large, small"])
+@pytest.mark.parametrize("name", TREES)
+def test_a_forest_of_another_size_than_a_fresh_one_is_saved_and_loaded(path, name, nodes, monkeypatch):
+    monkeypatch.setattr(metric, "FIRST_NODES", nodes[0])
+    monkeypatch.setattr(allocations, "FIRST_NODES", nodes[0])
+    policy = ar.Ignorant(BASES[name]())
+    play(policy, 15)
+    policy.save(path)
+    monkeypatch.setattr(metric, "FIRST_NODES", nodes[1])
+    monkeypatch.setattr(allocations, "FIRST_NODES", nodes[1])
+    check_same_future(policy, ar.load(path, **given_again(name)), 20)
+
+
+def test_what_a_file_cannot_hold_must_be_given_again(path):
+    name = "TreeUCB by confidence, own bonus"
+    policy = ar.Ignorant(BASES[name]())
+    play(policy, 5)
+    policy.save(path)
+    with pytest.raises(InvalidParameter, match="give bonus= again"):
+        ar.load(path)
+    with pytest.raises(InvalidParameter, match="must be the one the policy was saved with"):
+        ar.load(path, bonus=lambda n: 0.2 / n)
+    assert seen(ar.load(path, bonus=narrow)) == seen(policy)
+
+
+def test_another_log_is_refused(path):
+    base = BASES["TreeAllocation"]()
+    log = log_for(base)
+    ar.ArtificialReplay(base, log).save(path)
+    levels = log.levels.copy()
+    levels[9] = 0.5 if levels[9] != 0.5 else 1.0
+    with pytest.raises(ChangedHistory, match="row 9"):
+        ar.load(path, ar.History(log.points, log.rewards, levels=levels))
+
+
+# -- files that were tampered with ----------------------------------------------------------------------------
+
+
+def parts_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write_parts(path, parts):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+
+
+def with_array(path, name, change):
+    """The file with one array changed; the array as it was."""
+    parts = parts_of(path)
+    array = np.load(io.BytesIO(parts[f"{name}.npy"]))
+    buffer = io.BytesIO()
+    np.save(buffer, change(array.copy()))
+    write_parts(path, parts | {f"{name}.npy": buffer.getvalue()})
+    return array
+
+
+def with_document(path, change):
+    parts = parts_of(path)
+    document = json.loads(parts["policy.json"])
+    change(document)
+    write_parts(path, parts | {"policy.json": json.dumps(document).encode()})
+
+
+def some_policy(path, name):
+    base = BASES[name]()
+    policy = ar.ArtificialReplay(base, log_for(base))
+    play(policy, 12)
+    policy.ask()
+    policy.save(path)
+    return policy
+
+
+def entry(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+STRUCTURE = {
+    "a child beyond the nodes": ("child", entry(0, 10**6)),
+    "a child that is its own parent": ("child", entry(0, 0)),
+    "a node with two parents": ("child", lambda array: np.where(array >= 0, array[array >= 0][0], array)),
+    "no children": ("child", lambda array: np.full_like(array, -1)),
+    "another parent": ("parent", entry(3, 77)),
+    "a cycle": ("parent", entry(0, 1)),
+    "another box": ("box", entry(3, 1)),
+    "no box": ("box", entry(1, 0)),
+    "another depth": ("depth", entry(3, 9)),
+    "more nodes than there are": ("size", entry(0, 10**9)),
+    "no nodes": ("size", entry(0, 0)),
+    "fewer nodes": ("size", lambda array: array - 1),
+    "a negative number of nodes": ("size", entry(0, -5)),
+    "children cut short": ("child", lambda array: array[:2]),
+    "children of two dimensions": ("child", lambda array: array.reshape(2, -1)),
+    "boxes that are fractions": ("box", lambda array: array / 2),
+}
+
+
+@pytest.mark.parametrize("damage", STRUCTURE)
+@pytest.mark.parametrize("name", ["TreeUCB", "TreeAllocation", "TreeAllocation, the paper's rule"])
+def test_arrays_that_are_no_forest_are_refused(path, name, damage):
+    log = log_for(some_policy(path, name).base)
+    array, change = STRUCTURE[damage]
+    with_array(path, f"base.whole.cells.{array}", change)
+    with pytest.raises(InvalidFile) as refused:
+        ar.load(path, log)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("what", ["leaf", "rank", "counts", "totals", "value"])
+def test_arrays_of_different_lengths_are_refused(path, name, what):
+    policy = some_policy(path, name)
+    arrays = [part.removesuffix(".npy") for part in parts_of(path) if part.endswith(f".{what}.npy")]
+    arrays = [array for array in arrays if "candidates" not in array]
+    assert arrays
+    for array in arrays:
+        with_array(path, array, lambda values: values[:3])
+        with pytest.raises(InvalidFile, match=r"do not (belong together|fit)"):
+            ar.load(path, log_for(policy.base), **given_again(name))
+
+
+@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("value", [-1, 10**6, -(2**62)])
+def test_champions_that_are_no_leaves_are_refused(path, name, value):
+    policy = some_policy(path, name)
+    [leaf] = [part.removesuffix(".npy") for part in parts_of(path) if part.endswith(".leaf.npy")]
+    with_array(path, leaf, entry(0, value))
+    with pytest.raises(InvalidFile, match="do not belong together"):
+        ar.load(path, log_for(policy.base), **given_again(name))
+
+
+PENDING = [0, -1, 1, 2, 3, 1 << 56, 99 << 56 | 1, (1 << 56) - 1, 2**63 - 1, -(2**63), 2**70, 0.5, "x", None]
+
+
+@bases
+def test_a_pending_action_that_names_no_box_is_refused_or_leads_nowhere_bad(path, name):
+    policy = some_policy(path, name)
+    log = log_for(policy.base)
+    for number in PENDING:
+        with_document(path, lambda document: document["pending"]["units"].__setitem__(0, number))  # noqa: B023
+        with suppress(InvalidFile):
+            loaded = ar.load(path, log, **given_again(name))
+            assert type(number) is int
+            play(loaded, 3)
+
+
+@pytest.mark.parametrize("name", ["GridUCB", "TreeUCB", "TreeAllocation"])
+@pytest.mark.parametrize("number", [0, -1, 1 << 56, 99 << 56 | 1, 2**70, "x", None])
+def test_a_number_that_is_no_box_is_refused(path, name, number):
+    policy = some_policy(path, name)
+    with_document(path, lambda document: document["pending"]["units"].__setitem__(0, number))
+    with pytest.raises(InvalidFile):
+        ar.load(path, log_for(policy.base))
+
+
+def first_twice(used):
+    """The same sum, but one row is used twice and another one not."""
+    first, second = np.flatnonzero(used)[:2]
+    used[[first, second]] = 2, 0
+    return used
+
+
+USED = {
+    "twice": first_twice,
+    "longer than the log": lambda used: np.concatenate([used, np.zeros(5, np.int64)]),
+    "negative": lambda used: used - 1,
+    "another number": np.zeros_like,
+}
+
+
+@pytest.mark.parametrize("damage", USED)
+def test_used_rows_that_do_not_fit_are_refused(path, damage):
+    policy = some_policy(path, "TreeUCB")
+    with_array(path, "used", USED[damage])
+    with pytest.raises(InvalidFile):
+        ar.load(path, log_for(policy.base))
+
+
+@bases
+def test_numbers_that_were_changed_do_no_harm(path, name):
+    """What no check can notice may lead to other decisions, or to an error; not to a crash, and not to a hang."""
+    policy = some_policy(path, name)
+    log = log_for(policy.base)
+    whole = path.read_bytes()
+    for array in (part.removesuffix(".npy") for part in parts_of(path) if part.startswith("base.")):
+        path.write_bytes(whole)
+        with_array(path, array, lambda values: values[::-1].copy() if values.ndim == 1 else values + 1)
+        with suppress(Exception), ar.compiling.using("interpreted"):
+            play(ar.load(path, log, **given_again(name)), 3)
