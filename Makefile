@@ -18,7 +18,7 @@ test: $(VENV)/.dev
 # Also the long checks: ten times the random cases, 400 replications, bounds checked.
 test-all: $(VENV)/.dev
 	$(MAKE) --no-print-directory lint types layers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+	ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check --quiet .

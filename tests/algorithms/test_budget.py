@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from fractions import Fraction
 
 import hypothesis.strategies as st
@@ -24,6 +25,12 @@ from artreplay.algorithms.budget import (
 )
 from artreplay.compiling import Loop, copied, state_of, using, views
 from artreplay.errors import ArtReplayError, InvalidParameter
+
+
+def examples(many: int) -> int:
+    """How many cases hypothesis tries: `make test-all` says that there is time for many."""
+    return many if os.environ.get("ARTREPLAY_THOROUGH") else many // 4
+
 
 GRAIN = 2.0**-40
 BOTH = {"exact": exact_choice, "greedy": greedy_choice}
@@ -133,7 +140,7 @@ def greedy_by_definition(values, levels, budget, max_units, stop=False):
 
 
 @given(instances())
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_exact_is_the_maximum_of_the_static_order_over_all_choices(instance):
     assert exact_choice(*instance) == best_by_definition(*instance)
 
@@ -158,7 +165,7 @@ def by_milp(values, levels, budget, max_units):
 
 
 @given(st.sampled_from(LEVELS), st.integers(1, 12), st.integers(1, 6), st.integers(0, 2**32 - 1), st.data())
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 def test_exact_has_the_value_of_an_integer_program(levels, n_boxes, max_units, seed, data):
     rng = np.random.default_rng(seed)
     kind = data.draw(st.sampled_from(["ties", "coarse", "fine"]))
@@ -229,7 +236,7 @@ def test_capacity_is_no_more_than_what_all_boxes_at_the_highest_level_need():
 
 
 @given(instances())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_greedy_follows_its_rule_to_the_letter(instance):
     assert greedy_choice(*instance) == greedy_by_definition(*instance)
 
@@ -263,7 +270,7 @@ def test_greedy_leaves_budget_unspent_when_the_number_of_boxes_binds():
 
 
 @given(instances())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_exact_is_never_worth_less_than_greedy(instance):
     values = instance[0]
     assert worth(exact_choice(*instance), values) >= worth(greedy_choice(*instance), values)
@@ -286,7 +293,7 @@ def with_room_for(solver, n_boxes):
 
 @with_names
 @given(instances(most_boxes=6))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_the_top_boxes_of_each_level_are_enough(name, instance):
     values, levels, budget, max_units = instance
     solver = solver_of(name, levels, budget, max_units)
@@ -332,7 +339,7 @@ def test_grains_keep_their_order_when_they_are_divided_by_a_level():
 
 @with_names
 @given(instances(most_boxes=6))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_both_speeds_agree_and_a_solver_may_be_used_again(name, instance):
     values, levels, budget, max_units = instance
     solver = solver_of(name, levels, budget, max_units)

@@ -243,6 +243,7 @@ def test_replay_serves_the_samples_of_the_proposed_boxes_first():
     assert policy.unused_rows() == [row for row in used if not used[row]]
 
 
+@pytest.mark.long
 @with_policies
 def test_compiled_and_interpreted_are_the_same(start):
     results = []

@@ -67,7 +67,11 @@ def assert_same_actions(replay, full):
 
 @pytest.mark.parametrize(
     ("surface", "solver", "sizes"),
-    [("quadratic", "greedy", (300, 3000)), ("piecewise linear", "greedy", (300, 3000)), ("quadratic", "exact", (300,))],
+    [
+        ("quadratic", "greedy", (300, 3000)),
+        pytest.param("piecewise linear", "greedy", (300, 3000), marks=pytest.mark.long),
+        pytest.param("quadratic", "exact", (300,), marks=pytest.mark.long),
+    ],
 )
 def test_one_replication_without_noise_is_close_to_the_prototype(surface, solver, sizes):
     with using("interpreted"):
