@@ -148,7 +148,7 @@ def one_decision() -> Iterator[Row]:
         bare = best_of(20, partial(decide, BareMonUCB(n_arms, 100_000), rewards[:100])) / 100
         goal = ("≤ 5 µs", each <= 5e-6) if n_arms == 10 else ("", None)
         yield f"ask + tell, MonUCB K={n_arms:,}", f"{each * 1e6:.2f} µs", *goal
-        yield f"    vs ten bare lines of Python, K={n_arms:,}", f"{each / bare:.2f}×", "", None
+        yield f"    vs ten bare lines of Python, K={n_arms:,}", f"{each / bare:.2g}×", "", None
 
 
 def starting() -> Iterator[Row]:

@@ -100,9 +100,12 @@ def test_a_forest_grows_between_slices_of_compiled_code_too(name, monkeypatch):
     check_growth(monkeypatch, name, "compiled", rounds=300)
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in SOON else pytest.param(name, marks=pytest.mark.long) for name in MAKERS]
-)
+def marks_of(name):
+    """What compiled tests elsewhere need too stays in one worker; the rest is for long runs."""
+    return pytest.mark.xdist_group(f"compiled {name}") if name in SOON else pytest.mark.long
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in MAKERS])
 def test_compiled_and_interpreted_agree_to_the_last_bit(name, monkeypatch):
     """Also where compiled code has to stop again and again because a forest of one node must grow."""
     slow = run(MAKERS[name], "interpreted")

@@ -98,6 +98,30 @@ def test_what_is_beyond_an_edge_lies_outside(case, data):
         assert outside(grid, np.array([point, wrong])).tolist() == [1]
 
 
+@settings(max_examples=EXAMPLES)
+@given(lattices(), st.data())
+@example((lattice(None, 1, 100), [(0.0, 1.0)]), None)
+@example((lattice([(-0.6, 0.8)], 1, 4), [(-0.6, 0.8)]), None)
+def test_in_every_space_a_point_lies_between_the_edges_of_its_box(case, data):
+    """Also on the edges of boxes, and beside them, where arithmetic rounds: 0.29 × 100 is less than 29."""
+    grid, _ = case
+    points = []
+    for number in [some_box(data.draw, grid)[1]] if data else [(1 << grid.bits) | place for place in range(grid.side)]:
+        corner = box_of(grid, number, None).low
+        points += [
+            corner,
+            [math.nextafter(x, -math.inf) for x in corner],
+            [math.nextafter(x, math.inf) for x in corner],
+        ]
+    points = np.clip(np.array(points), grid.low, grid.high)
+    for point, unit in zip(points, units_of(grid, points, np.zeros(len(points), np.int64)).tolist(), strict=True):
+        assert grid.unit(point, 0) == unit
+        box = box_of(grid, unit, None)
+        for x, low, high, top in zip(point, box.low, box.high, grid.high, strict=True):
+            assert low <= x
+            assert x < high or x == high == top
+
+
 @each_dimension
 def test_in_the_unit_cube_a_point_lies_between_the_edges_of_its_box(dim):
     """Half-open, to the last bit: a point on an edge belongs to the box above it, but for the edge of the space."""
@@ -202,6 +226,16 @@ def test_no_draw_in_a_very_small_box_is_rounded_into_the_next():
     grid = lattice(None, 1, 1 << 50)
     number = (1 << 50) | ((1 << 50) - 2)
     assert {grid.unit(drawn(grid, number, 1, round_, 0), 0) for round_ in range(500)} == {number}
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 10**9), st.integers(0, 50))
+def test_where_in_a_box_a_point_is_drawn_depends_on_nothing_but_seed_round_and_slot(seed, round_, slot):
+    grid = lattice(None, 2, 16)
+    parts = set()
+    for places, depth in (([0, 0], 0), ([1, 0], 1), ([2, 3], 2), ([13, 6], 4)):
+        point = drawn(grid, number_of(places, depth), seed, round_, slot)
+        parts.add(tuple(np.round(point * (1 << depth) - places, 9)))
+    assert len(parts) == 1
 
 
 def test_draws_differ_from_round_to_round_and_from_place_to_place_and_fill_the_box():

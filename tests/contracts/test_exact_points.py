@@ -23,7 +23,9 @@ def test_exact_over_points_interpreted(name: str) -> None:
     run(name, "interpreted", cases=60, seed=1)
 
 
-@pytest.mark.parametrize("name", COMPILED_SOON)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"compiled {name}")) for name in COMPILED_SOON]
+)
 def test_exact_over_points_compiled(name: str) -> None:
     run(name, "compiled", cases=100, seed=2)
 

@@ -102,6 +102,7 @@ def test_without_its_log_a_policy_can_be_told_and_saved(path, name):
         policy = loaded
 
 
+@pytest.mark.xdist_group("compiled TreeUCB")
 def test_a_policy_saved_at_one_speed_goes_on_at_the_other(path):
     """The same algorithm as elsewhere in these tests, so that nothing more is compiled for it."""
     base = ar.TreeUCB(2, 300, epsilon=2**-6)

@@ -22,8 +22,14 @@ def run(mode, start, base, history, rounds):
         return play(policy, rounds), seen(policy)
 
 
+# These take long to compile, or differ little from the others.
+LATER = ("IDS, published", "RandomChoice of 2", "UCB1", "PsiUCB")
+
+
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("base", KINDS)
+@pytest.mark.parametrize(
+    "base", [pytest.param(kind, marks=pytest.mark.long) if kind in LATER else kind for kind in KINDS]
+)
 def test_compiled_and_interpreted_are_the_same(start, base):
     history = log(size=40)
     rounds = 3 if base == "IDS, published" else 12

@@ -64,7 +64,7 @@ class Best(NamedTuple):
 
     def select(self, cells: Any, value: Floats, out: Ints) -> int:
         """Write the selection; how many there are."""
-        out[0] = cells.unit(int(self.tournament.winner[1]))
+        out[0] = cells.unit(self.tournament.winner[1])
         return 1
 
     def fell(self, cells: Any, cell: int, value: Floats) -> None:

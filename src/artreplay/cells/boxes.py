@@ -20,6 +20,7 @@ LEVEL_AT = 56  # the lowest bit of the level in the number of a box
 WITHIN = (1 << LEVEL_AT) - 1  # the other bits
 MOST_BITS = 52  # of a Z-order code
 MOST_LEVELS = 100
+MOST_AXES = 16
 
 
 class Box(NamedTuple):
@@ -52,7 +53,13 @@ class Lattice(NamedTuple):
     def coordinate(self, point: Any, axis: int) -> int:
         """Along one axis, the finest box a point lies in; the upper edge of the space belongs to the last."""
         place = int((point[axis] - self.low[axis]) / self.span[axis] * self.side)
-        return min(max(place, 0), self.side - 1)
+        place = min(max(place, 0), self.side - 1)
+        # Rounding may have crossed an edge; the edges as `edge` has them decide.
+        if place + 1 < self.side and point[axis] >= self.low[axis] + self.span[axis] * ((place + 1) / self.side):
+            place += 1
+        elif point[axis] < self.low[axis] + self.span[axis] * (place / self.side):
+            place -= 1
+        return max(place, 0)
 
     def unit(self, point: Any, level: int) -> int:
         """The number of the finest box a point lies in."""
@@ -93,6 +100,8 @@ class Lattice(NamedTuple):
 
 def lattice(space: Any, dim: int, side: int) -> Lattice:
     """The lattice of a space given as one (low, high) pair per axis, None for the unit cube."""
+    if dim > MOST_AXES:
+        raise InvalidParameter(f"dim must be at most {MOST_AXES}: each split makes 2^dim boxes, got {dim}")
     low, high = checked_space(space, dim)
     span = high - low
     bits = (side - 1).bit_length()
@@ -131,8 +140,11 @@ def units_of(grid: Lattice, points: Floats, levels: Ints) -> Ints:
     """`Lattice.unit` for many points at once, by the same arithmetic."""
     places = np.empty(points.shape, np.int64)
     for axis in range(points.shape[1]):
-        scaled = (points[:, axis] - grid.low[axis]) / grid.span[axis] * grid.side
-        places[:, axis] = np.clip(scaled.astype(np.int64), 0, grid.side - 1)
+        low, span, x = grid.low[axis], grid.span[axis], points[:, axis]
+        place = np.clip(((x - low) / span * grid.side).astype(np.int64), 0, grid.side - 1)
+        above = (place + 1 < grid.side) & (x >= low + span * ((place + 1) / grid.side))
+        below = x < low + span * (place / grid.side)
+        places[:, axis] = np.maximum(place + above - (below & ~above), 0)
     top = 1 << (points.shape[1] * grid.bits)
     units: Ints = (levels << LEVEL_AT) | top | interleaved(places, grid.bits)
     return units

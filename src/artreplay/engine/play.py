@@ -82,7 +82,6 @@ def go_online(
         if found != PLAYABLE:
             position[PENDING] = units
             return NOT_AN_ARM if found == NOT_A_UNIT else NEEDS_MEAN
-    position[PENDING] = 0
     mean = 0.0
     for j in range(units):
         unit = proposal[j]
@@ -116,20 +115,20 @@ def play_rounds(
     """Steps until the horizon or the limit; AGAIN, or what is in the way."""
     steps = cursor[STEPS]
     status = AGAIN
-    while steps < limit and position[ROUND] < order.horizon:
+    if position[PENDING] > 0:  # units of a round that waited for a mean
+        units = position[PENDING]
+        position[PENDING] = 0
+        status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
+    while status == AGAIN and steps < limit and position[ROUND] < order.horizon:
         if algorithm.room() < len(proposal):
             status = NEEDS_ROOM
             break
-        units = position[PENDING]  # of a round that waits for a mean
-        if units == 0:
-            steps += 1
-            units = step(algorithm, ledger, position, proposal)
+        steps += 1
+        units = step(algorithm, ledger, position, proposal)
         if units > 0:
             status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
         elif units < 0:
             status = BAD_PROPOSAL
-        if status != AGAIN:
-            break
     cursor[STEPS] = steps
     return status
 

@@ -42,6 +42,7 @@ class Adapter:
     proposal: Any  # where proposals are written
     proposed: Any  # the same memory, read as plain numbers
     several: bool = False  # whether an action is a list
+    settled: bool = True  # whether that is the same for every action
     reward_range: RewardRange = (-math.inf, math.inf)
 
     def __init__(self, base: Any) -> None:
@@ -86,10 +87,6 @@ class Adapter:
         """Put a proposal that was saved back where proposals are."""
         self.proposal[: len(kept)] = [self.number(unit) for unit in kept]
         self.several = several
-
-    def is_several(self, action: Any) -> bool:
-        """Whether an action that is told is a list of units."""
-        return self.several
 
     def scaled(self, rewards: Any) -> Any:
         """Rewards as the base sees them."""
@@ -358,6 +355,8 @@ class ComponentAdapter(Adapter):
 class PlainAdapter(Adapter):
     """Any object with `propose()` and `update(unit, reward)`: units are numbered as they are met."""
 
+    settled = False
+
     def __init__(self, base: Any) -> None:
         super().__init__(copy.deepcopy(base))
         self.proposal = self.proposed = []
@@ -417,10 +416,6 @@ class PlainAdapter(Adapter):
             return np.array([self.number(history.unit(row)) for row in range(len(history))], dtype=np.int64)
         table = np.array([self.number(label) for label in history.labels], dtype=np.int64)
         return table[history.codes] if len(table) else history.codes
-
-    def is_several(self, action: Any) -> bool:
-        """A list is several units."""
-        return isinstance(action, list)
 
     def cell_ledger(self, units: Ints, rewards: Floats, trivial: bool, used: Ints | None) -> Ledger:
         """Queues by the object's own `cell(unit)`, or by equality, or a single one."""

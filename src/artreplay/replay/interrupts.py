@@ -21,31 +21,32 @@ _get_ident = threading.get_ident
 class Undo:
     """A block after which memory is as it was before if the block did not reach its end, for whatever reason.
 
-    Should even the undoing be cut short, `recover` does it; a policy calls it before anything else.
+    Should even the undoing be cut short, `recover` does it; a policy calls it before anything else
+    if there is something `saved`.
     """
 
-    __slots__ = ("_bytes", "_copy", "_saved")
+    __slots__ = ("_bytes", "_copy", "saved")
 
     def __init__(self, memory: Ints) -> None:
         self._bytes = memoryview(cast(Any, memory)).cast("B")
         self._copy = self._bytes.tobytes
-        self._saved: bytes | None = None
+        self.saved: bytes | None = None
 
     def __enter__(self) -> None:
-        self._saved = self._copy()
+        self.saved = self._copy()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
             self.recover()
-        self._saved = None
+        self.saved = None
 
     def recover(self) -> None:
         """Undo a block that did not reach its end."""
-        if self._saved is not None:
-            self._bytes[:] = self._saved
-            self._saved = None
+        if self.saved is not None:
+            self._bytes[:] = self.saved
+            self.saved = None
 
 
 class Uninterrupted:
@@ -55,6 +56,8 @@ class Uninterrupted:
     """
 
     __slots__ = ("_pending", "_previous")
+
+    saved = None  # nothing is ever left to recover
 
     def __enter__(self) -> None:
         self._previous: Any = None

@@ -13,7 +13,7 @@ import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, PointAlgorithm
 from artreplay.cells.boxes import samples_in
-from artreplay.compiling import Floats, Ints, compiled, current_mode, packed, views
+from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled, current_mode, packed, views
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History
 from artreplay.replay.adapters import (
@@ -73,6 +73,7 @@ class Policy:
         self._guard: Guard = Uninterrupted()
         # What interpreted steps drive: the algorithm, the position, the loop. () when they must be put together anew.
         self._parts: tuple[Any, ...] = ()
+        self._fills = True  # whether arrays of the base can run over
         self._spent = 0.0  # seconds of interpretation
         self._known: Any = None  # which rows of the log are not skipped
         self.skipped = 0
@@ -81,7 +82,8 @@ class Policy:
 
     def ask(self) -> Any:
         """The action to play next: an arm, or a list of arms. The same until the next `tell`."""
-        self._guard.recover()
+        if self._guard.saved is not None:
+            self._guard.recover()
         position = (self._parts or self._interpreted_parts())[1]
         units = position[PENDING]
         if units == 0:
@@ -94,9 +96,10 @@ class Policy:
 
         Everything is checked before anything changes.
         """
-        self._guard.recover()
+        if self._guard.saved is not None:
+            self._guard.recover()
         adapter = self._adapter
-        if adapter.is_several(action):
+        if adapter.several if adapter.settled else isinstance(action, list):
             samples = self._checked_samples(action, reward)
         else:
             samples = [(adapter.number(action), adapter.checked_reward(reward))]
@@ -106,7 +109,8 @@ class Policy:
             self._open_log()
             self._run(feed_only=1)
             algorithm, position, _ = self._parts or self._interpreted_parts()
-        if algorithm.room() < len(samples) + len(adapter.proposal):  # a step looks for room for a whole proposal
+        # A step looks for room for a whole proposal.
+        if self._fills and algorithm.room() < len(samples) + len(adapter.proposal):
             self._make_room(len(samples) + len(adapter.proposal))
             algorithm, position, _ = self._interpreted_parts()
         with self._guard:
@@ -205,11 +209,13 @@ class Policy:
             parts = (adapter.algorithm, self._ledger, self._position, adapter.proposal)
         run = partial(settle.interpreted if self._wraps else settle.function, *parts)
         self._parts = (parts[0], parts[2], run)
+        self._fills = not isinstance(adapter, NamedAdapter) or parts[0].room() < UNBOUNDED
         return self._parts
 
     def _open_log(self) -> None:
         """What must be true before the log is shown."""
-        self._require_log()
+        if self._history is None:
+            self._require_log()
 
     def _require_log(self) -> None:
         if self._history is None and self._fingerprint is not None:
