@@ -305,13 +305,18 @@ def test_a_box_too_thin_for_its_boxes_is_refused_in_a_sentence(space, side):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("dim", "side"), [(1, (1 << 52) + 1), (2, (1 << 26) + 1), (3, 1 << 18), (5, 2000), (53, 2)])
+@pytest.mark.parametrize(("dim", "side"), [(1, (1 << 52) + 1), (2, (1 << 26) + 1), (3, 1 << 18), (5, 2000), (13, 17)])
 def test_too_many_boxes_are_refused_in_a_sentence(dim, side):
     with pytest.raises(InvalidParameter, match=rf"at most 2\^52 in all, got {side} along each of {dim} axes"):
         lattice(None, dim, side)
 
 
-@pytest.mark.parametrize(("dim", "side"), [(1, 1 << 50), (2, 1 << 26), (3, 1 << 17), (52, 2)])
+def test_a_space_of_very_many_axes_is_refused_in_a_sentence():
+    with pytest.raises(InvalidParameter, match=r"dim must be at most 16: each split makes 2\^dim boxes, got 30"):
+        lattice(None, 30, 2)
+
+
+@pytest.mark.parametrize(("dim", "side"), [(1, 1 << 50), (2, 1 << 26), (3, 1 << 17), (16, 8)])
 def test_as_many_boxes_as_there_are_numbers_for_are_taken(dim, side):
     grid = lattice(None, dim, side)
     assert grid.unit([1.0] * dim, 99) == (99 << LEVEL_AT) | ((2 << (dim * grid.bits)) - 1)
