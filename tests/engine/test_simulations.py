@@ -14,7 +14,10 @@ from artreplay.compiling import using
 from artreplay.environments import KArmed, TopArms
 from artreplay.environments.arms import world_keys
 
-cases = pytest.mark.parametrize("case", CASES)
+# Its sampling takes long to compile, in each of its forms; the golden tests have it too.
+cases = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.long) if case == "IDS, published" else case for case in CASES]
+)
 starts = pytest.mark.parametrize("start", STARTS)
 
 
