@@ -21,6 +21,7 @@ from artreplay.algorithms.points import (
     FIRST_NODES,
     GridPoints,
     Play,
+    PointAlgorithm,
     Split,
     TreePoints,
     active_levels,
@@ -28,13 +29,35 @@ from artreplay.algorithms.points import (
     splitting,
 )
 from artreplay.cells import forest, grid_cells
+from artreplay.compiling import Ints
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 
 Solver = Literal["exact", "greedy"]
 Rule = Literal["finest", "paper"]
 
 
-class GridAllocation(GridPoints):
+class _Allocating(PointAlgorithm):
+    """What both share: a budget of effort, and the solver that splits it."""
+
+    several = True
+    levels: tuple[float, ...]
+    max_units: int
+
+    @property
+    def width(self) -> int:
+        """The most units in one proposal."""
+        return self.max_units
+
+    def _split_budget(self, levels: Any, budget: Any, max_units: Any, solver: Any) -> tuple[Ints, Any]:
+        """Check the budget, and keep it; the numbers of the levels above 0, and the solver for them."""
+        self.levels = checked_levels(levels)
+        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
+        self.solver: Solver = solver
+        active = active_levels(self.levels)
+        return active, solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units)
+
+
+class GridAllocation(_Allocating, GridPoints):
     """Choose at most `max_units` boxes of a grid, each at one of the `levels`, within `budget`, by their indices.
 
     `solver="exact"` finds the largest sum of indices; `"greedy"` takes boxes by index per level, as the paper does,
@@ -47,7 +70,6 @@ class GridAllocation(GridPoints):
     """
 
     summary = "the best affordable set of grid boxes, each at a level"
-    several = True
 
     def __init__(
         self,
@@ -68,11 +90,8 @@ class GridAllocation(GridPoints):
         dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
         self.cells_per_side = checked_count("cells_per_side", cells_per_side)
         super().__init__(box, dim, self.cells_per_side, play, seed, reward_range)
-        self.levels = checked_levels(levels)
-        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
-        self.solver, self.bonus = solver, bonus
-        active = active_levels(self.levels)
-        chooser = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units)
+        active, chooser = self._split_budget(levels, budget, max_units, solver)
+        self.bonus = bonus
         theory = bonus if isinstance(bonus, Theory) else Theory()
         bound, self.table = bound_of(bonus, self.horizon, 4.0 * theory.noise(self.horizon))
         cells = grid_cells(self.lattice)
@@ -82,13 +101,8 @@ class GridAllocation(GridPoints):
         selector = budgeted_choice(contest(index.value, cells.places, len(self.levels)), chooser, active, self.width)
         self.component = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
 
-    @property
-    def width(self) -> int:
-        """The most units in one proposal."""
-        return self.max_units
 
-
-class TreeAllocation(TreePoints):
+class TreeAllocation(_Allocating, TreePoints):
     """The same over trees that divide where samples are many: one tree for each level.
 
     With `rule="finest"` the choice is among boxes of width `epsilon`, each valued by the leaf it lies in, and
@@ -102,7 +116,6 @@ class TreeAllocation(TreePoints):
     """
 
     summary = "the best affordable set of finest boxes, valued by the leaves of a tree for each level"
-    several = True
 
     def __init__(
         self,
@@ -128,14 +141,11 @@ class TreeAllocation(TreePoints):
             raise InvalidParameter(f'rule must be "finest" or "paper", got {rule!r}')
         if rule == "paper" and solver == "exact":
             raise InvalidParameter('rule="paper" is solved greedily: leave solver out, or give solver="greedy"')
-        self.levels = checked_levels(levels)
-        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
-        self.solver: Solver = solver or ("greedy" if rule == "paper" else "exact")
-        self.rule: Any = rule
+        usual = "greedy" if rule == "paper" else "exact"
+        active, chooser = self._split_budget(levels, budget, max_units, usual if solver is None else solver)
+        self.rule: Rule = rule
         self.coupled = rule == "finest"
         self.epsilon, self.split, self.bonus = epsilon, split, bonus
-        active = active_levels(self.levels)
-        chooser = solver_of(self.solver, [self.levels[number] for number in active], self.budget, self.max_units)
         bound, self.table = bound_of(bonus, self.horizon, _tree_scale(bonus, self.horizon))
         cells = forest(self.lattice, len(self.levels), max(FIRST_NODES, len(self.levels)))
         index = tree_index(cells.child.size, GrainedBound(bound))
@@ -146,11 +156,6 @@ class TreeAllocation(TreePoints):
             selector = PaperChoice(ranking, active, chooser.level, chooser.cost, chooser.budget, self.width, hidden)
         inner = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
         self.component = splitting(inner, self.lattice, split)
-
-    @property
-    def width(self) -> int:
-        """The most units in one proposal."""
-        return self.max_units
 
 
 def _tree_scale(bonus: Bonus, horizon: int) -> float:
