@@ -1,7 +1,8 @@
 """TreeUCB beside PyXAB's HCT and T_HOO: the same objectives, the same rewards, T = 10,000 rounds in two dimensions.
 
-    make bench-peers                 20 seeds, some 20 minutes on two cores, nearly all of it T_HOO
+    make bench-peers                 20 seeds, most of an hour on two cores, nearly all of it T_HOO
     make bench-peers SEEDS=2         a first look
+    make bench-peers WITHOUT=T_HOO   the others only, a few minutes
 
 Time is per pull and reward, as a ratio in one run; regret is the mean over seeds with its standard error. TreeUCB is
 timed twice: one decision at a time from Python, as the peers are, and as a simulation, which the peers do not have.
@@ -98,7 +99,8 @@ def simulated(name: str, seeds: int) -> tuple[list[float], float]:
 
 def main() -> None:
     seeds = int(os.environ.get("SEEDS") or 20)
-    tasks = [(algorithm, name, seed) for name in OBJECTIVES for algorithm in ALGORITHMS for seed in range(seeds)]
+    chosen = [algorithm for algorithm in ALGORITHMS if algorithm != os.environ.get("WITHOUT")]
+    tasks = [(algorithm, name, seed) for name in OBJECTIVES for algorithm in chosen for seed in range(seeds)]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None) as pool:
         results = dict(zip(tasks, track(pool.map(play, tasks), total=len(tasks), description="playing"), strict=True))
     table = Table(title=f"T = {HORIZON:,}, two dimensions, Bernoulli rewards, {seeds} seeds")
@@ -106,7 +108,7 @@ def main() -> None:
         table.add_column(column, justify="left" if column in ("objective", "algorithm") else "right")
     for name in OBJECTIVES:
         regrets, fast = simulated(name, seeds)
-        rows = [(algorithm, [results[algorithm, name, seed] for seed in range(seeds)]) for algorithm in ALGORITHMS]
+        rows = [(algorithm, [results[algorithm, name, seed] for seed in range(seeds)]) for algorithm in chosen]
         for algorithm, values in rows:
             seconds = min(each for _, each in values)
             regret = "{:,.0f} ± {:,.0f}".format(*mean_and_error([value for value, _ in values]))
