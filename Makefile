@@ -36,7 +36,7 @@ bench: $(VENV)/.core
 
 # TreeUCB beside another library, which is installed into an environment of its own.
 bench-peers: .venv-peers/.ready
-	SEEDS=$(SEEDS) WITHOUT=$(WITHOUT) .venv-peers/bin/python benchmarks/peers.py
+	SEEDS=$(SEEDS) WITHOUT=$(WITHOUT) ON=$(ON) .venv-peers/bin/python benchmarks/peers.py
 
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-peers

@@ -3,6 +3,7 @@
     make bench-peers                 20 seeds, most of an hour on two cores, nearly all of it T_HOO
     make bench-peers SEEDS=2         a first look
     make bench-peers WITHOUT=T_HOO   the others only, a few minutes
+    make bench-peers ON=peak         one objective
 
 Time is per pull and reward, as a ratio in one run; regret is the mean over seeds with its standard error. TreeUCB is
 timed twice: one decision at a time from Python, as the peers are, and as a simulation, which the peers do not have.
@@ -99,14 +100,15 @@ def simulated(name: str, seeds: int) -> tuple[list[float], float]:
 
 def main() -> None:
     seeds = int(os.environ.get("SEEDS") or 20)
-    chosen = [algorithm for algorithm in ALGORITHMS if algorithm != os.environ.get("WITHOUT")]
-    tasks = [(algorithm, name, seed) for name in OBJECTIVES for algorithm in chosen for seed in range(seeds)]
+    chosen = [algorithm for algorithm in ALGORITHMS if algorithm not in os.environ.get("WITHOUT", "").split(",")]
+    objectives = [name for name in OBJECTIVES if name in (os.environ.get("ON") or ",".join(OBJECTIVES)).split(",")]
+    tasks = [(algorithm, name, seed) for name in objectives for algorithm in chosen for seed in range(seeds)]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None) as pool:
         results = dict(zip(tasks, track(pool.map(play, tasks), total=len(tasks), description="playing"), strict=True))
     table = Table(title=f"T = {HORIZON:,}, two dimensions, Bernoulli rewards, {seeds} seeds")
     for column in ("objective", "algorithm", "regret", "µs a round", "simulated TreeUCB is faster by"):
         table.add_column(column, justify="left" if column in ("objective", "algorithm") else "right")
-    for name in OBJECTIVES:
+    for name in objectives:
         regrets, fast = simulated(name, seeds)
         rows = [(algorithm, [results[algorithm, name, seed] for seed in range(seeds)]) for algorithm in chosen]
         for algorithm, values in rows:
