@@ -20,7 +20,11 @@ from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
 from artreplay.history import History
-from artreplay.replay.adapters import Adapter, ArmAdapter, ComponentAdapter, PlainAdapter, PointAdapter, adapt
+from artreplay.replay.adapter import Adapter
+from artreplay.replay.adapters import adapt
+from artreplay.replay.component_adapter import ComponentAdapter
+from artreplay.replay.named_adapters import ArmAdapter, PointAdapter
+from artreplay.replay.plain_adapter import PlainAdapter
 from artreplay.replay.policies import takes_batches
 from artreplay.streams import checked_seed
 

@@ -24,8 +24,10 @@ from artreplay.environments.point_stack import (
 )
 from artreplay.errors import InvalidAction
 from artreplay.history import History
-from artreplay.replay.adapters import Adapter, NamedAdapter, PlainAdapter, PointAdapter
+from artreplay.replay.adapter import Adapter
 from artreplay.replay.ledger import ArmLedger, Ledger, arm_ledger, stream_ledger
+from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
+from artreplay.replay.plain_adapter import PlainAdapter
 from artreplay.streams import fold, fold_each
 
 Outputs = tuple[Floats, Ints, Ints, Ints]

@@ -14,7 +14,10 @@ from artreplay.engine.logs import STEPS, WORLD
 from artreplay.engine.play import DONE, GROWN, LOG_IS_DRAWN, NEEDS_MEAN, NOT_AN_ARM, Memory, Order, Record, play
 from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
 from artreplay.errors import InvalidAction
-from artreplay.replay.adapters import Adapter, NamedAdapter, PlainAdapter, adapt
+from artreplay.replay.adapter import Adapter
+from artreplay.replay.adapters import adapt
+from artreplay.replay.named_adapters import NamedAdapter
+from artreplay.replay.plain_adapter import PlainAdapter
 from artreplay.replay.policies import load_batch
 from artreplay.replay.policy import next_limit
 from artreplay.replay.step import BAD_PROPOSAL, NEEDS_ROOM, PLACES, ROUND, USED

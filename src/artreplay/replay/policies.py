@@ -11,7 +11,7 @@ from artreplay.algorithms import IndexArmAlgorithm, LinUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History
-from artreplay.replay.adapters import Relation, Unknown, checked_relation, checked_unknown
+from artreplay.replay.adapter import Relation, Unknown, checked_relation, checked_unknown
 from artreplay.replay.interrupts import Uninterrupted
 from artreplay.replay.ledger import ArmLedger, Ledger, first_of_cells, serving_order
 from artreplay.replay.point_ledger import PointLedger, used_rows

@@ -16,19 +16,14 @@ from artreplay.cells.boxes import samples_in
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled, current_mode, packed, views
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History
-from artreplay.replay.adapters import (
-    Adapter,
-    ComponentAdapter,
-    NamedAdapter,
-    PlainAdapter,
-    PointAdapter,
-    Relation,
-    Unknown,
-    adapt,
-)
+from artreplay.replay.adapter import Adapter, Relation, Unknown
+from artreplay.replay.adapters import adapt
 from artreplay.replay.cell import Cell
+from artreplay.replay.component_adapter import ComponentAdapter
 from artreplay.replay.interrupts import SMALL, Guard, Undo, Uninterrupted
 from artreplay.replay.ledger import MOVING, ArmLedger, Ledger, stream_ledger
+from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
+from artreplay.replay.plain_adapter import PlainAdapter
 from artreplay.replay.point_ledger import PointLedger
 from artreplay.replay.step import BAD_PROPOSAL, FED, FEED, NEEDS_ROOM, PENDING, PLACES, ROUND, USED, settle
 

@@ -23,7 +23,8 @@ from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
 from artreplay.history import Fingerprint, History
-from artreplay.replay.adapters import ComponentAdapter, checked_relation
+from artreplay.replay.adapter import checked_relation
+from artreplay.replay.component_adapter import ComponentAdapter
 from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant
 from artreplay.replay.policy import Policy
 from artreplay.replay.step import PENDING, USED

@@ -12,7 +12,8 @@ from artreplay.compiling import is_component, state_of
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History
 from artreplay.replay import ArtificialReplay, FullStart, Ignorant
-from artreplay.replay.adapters import adapt, checked_relation
+from artreplay.replay.adapter import checked_relation
+from artreplay.replay.adapters import adapt
 from artreplay.streams import checked_seed
 from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.worlds import Points, Units, World, draw_world, shrink, units_of

@@ -1,0 +1,109 @@
+"""A plain Python object of the user's own, as policies see it."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms import checked_range
+from artreplay.compiling import UNBOUNDED, Floats, Ints
+from artreplay.errors import InvalidAction
+from artreplay.history import History
+from artreplay.replay.adapter import Adapter, Relation, Unknown
+from artreplay.replay.ledger import KeyedLedger, Ledger
+from artreplay.replay.point_ledger import used_flags
+
+
+class PlainAdapter(Adapter):
+    """Any object with `propose()` and `update(unit, reward)`: units are numbered as they are met."""
+
+    settled = False
+
+    def __init__(self, base: Any) -> None:
+        super().__init__(copy.deepcopy(base))
+        self.proposal = self.proposed = []
+        self._units: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+        said = getattr(base, "reward_range", None)
+        self.reward_range = (-math.inf, math.inf) if said is None else checked_range(said)
+
+    @property
+    def algorithm(self) -> Any:
+        """The adapter itself: it numbers what the object says."""
+        return self
+
+    def propose(self, out: list[int]) -> int:
+        """Ask the object, and number what it says."""
+        proposal = self.base.propose()
+        self.several = isinstance(proposal, list)
+        units = proposal if self.several else [proposal]
+        if not units:
+            raise InvalidAction(
+                f"{type(self.base).__name__}.propose() must return at least one unit, got an empty list"
+            )
+        out[:] = [self.number(unit) for unit in units]
+        return len(out)
+
+    def update(self, number: int, reward: float) -> None:
+        """Show the object one sample."""
+        self.base.update(self._units[number], float(reward))
+
+    def room(self) -> int:
+        """A plain object looks after its own memory."""
+        return UNBOUNDED
+
+    def reseed(self, key: Any) -> None:
+        """Pass a key on to an object that draws at random."""
+        if hasattr(self.base, "reseed"):
+            self.base.reseed(int(key))
+
+    def number(self, unit: Any) -> int:
+        """The number of a unit, a new one if it was never seen."""
+        key = _hashable(unit)
+        try:
+            known = self._numbers.setdefault(key, len(self._units))
+        except TypeError:
+            raise InvalidAction(f"a unit must be hashable, got {type(unit).__name__}") from None
+        if known == len(self._units):
+            self._units.append(unit)
+        return known
+
+    def unit(self, number: int) -> Any:
+        """The unit behind a number, as it was first seen."""
+        return self._units[number]
+
+    def numbers_of(self, history: History, unknown: Unknown) -> Ints:
+        """The number of the unit in each row; a plain object is taken to know every unit."""
+        if history.points is not None:
+            return np.array([self.number(history.unit(row)) for row in range(len(history))], dtype=np.int64)
+        table = np.array([self.number(label) for label in history.labels], dtype=np.int64)
+        return table[history.codes] if len(table) else history.codes
+
+    def cell_ledger(self, units: Ints, rewards: Floats, trivial: bool, used: Ints | None) -> Ledger:
+        """Queues by the object's own `cell(unit)`, or by equality, or a single one."""
+        flags = used_flags(len(units), used)
+        return KeyedLedger(units, rewards, self.cell_of("trivial" if trivial else None), flags)
+
+    def same_cell(self, logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now."""
+        cell = self.cell_of(None)
+        return cell(logged) == cell(proposed)
+
+    def cell_of(self, relation: Relation) -> Callable[[int], Hashable]:
+        """The cell of a numbered unit: the object's own, or the unit itself."""
+        if relation == "trivial":
+            return lambda number: None
+        if not hasattr(self.base, "cell"):
+            return lambda number: number
+        return lambda number: self.base.cell(self._units[number])
+
+
+def _hashable(unit: Any) -> Any:
+    """Points arrive as arrays or lists of floats; equal points are one unit."""
+    if isinstance(unit, np.ndarray):
+        return tuple(unit.tolist()) if unit.ndim else unit.item()
+    return unit.item() if isinstance(unit, np.generic) else unit
