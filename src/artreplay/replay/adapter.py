@@ -25,7 +25,6 @@ class Adapter:
     proposal: Any  # where proposals are written
     proposed: Any  # the same memory, read as plain numbers
     several: bool = False  # whether an action is a list
-    settled: bool = True  # whether that is the same for every action
     reward_range: RewardRange = (-math.inf, math.inf)
 
     def __init__(self, base: Any) -> None:
@@ -61,6 +60,10 @@ class Adapter:
         if not self.several:
             return self.unit(self.proposed[0])
         return [self.unit(number) for number in self.proposed[:units]]
+
+    def is_list(self, action: Any) -> bool:
+        """Whether an action that is told is a list of units, each with a reward of its own."""
+        return self.several
 
     def kept_proposal(self, units: int) -> list[Any]:
         """The first `units` entries of the proposal in a form that can be saved."""

@@ -21,8 +21,6 @@ from artreplay.replay.point_ledger import used_flags
 class PlainAdapter(Adapter):
     """Any object with `propose()` and `update(unit, reward)`: units are numbered as they are met."""
 
-    settled = False
-
     def __init__(self, base: Any) -> None:
         super().__init__(copy.deepcopy(base))
         self.proposal = self.proposed = []
@@ -75,6 +73,10 @@ class PlainAdapter(Adapter):
     def unit(self, number: int) -> Any:
         """The unit behind a number, as it was first seen."""
         return self._units[number]
+
+    def is_list(self, action: Any) -> bool:
+        """Each action says for itself: a plain object may propose a list now and a single unit next."""
+        return isinstance(action, list)
 
     def numbers_of(self, history: History, unknown: Unknown) -> Ints:
         """The number of the unit in each row; a plain object is taken to know every unit."""

@@ -94,7 +94,7 @@ class Policy:
         if self._guard.saved is not None:
             self._guard.recover()
         adapter = self._adapter
-        if adapter.several if adapter.settled else isinstance(action, list):
+        if adapter.is_list(action):
             samples = self._checked_samples(action, reward)
         else:
             samples = [(adapter.number(action), adapter.checked_reward(reward))]
