@@ -96,47 +96,21 @@ def draw_space(
     policies: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     kind = None if path is None else _checked_kind(Path(path))
     base = _checked_base(policies)
-    if isinstance(names, str) or len(names) < base.dim:
-        raise InvalidParameter(f"names must be one name for each of {base.dim} axes, got {names!r}")
+    _check_names(names, base)
     levels = _checked_levels(base, level)
-    rows = [_panels(one, levels, played) for one in policies]
-    if len(levels) == 1:
-        rows = [[row[0] for row in rows]]
-    panels = [panel for row in rows for panel in row]
-    if axes is not None and len(panels) > 1:
-        raise InvalidParameter(f"axes takes one panel, there are {len(panels)}: choose one policy and one level")
-    if len(rows[0]) > _MOST_ACROSS:
-        raise InvalidParameter(
-            f"at most {_MOST_ACROSS} panels stand side by side, there are {len(rows[0])}: choose a level"
-        )
+    rows = _rows(policies, levels, played)
+    _check_layout(rows, axes)
     places = _new_axes(base, rows) if axes is None else [axes]
-    figure = places[0].get_figure()
-    if not isinstance(figure, Figure):
-        raise InvalidParameter("axes must belong to a figure, not to a part of one")
-    scale = _scale(panels, base)
-    heights = _heights(base) if base.dim == 1 else None
-    for place, panel in zip(places, panels, strict=True):
-        _draw_panel(place, panel, scale, base, names, heights)
-        if axes is None:
-            place.label_outer()
-    if scale is not None:
-        colours = ScalarMappable(scale, _COLOURS)
-        bar = figure.colorbar(colours, ax=places, shrink=0.9, pad=0.02, aspect=25 * len(rows))
-        bar.set_label("index of a cell: how good it may still be")
+    figure = _figure_of(places[0])
+    _draw_rows(figure, places, rows, base, names)
     if axes is None:
-        if title is None and len(levels) > 1:
-            title = "\n".join(
-                f"{_kind_name(one)}: {_counts(one.used, one.used + one.unused, one.cells())}" for one in policies
-            )
-        if title is not None:
-            figure.suptitle(title, fontsize=14, fontweight="bold")
-        _draw_legend(figure, panels, played_name, note)
+        for place in places:
+            place.label_outer()
+        usual = _counts_by_policy(policies) if len(levels) > 1 else None  # else the title of each panel says it
+        _draw_title(figure, usual if title is None else title)
+        _draw_legend(figure, [panel for row in rows for panel in row], played_name, note)
     if path is not None:
-        # Parts of an svg have names made from a salt: with a fixed one the same picture is the same bytes.
-        with matplotlib.rc_context({"svg.hashsalt": "artreplay"}):
-            write_whole(
-                Path(path), lambda file: figure.savefig(file, format=kind, dpi=_DPI, metadata=_SILENT[str(kind)])
-            )
+        _write(figure, Path(path), str(kind))
     return figure
 
 
@@ -166,6 +140,11 @@ def _checked_base(policies: list[Any]) -> PointAlgorithm:
     return first
 
 
+def _check_names(names: Sequence[str], base: PointAlgorithm) -> None:
+    if isinstance(names, str) or len(names) < base.dim:
+        raise InvalidParameter(f"names must be one name for each of {base.dim} axes, got {names!r}")
+
+
 def _checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float | None]:
     """The levels to draw; a single None where there are none."""
     levels: Sequence[float | None] = (None,) if base.levels is None else base.levels
@@ -177,7 +156,31 @@ def _checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float
     return (level,)
 
 
+def _check_layout(rows: Sequence[Sequence[_Panel]], axes: Axes | None) -> None:
+    """Axes of the caller's own take a single panel, and a row is not wider than a page."""
+    n_panels = sum(map(len, rows))
+    if axes is not None and n_panels > 1:
+        raise InvalidParameter(f"axes takes one panel, there are {n_panels}: choose one policy and one level")
+    if len(rows[0]) > _MOST_ACROSS:
+        raise InvalidParameter(
+            f"at most {_MOST_ACROSS} panels stand side by side, there are {len(rows[0])}: choose a level"
+        )
+
+
+def _figure_of(axes: Axes) -> Figure:
+    figure = axes.get_figure()
+    if not isinstance(figure, Figure):
+        raise InvalidParameter("axes must belong to a figure, not to a part of one")
+    return figure
+
+
 # -- what is drawn ------------------------------------------------------------------------------------------
+
+
+def _rows(policies: list[Any], levels: Sequence[float | None], played: Sequence[Any]) -> list[list[_Panel]]:
+    """A row of panels for each policy; with a single level all policies stand in one row."""
+    rows = [_panels(one, levels, played) for one in policies]
+    return [[row[0] for row in rows]] if len(levels) == 1 else rows
 
 
 def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any]) -> list[_Panel]:
@@ -256,6 +259,25 @@ def _heights(base: PointAlgorithm) -> tuple[float, float]:
     return least - 0.16 * (most - least), most + 0.08 * (most - least)
 
 
+def _draw_rows(
+    figure: Figure,
+    places: Sequence[Axes],
+    rows: Sequence[Sequence[_Panel]],
+    base: PointAlgorithm,
+    names: Sequence[str],
+) -> None:
+    """All panels, in the same colours, and beside them what the colours mean."""
+    panels = [panel for row in rows for panel in row]
+    scale = _scale(panels, base)
+    heights = _heights(base) if base.dim == 1 else None
+    for place, panel in zip(places, panels, strict=True):
+        _draw_panel(place, panel, scale, base, names, heights)
+    if scale is not None:
+        colours = ScalarMappable(scale, _COLOURS)
+        bar = figure.colorbar(colours, ax=places, shrink=0.9, pad=0.02, aspect=25 * len(rows))
+        bar.set_label("index of a cell: how good it may still be")
+
+
 def _draw_panel(
     axes: Axes,
     panel: _Panel,
@@ -319,6 +341,16 @@ def _new_axes(base: PointAlgorithm, rows: Sequence[Sequence[_Panel]]) -> list[Ax
     return list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
 
 
+def _counts_by_policy(policies: list[Any]) -> str:
+    """A line for each policy, over all its levels."""
+    return "\n".join(f"{_kind_name(one)}: {_counts(one.used, one.used + one.unused, one.cells())}" for one in policies)
+
+
+def _draw_title(figure: Figure, title: str | None) -> None:
+    if title is not None:
+        figure.suptitle(title, fontsize=14, fontweight="bold")
+
+
 def _draw_legend(figure: Figure, panels: Sequence[_Panel], played_name: str, note: str | None) -> None:
     handles: list[Any] = []
     words: list[str] = []
@@ -343,3 +375,10 @@ def _draw_legend(figure: Figure, panels: Sequence[_Panel], played_name: str, not
             handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
             columnspacing=2.5,
         )
+
+
+def _write(figure: Figure, path: Path, kind: str) -> None:
+    """Write the figure: the same picture is the same bytes."""
+    # Parts of an svg have names made from a salt, which is random unless given.
+    with matplotlib.rc_context({"svg.hashsalt": "artreplay"}):
+        write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=_DPI, metadata=_SILENT[kind]))
