@@ -54,9 +54,9 @@ class Setting:
         return self.env.width
 
     @property
-    def has_levels(self) -> bool:
-        """Whether units have levels."""
-        return isinstance(self.env, PointEnvironment) and self.env.levels is not None
+    def levels(self) -> tuple[float, ...] | None:
+        """The levels of effort that units have, None where they have none."""
+        return self.env.levels if isinstance(self.env, PointEnvironment) else None
 
     def describe_units(self) -> str:
         """A few words for error messages: what can be played."""
@@ -70,20 +70,20 @@ class Setting:
         regret = np.zeros((self.replications, kept))
         used = np.zeros((self.replications, kept), np.int64)
         shape = (self.replications, self.horizon if self.keep_all else 0, self.width)
-        levels = np.full(shape if self.has_levels else (self.replications, 0, self.width), -1, np.int64)
+        levels = np.full(shape if self.levels is not None else (self.replications, 0, self.width), -1, np.int64)
         return regret, used, np.full(shape, -1, np.int64), levels
 
     def actions_of(self, actions: Ints) -> Ints | None:
         """The actions as they are returned: without the last axis where one unit is played."""
         if not self.keep_all:
             return None
-        return actions[:, :, 0] if self.width == 1 and not self.has_levels else actions
+        return actions[:, :, 0] if self.width == 1 and self.levels is None else actions
 
     def levels_of(self, numbers: Ints) -> Floats | None:
         """The levels of the actions as they are returned; nan where nothing was played."""
-        if not self.keep_all or not self.has_levels:
+        if not self.keep_all or self.levels is None:
             return None
-        levels: Floats = np.array([*self.env.level_values(), np.nan])[numbers]  # type: ignore[union-attr]
+        levels: Floats = np.array([*self.levels, np.nan])[numbers]
         return levels
 
     def base_keys(self, base: Any, numbers: Ints) -> Any:
