@@ -248,17 +248,18 @@ class GridPoints(PointAlgorithm):
 
 def _in_order(boxes: Ints, grid: Lattice) -> Ints:
     """Boxes by level, then by the Z-order of their low corners, then by depth."""
-    top = 1 << (len(grid.low) * grid.bits)
+    return np.array(sorted(boxes.tolist(), key=lambda box: _low_corner(box, grid)), np.int64)
 
-    def low_corner(box: int) -> tuple[int, int, int]:
-        level, code = box >> LEVEL_AT, box & ((1 << LEVEL_AT) - 1)
-        depth = 0
-        while code < top:
-            code <<= len(grid.low)
-            depth -= 1
-        return level, code, depth
 
-    return np.array(sorted(boxes.tolist(), key=low_corner), np.int64)
+def _low_corner(box: int, grid: Lattice) -> tuple[int, int, int]:
+    """The level of a box, the code of the finest box in its low corner, and its depth less that of the finest."""
+    level, code = box >> LEVEL_AT, box & WITHIN
+    finest = 1 << (len(grid.low) * grid.bits)  # codes of finest boxes begin here
+    depth = 0
+    while code < finest:
+        code <<= len(grid.low)
+        depth -= 1
+    return level, code, depth
 
 
 def splitting(algorithm: IndexAlgorithm, grid: Lattice, split: Split) -> SplittingAlgorithm:

@@ -86,11 +86,7 @@ def radius_of_psi(psi: Callable[[float], float], level: float) -> Callable[[int]
     at_zero = _height(psi, 0.0)
     if not abs(at_zero) <= 1e-12:
         raise InvalidParameter(f"psi(0) must be 0, got {at_zero!r}")
-
-    def radius(n: int) -> float:
-        return inverse_conjugate(psi, level / n)
-
-    return radius
+    return lambda n: inverse_conjugate(psi, level / n)
 
 
 def inverse_conjugate(psi: Callable[[float], float], x: float) -> float:
@@ -101,6 +97,7 @@ def inverse_conjugate(psi: Callable[[float], float], x: float) -> float:
     """
 
     def value(log_lambda: float) -> float:
+        """(ψ(λ) + x)/λ."""
         scale = math.exp(log_lambda)
         return (_height(psi, scale) + x) / scale
 

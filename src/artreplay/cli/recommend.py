@@ -134,12 +134,13 @@ def _use_of_log(policy: Any) -> list[str]:
 
 def _best_first(cells: list[Cell]) -> list[Cell]:
     """By index, or by mean where there is none; arms without either come last, equals in the order of the arms."""
+    return sorted(cells, key=_rank)
 
-    def rank(cell: Cell) -> float:
-        value = cell.mean if math.isnan(cell.index) else cell.index
-        return math.inf if math.isnan(value) else -value
 
-    return sorted(cells, key=rank)
+def _rank(cell: Cell) -> float:
+    """Where a cell stands among the others: the better it may be, the lower."""
+    value = cell.mean if math.isnan(cell.index) else cell.index
+    return math.inf if math.isnan(value) else -value
 
 
 def _as_json(policy: Any, action: Any) -> dict[str, Any]:

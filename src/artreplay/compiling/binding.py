@@ -66,7 +66,10 @@ class _FieldsFirst(_OverloadMethodTemplate):  # type: ignore[misc]
         outer = self
 
         class Method(super()._resolve(typ, attr).template):  # type: ignore[misc]
+            """A method that is bound to a component of this type."""
+
             def generic(self, args: Any, kws: Any) -> Any:
+                """The signature of a call, None where the method does not take such arguments."""
                 function_type = outer._get_function_type(outer.context, typ)
                 signature = outer._get_signature(outer.context, function_type, (typ, *args), kws)
                 for template in function_type.templates:
@@ -84,6 +87,7 @@ def bind_method(name: str) -> None:
     """Inside compiled code, `part.name(...)` on a marked class is that class's own method."""
 
     def resolve(self: Any, *args: Any) -> Any:
+        """The method to compile for a component of this type, None where its class has none."""
         cls = self.instance_class
         method = cls.__dict__.get(name)
         if MARK not in cls.__dict__ or not inspect.isfunction(method):

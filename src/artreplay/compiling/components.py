@@ -73,6 +73,7 @@ def packed(component: T) -> tuple[T, Ints]:
     buffer = np.zeros(sum(sizes.values()), np.int64)
 
     def place(name: str, array: AnyArray) -> AnyArray:
+        """A copy of the array in its span of the buffer."""
         span = buffer[starts[name] : starts[name] + sizes[name]]
         view: AnyArray = span.view(array.dtype)[: array.size].reshape(array.shape)
         view[...] = array
@@ -94,6 +95,7 @@ def overwrite(component: T, arrays: dict[str, AnyArray]) -> T:
     """The component with its state replaced; arrays that have grown since take the place of the shorter ones."""
 
     def take(name: str, array: AnyArray) -> AnyArray:
+        """The array with its new values, in its own memory where they fit."""
         new = arrays[name]
         if new.shape != array.shape:
             return np.ascontiguousarray(new, dtype=array.dtype)

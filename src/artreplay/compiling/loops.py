@@ -58,6 +58,7 @@ class Loop(Generic[P, R]):
         _entries.append(entry)
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            """The compiled function; what numba finds wrong with a component becomes one sentence."""
             try:
                 result: R = entry(*args, **kwargs)
             except Exception as error:

@@ -72,6 +72,7 @@ def simulate(
     with Progress("simulating", setting.replications) as progress:
 
         def report() -> None:
+            """Move the progress bar to where the workers are."""
             progress.update(sum(worker.progress() for worker in workers))
 
         if setting.compilable:
@@ -89,6 +90,7 @@ def _run_threads(workers: list[Worker], batches: _Batches, stop: threading.Event
     mode = current_mode()
 
     def work(worker: Worker) -> None:
+        """Run in the caller's mode, which a new thread does not know."""
         with using(mode):
             worker.run(batches, None)
 

@@ -63,6 +63,7 @@ def check_coupling(
     make_replay = replay or (lambda base, history: ArtificialReplay(base, history, relation))
 
     def judge(world: World) -> Verdict:
+        """Play the world with all three policies."""
         history = world.history()
         full = play(make_full(make_base(), history), world, labels)
         replaying = make_replay(make_base(), history)
@@ -98,6 +99,7 @@ def check_irrelevant_data(
     checked_relation(relation)
 
     def judge(world: World) -> Verdict:
+        """Look for an unrelated sample that changes the proposal."""
         adapter = adapt(make_base())
         related = relation_of(adapter, relation)
         history = world.history()
@@ -148,6 +150,7 @@ def check_completion(
     """
 
     def judge(world: World) -> Verdict:
+        """Play the world with both policies, and show the replaying one what it left over."""
         history = world.history()
         full = FullStart(make_base(), history)
         replaying = ArtificialReplay(make_base(), history, relation)
@@ -201,6 +204,7 @@ def play(policy: Any, world: World, units: Units) -> list[Any]:
     pulls = [0] * len(number)
 
     def pull(unit: Any, round_: int) -> float:
+        """The reward of a unit: by the round for points, by how often it was pulled for arms."""
         if isinstance(units, Points):
             return world.reward_at(unit, round_)
         if unit not in number:
