@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import pytest
 from bases import BLOCKS, EXACT, FEW
+from exactness import check_exact
 
 import artreplay as ar
-
-CHECKS = (ar.testing.check_coupling, ar.testing.check_irrelevant_data, ar.testing.check_completion)
-HISTORY, HORIZON = 30, 6
-
-
-def run(name: str, mode: ar.compiling.Mode, cases: int, seed: int) -> None:
-    with ar.compiling.using(mode):
-        for check in CHECKS:
-            summary = check(EXACT[name], cases=cases, max_history=HISTORY, horizon=HORIZON, seed=seed)
-            assert summary.share > 0.5, f"{summary}: too many cases say nothing"
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_exact_interpreted(name: str) -> None:
-    run(name, "interpreted", cases=200, seed=1)
+    check_exact(EXACT[name], "interpreted", cases=200, seed=1)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in FEW])
 def test_exact_compiled(name: str) -> None:
-    run(name, "compiled", cases=200, seed=2)
+    check_exact(EXACT[name], "compiled", cases=200, seed=2)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["interpreted", "compiled"])
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_in_thousands_of_cases(name: str, mode: ar.compiling.Mode) -> None:
-    run(name, mode, cases=2000, seed=3)
+    check_exact(EXACT[name], mode, cases=2000, seed=3)
 
 
 def test_every_coupled_algorithm_over_arms_is_among_them() -> None:

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import pytest
+from exactness import CHECKS, check_exact
 from point_bases import COMPILED_SOON, EXACT_POINTS, FEW_POINTS
 
 import artreplay as ar
 
-CHECKS = (ar.testing.check_coupling, ar.testing.check_irrelevant_data, ar.testing.check_completion)
-HISTORY, HORIZON = 30, 6
-
-
-def run(name: str, mode: ar.compiling.Mode, cases: int, seed: int) -> None:
-    with ar.compiling.using(mode):
-        for check in CHECKS:
-            summary = check(EXACT_POINTS[name], cases=cases, max_history=HISTORY, horizon=HORIZON, seed=seed)
-            assert summary.share > 0.5, f"{summary}: too many cases say nothing"
-
 
 @pytest.mark.parametrize("name", FEW_POINTS)
 def test_exact_over_points_interpreted(name: str) -> None:
-    run(name, "interpreted", cases=60, seed=1)
+    check_exact(EXACT_POINTS[name], "interpreted", cases=60, seed=1)
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"compiled {name}")) for name in COMPILED_SOON]
 )
 def test_exact_over_points_compiled(name: str) -> None:
-    run(name, "compiled", cases=100, seed=2)
+    check_exact(EXACT_POINTS[name], "compiled", cases=100, seed=2)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["interpreted", "compiled"])
 @pytest.mark.parametrize("name", EXACT_POINTS)
 def test_exact_over_points_in_thousands_of_cases(name: str, mode: ar.compiling.Mode) -> None:
-    run(name, mode, cases=2000, seed=3)
+    check_exact(EXACT_POINTS[name], mode, cases=2000, seed=3)
 
 
 @pytest.mark.long

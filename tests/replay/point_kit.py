@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from driving import counts, play_by, tell_by
 
 import artreplay as ar
 
@@ -42,12 +44,6 @@ SINGLE = [name for name in BASES if "UCB" in name]
 SEVERAL = [name for name in BASES if "Allocation" in name]
 TREES = [name for name in BASES if "Tree" in name]
 
-STARTS: dict[str, Callable[[Any, ar.History], Any]] = {
-    "ignorant": lambda base, history: ar.Ignorant(base),
-    "full start": ar.FullStart,
-    "replay": ar.ArtificialReplay,
-}
-
 
 def given_again(name: str) -> dict[str, Any]:
     return {"bonus": narrow} if "own bonus" in name else {}
@@ -75,27 +71,16 @@ def reward_of(policy: Any, unit: Any, round_: int) -> float:
 
 
 def tell(policy: Any, action: Any) -> None:
-    rewards = [reward_of(policy, unit, policy.rounds) for unit in (action if isinstance(action, list) else [action])]
-    policy.tell(action, rewards if isinstance(action, list) else rewards[0])
+    tell_by(policy, action, partial(reward_of, policy))
 
 
 def play(policy: Any, rounds: int) -> list[Any]:
-    actions = []
-    for _ in range(rounds):
-        action = policy.ask()
-        actions.append(action)
-        tell(policy, action)
-    return actions
+    return play_by(policy, rounds, partial(reward_of, policy))
 
 
 def seen(policy: Any) -> dict[str, Any]:
     """Everything that can be seen of a policy without asking it."""
-    return {
-        "rounds": policy.rounds,
-        "used": policy.used,
-        "unused": policy.unused,
-        "unused rows": policy.unused_rows(),
-        "used by cell": policy.used_by_cell(),
+    return counts(policy) | {
         "cells": repr(policy.cells()),
         "state": {name: array.tobytes() for name, array in policy.base.state().items()},
     }

@@ -1,4 +1,4 @@
-"""What the tests of policies share: small bases, ways to start, what can be seen of a policy, and driving one."""
+"""What the tests of policies share: small bases and logs, driving a policy, and what can be seen of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from driving import counts, play_by, tell_by
 
 import artreplay as ar
 from artreplay.compiling import is_component, state_of
@@ -48,12 +49,6 @@ QUICK = [name for name in BASES if name != "IDS, published"]  # interpreted, its
 SEVERAL = ("TopUCB", "TopUCB, tabulated", "RandomChoice of 2")
 DETERMINISTIC = ("MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated", "LinUCB", "UCB1", "plain")
 
-STARTS: dict[str, Callable[[Any, ar.History], Any]] = {
-    "ignorant": lambda base, history: ar.Ignorant(base),
-    "full start": ar.FullStart,
-    "replay": ar.ArtificialReplay,
-}
-
 
 def log(size: int = 12, n_arms: int = 4, seed: int = 0) -> ar.History:
     """A small log in which rewards repeat."""
@@ -68,20 +63,12 @@ def reward_of(unit: Any, round_: int) -> float:
 
 def play(policy: Any, rounds: int) -> list[Any]:
     """The actions of this many rounds."""
-    actions = []
-    for _ in range(rounds):
-        action = policy.ask()
-        actions.append(action)
-        tell(policy, action)
-    return actions
+    return play_by(policy, rounds, reward_of)
 
 
 def tell(policy: Any, action: Any) -> None:
-    round_ = policy.rounds
-    if isinstance(action, list):
-        policy.tell(action, [reward_of(unit, round_) for unit in action])
-    else:
-        policy.tell(action, reward_of(action, round_))
+    """Tell an action that was played in this round."""
+    tell_by(policy, action, reward_of)
 
 
 def state(base: Any) -> dict[str, Any]:
@@ -94,11 +81,4 @@ def state(base: Any) -> dict[str, Any]:
 
 def seen(policy: Any) -> dict[str, Any]:
     """Everything that can be seen of a policy without asking it."""
-    return {
-        "rounds": policy.rounds,
-        "used": policy.used,
-        "unused": policy.unused,
-        "unused rows": policy.unused_rows(),
-        "used by cell": policy.used_by_cell(),
-        "state": state(policy.base),
-    }
+    return counts(policy) | {"state": state(policy.base)}

@@ -7,7 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from policy_kit import BASES, QUICK, SEVERAL, STARTS, log, play, reward_of, seen, state, tell
+from driving import STARTS
+from policy_kit import BASES, QUICK, SEVERAL, log, play, reward_of, seen, state, tell
 
 import artreplay as ar
 from artreplay.errors import InvalidAction

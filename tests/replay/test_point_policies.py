@@ -8,7 +8,8 @@ import pickle
 
 import numpy as np
 import pytest
-from point_kit import BASES, SEVERAL, SINGLE, STARTS, log_for, narrow, play, seen, tell
+from driving import STARTS
+from point_kit import BASES, SEVERAL, SINGLE, log_for, narrow, play, seen, tell
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidAction, InvalidHistory

@@ -9,7 +9,8 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from point_kit import BASES, STARTS, TREES, given_again, log_for, narrow, play, seen, tell
+from driving import STARTS
+from point_kit import BASES, TREES, given_again, log_for, narrow, play, seen, tell
 
 import artreplay as ar
 from artreplay.algorithms import allocations, metric

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import pytest
+from driving import STARTS
 from hypothesis import given, settings
-from policy_kit import BASES, QUICK, STARTS, log, play, seen
+from policy_kit import BASES, QUICK, log, play, seen
 
 import artreplay as ar
 from artreplay.compiling import using
