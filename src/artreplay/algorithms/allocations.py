@@ -10,25 +10,12 @@ import numpy as np
 
 from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.allocation_selectors import PaperChoice, budgeted_choice, contest
-from artreplay.algorithms.bonus import Bonus, Theory, bound_of, practical
+from artreplay.algorithms.bonus import Bonus, Theory, practical
 from artreplay.algorithms.bounds import GrainedBound
 from artreplay.algorithms.budget import GreedyChoice, solver_of
-from artreplay.algorithms.composition import IndexAlgorithm
-from artreplay.algorithms.indices import mean_index
+from artreplay.algorithms.indexed_points import IndexedGrid, IndexedTree, Split, checked_depth
 from artreplay.algorithms.leaves import champions
-from artreplay.algorithms.metric import checked_depth, tree_index
-from artreplay.algorithms.points import (
-    FIRST_NODES,
-    GridPoints,
-    Play,
-    PointAlgorithm,
-    Split,
-    TreePoints,
-    active_levels,
-    checked_levels,
-    splitting,
-)
-from artreplay.cells import forest, grid_cells
+from artreplay.algorithms.points import Play, PointAlgorithm, active_levels, checked_levels
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 
@@ -57,7 +44,7 @@ class _Allocating(PointAlgorithm):
         return active, solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units)
 
 
-class GridAllocation(_Allocating, GridPoints):
+class GridAllocation(_Allocating, IndexedGrid):
     """Choose at most `max_units` boxes of a grid, each at one of the `levels`, within `budget`, by their indices.
 
     `solver="exact"` finds the largest sum of indices; `"greedy"` takes boxes by index per level, as the paper does,
@@ -91,18 +78,12 @@ class GridAllocation(_Allocating, GridPoints):
         self.cells_per_side = checked_count("cells_per_side", cells_per_side)
         super().__init__(box, dim, self.cells_per_side, play, seed, reward_range)
         active, chooser = self._split_budget(levels, budget, max_units, solver)
-        self.bonus = bonus
-        theory = bonus if isinstance(bonus, Theory) else Theory()
-        bound, self.table = bound_of(bonus, self.horizon, 4.0 * theory.noise(self.horizon))
-        cells = grid_cells(self.lattice)
-        index = mean_index(cells.places * len(self.levels), GrainedBound(bound))
-        for number in range(len(self.levels)):  # places without a box
-            index.value[number * cells.places + len(cells.code) : (number + 1) * cells.places] = -np.inf
+        cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, _grid_scale)))
         selector = budgeted_choice(contest(index.value, cells.places, len(self.levels)), chooser, active, self.width)
-        self.component = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
+        self._choose_by(selector, cells, index)
 
 
-class TreeAllocation(_Allocating, TreePoints):
+class TreeAllocation(_Allocating, IndexedTree):
     """The same over trees that divide where samples are many: one tree for each level.
 
     With `rule="finest"` the choice is among boxes of width `epsilon`, each valued by the leaf it lies in, and
@@ -145,21 +126,22 @@ class TreeAllocation(_Allocating, TreePoints):
         active, chooser = self._split_budget(levels, budget, max_units, usual if solver is None else solver)
         self.rule: Rule = rule
         self.coupled = rule == "finest"
-        self.epsilon, self.split, self.bonus = epsilon, split, bonus
-        bound, self.table = bound_of(bonus, self.horizon, _tree_scale(bonus, self.horizon))
-        cells = forest(self.lattice, len(self.levels), max(FIRST_NODES, len(self.levels)))
-        index = tree_index(cells.child.size, GrainedBound(bound))
+        self.epsilon = epsilon
+        cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, _tree_scale)))
         ranking = champions(cells, scattered=rule == "finest")
         selector: Any = budgeted_choice(ranking, chooser, active, self.width)
         if isinstance(chooser, GreedyChoice) and rule == "paper":
             hidden = np.zeros(self.width * len(active), np.int64)
             selector = PaperChoice(ranking, active, chooser.level, chooser.cost, chooser.budget, self.width, hidden)
-        inner = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
-        self.component = splitting(inner, self.lattice, split)
+        self._choose_by(selector, cells, index, split)
 
 
-def _tree_scale(bonus: Bonus, horizon: int) -> float:
+def _grid_scale(theory: Theory, horizon: int) -> float:
+    """b(n)²·n of the paper's 2√(2 log(T/δ)/n)."""
+    return 4.0 * theory.noise(horizon)
+
+
+def _tree_scale(theory: Theory, horizon: int) -> float:
     """b(n)²·n of the paper's 2√(2 log(T/δ)/n) + 2 L d_max/√n."""
-    theory = bonus if isinstance(bonus, Theory) else Theory()
     root = 2.0 * math.sqrt(theory.noise(horizon)) + 2.0 * theory.lipschitz * theory.diameter
     return root * root

@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from artreplay.algorithms.algorithm import RewardRange
-from artreplay.algorithms.bonus import Bonus, Theory, bound_of, practical
-from artreplay.algorithms.composition import IndexAlgorithm
-from artreplay.algorithms.indices import MeanIndex, fresh_values, mean_index
+from artreplay.algorithms.bonus import Bonus, Theory, practical
+from artreplay.algorithms.indexed_points import IndexedGrid, IndexedTree, Split, checked_depth
 from artreplay.algorithms.leaves import BestLeaf, champions
-from artreplay.algorithms.points import FIRST_NODES, GridPoints, Play, Split, TreePoints, splitting
+from artreplay.algorithms.points import Play
 from artreplay.algorithms.selectors import best
-from artreplay.algorithms.tally import tally
-from artreplay.cells import forest, grid_cells
-from artreplay.cells.boxes import depth_of
-from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 
 _DEFAULT_BITS = 30  # of a box in a tree without `epsilon`, over all axes
 
 
-class GridUCB(GridPoints):
+class GridUCB(IndexedGrid):
     """Play the centre of the grid box with the highest index; index ← min(index, mean + b(n)).
 
     The grid has `cells_per_side` boxes along each axis, or as many as make a box at most `gamma` wide; ⌈T^{1/(d+2)}⌉
@@ -54,15 +47,12 @@ class GridUCB(GridPoints):
         dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
         side = side_of(dim, self.horizon, cells_per_side, gamma)
         super().__init__(box, dim, side, play, seed, reward_range)
-        self.cells_per_side, self.gamma, self.bonus = side, None, bonus
-        bound, self.table = bound_of(bonus, self.horizon, single_play_scale(bonus, self.horizon))
-        cells = grid_cells(self.lattice)
-        index = mean_index(cells.places, bound)
-        index.value[len(cells.code) : -1] = -np.inf  # places without a box
-        self.component = IndexAlgorithm(cells, index, best(index.value), np.zeros(1, np.int64))
+        self.cells_per_side, self.gamma = side, None
+        cells, index = self._cells_and_index(self._bound_of(bonus, _scale))
+        self._choose_by(best(index.value), cells, index)
 
 
-class TreeUCB(TreePoints):
+class TreeUCB(IndexedTree):
     """Play the centre of the leaf with the highest index, of a tree whose leaves split as their samples become many.
 
     A leaf of depth k splits into 2^d halves when it has 4^k samples (`split="confidence"`: when its bonus is narrower
@@ -95,23 +85,13 @@ class TreeUCB(TreePoints):
         dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
         depth = max(_DEFAULT_BITS // dim, 1) if epsilon is None else checked_depth(epsilon)
         super().__init__(box, dim, 1 << depth, play, seed, reward_range)
-        self.epsilon, self.split, self.bonus = epsilon, split, bonus
-        bound, self.table = bound_of(bonus, self.horizon, single_play_scale(bonus, self.horizon))
-        cells = forest(self.lattice, 1, FIRST_NODES)
-        index = tree_index(cells.child.size, bound)
-        inner = IndexAlgorithm(cells, index, BestLeaf(champions(cells, scattered=False)), np.zeros(1, np.int64))
-        self.component = splitting(inner, self.lattice, split)
+        self.epsilon = epsilon
+        cells, index = self._cells_and_index(self._bound_of(bonus, _scale))
+        self._choose_by(BestLeaf(champions(cells, scattered=False)), cells, index, split)
 
 
-def tree_index(nodes: int, bound: Any) -> MeanIndex:
-    """Indices of the nodes of a forest; only the roots are there at first."""
-    value: Floats = fresh_values(nodes, 1.0)[:-1].copy()
-    return MeanIndex(tally(nodes), value, bound)
-
-
-def single_play_scale(bonus: Bonus, horizon: int) -> float:
+def _scale(theory: Theory, horizon: int) -> float:
     """b(n)²·n of the paper's 2√((2 log(T/δ) + 2L)/n)."""
-    theory = bonus if isinstance(bonus, Theory) else Theory()
     return 4.0 * (theory.noise(horizon) + 2.0 * theory.lipschitz)
 
 
@@ -127,11 +107,3 @@ def side_of(dim: int, horizon: int, cells_per_side: int | None, gamma: float | N
     if not 2.0**-52 <= width <= 1.0:
         raise InvalidParameter(f"gamma must lie in [2^-52, 1], got {gamma!r}")
     return math.ceil(round(1.0 / width, 9))
-
-
-def checked_depth(epsilon: Any) -> int:
-    """How often the space is halved before boxes would be narrower than ε."""
-    width = checked_number("epsilon", epsilon)
-    if not 0.0 < width <= 1.0:
-        raise InvalidParameter(f"epsilon must lie in (0, 1], got {epsilon!r}")
-    return depth_of(width)

@@ -9,13 +9,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from artreplay.algorithms.algorithm import Algorithm, RewardRange
-from artreplay.algorithms.composition import (
-    ConfidentEnough,
-    EnoughSamples,
-    IndexAlgorithm,
-    InheritAll,
-    SplittingAlgorithm,
-)
+from artreplay.algorithms.composition import SplittingAlgorithm
 from artreplay.cells import Box, Lattice, lattice
 from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, box_of, outside, units_of
 from artreplay.cells.forest import is_whole
@@ -26,9 +20,6 @@ from artreplay.history import Allocation
 from artreplay.streams import checked_seed, fold
 
 Play = Literal["centre", "uniform"]
-Split = Literal["samples", "confidence"]
-
-FIRST_NODES = 64  # of a fresh forest, which grows as needed
 
 # The arrays of an algorithm over a forest that have one entry per node.
 _PER_NODE = (
@@ -58,6 +49,11 @@ class PointAlgorithm(Algorithm):
         self.play: Play = play
         self.seed = checked_seed(seed)
         self.picker: Any = Centre() if play == "centre" else Anywhere(np.array([fold(self.seed)], np.uint64))
+
+    @property
+    def _n_levels(self) -> int:
+        """How many levels a box can have: one where there are none to choose from."""
+        return 1 if self.levels is None else len(self.levels)
 
     # -- units and numbers ------------------------------------------------------------------------------------
 
@@ -133,8 +129,7 @@ class PointAlgorithm(Algorithm):
         """Whether this is the number of a box, at a level there is, that lies in one cell."""
         level, code = number >> LEVEL_AT, number & WITHIN
         depth, odd = divmod(code.bit_length() - 1, self.dim)
-        levels = 1 if self.levels is None else len(self.levels)
-        if not (0 <= level < levels and 0 <= depth <= self.lattice.bits and odd == 0):
+        if not (0 <= level < self._n_levels and 0 <= depth <= self.lattice.bits and odd == 0):
             return False
         cell = int(self.algorithm.box_of(number))
         deeper = depth - self.lattice.depth(cell)
@@ -205,7 +200,7 @@ class TreePoints(PointAlgorithm):
         nodes = inner.cells.child.size
         if any(array.shape != (nodes,) for array in per_node.values()):
             return False
-        if not is_whole(inner.cells, 1 if self.levels is None else len(self.levels)):
+        if not is_whole(inner.cells, self._n_levels):
             return False
         size = int(inner.cells.size[0])
         champion = next(array[:size] for name, array in per_node.items() if name.endswith(_CHAMPION))
@@ -242,8 +237,7 @@ class GridPoints(PointAlgorithm):
     def cell_numbers(self) -> Ints:
         """All boxes."""
         cells = self.algorithm.cells
-        levels = range(1 if self.levels is None else len(self.levels))
-        return np.concatenate([(level << LEVEL_AT) | cells.top | cells.code for level in levels])
+        return np.concatenate([(level << LEVEL_AT) | cells.top | cells.code for level in range(self._n_levels)])
 
 
 def _in_order(boxes: Ints, grid: Lattice) -> Ints:
@@ -260,14 +254,6 @@ def _low_corner(box: int, grid: Lattice) -> tuple[int, int, int]:
         code <<= len(grid.low)
         depth -= 1
     return level, code, depth
-
-
-def splitting(algorithm: IndexAlgorithm, grid: Lattice, split: Split) -> SplittingAlgorithm:
-    """An algorithm over the leaves of a forest that divides as samples come in."""
-    if split not in get_args(Split):
-        raise InvalidParameter(f'split must be "samples" or "confidence", got {split!r}')
-    rule: Any = EnoughSamples(grid.bits) if split == "samples" else ConfidentEnough(grid.bits)
-    return SplittingAlgorithm(algorithm, rule, InheritAll(1 << len(grid.low)))
 
 
 def checked_levels(levels: Any) -> tuple[float, ...]:

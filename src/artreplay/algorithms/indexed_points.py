@@ -1,0 +1,85 @@
+"""What the algorithms share that choose among the boxes of a continuous space by an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from artreplay.algorithms.bonus import Bonus, Theory, bound_of
+from artreplay.algorithms.composition import (
+    ConfidentEnough,
+    EnoughSamples,
+    IndexAlgorithm,
+    InheritAll,
+    SplittingAlgorithm,
+)
+from artreplay.algorithms.indices import MeanIndex, fresh_values, mean_index
+from artreplay.algorithms.points import GridPoints, PointAlgorithm, TreePoints
+from artreplay.algorithms.tally import tally
+from artreplay.cells import Forest, GridCells, forest, grid_cells
+from artreplay.cells.boxes import depth_of
+from artreplay.compiling import Floats
+from artreplay.errors import InvalidParameter, checked_number
+
+Split = Literal["samples", "confidence"]
+Scale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
+
+FIRST_NODES = 64  # of a fresh forest, which grows as needed
+
+
+class _IndexedPoints(PointAlgorithm):
+    """An index is a mean and a bonus, which depends on the horizon; each level has its own."""
+
+    horizon: int
+
+    def _bound_of(self, bonus: Bonus, scale: Scale) -> Any:
+        """Keep the bonus, and the table behind it if there is one; its compiled part."""
+        self.bonus = bonus
+        theory = bonus if isinstance(bonus, Theory) else Theory()
+        bound, self.table = bound_of(bonus, self.horizon, scale(theory, self.horizon))
+        return bound
+
+
+class IndexedGrid(_IndexedPoints, GridPoints):
+    """An algorithm that chooses among the boxes of a grid."""
+
+    def _cells_and_index(self, bound: Any) -> tuple[GridCells, MeanIndex]:
+        """The boxes, and an index for each of them at each level; places without a box are never the best."""
+        cells = grid_cells(self.lattice)
+        index = mean_index(cells.places * self._n_levels, bound)
+        for level in range(self._n_levels):
+            index.value[level * cells.places + len(cells.code) : (level + 1) * cells.places] = -np.inf
+        return cells, index
+
+    def _choose_by(self, selector: Any, cells: GridCells, index: MeanIndex) -> None:
+        self.component = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
+
+
+class IndexedTree(_IndexedPoints, TreePoints):
+    """An algorithm that chooses among the leaves of a tree, or of one for each level."""
+
+    def _cells_and_index(self, bound: Any) -> tuple[Forest, MeanIndex]:
+        """The trees, and an index for each node; only the roots are there at first."""
+        cells = forest(self.lattice, self._n_levels, max(FIRST_NODES, self._n_levels))
+        nodes = cells.child.size
+        value: Floats = fresh_values(nodes, 1.0)[:-1].copy()
+        return cells, MeanIndex(tally(nodes), value, bound)
+
+    def _choose_by(self, selector: Any, cells: Forest, index: MeanIndex, split: Split) -> None:
+        """Let leaves split as samples come in: when they are many, or when the bonus is narrower than the leaf."""
+        if split not in get_args(Split):
+            raise InvalidParameter(f'split must be "samples" or "confidence", got {split!r}')
+        self.split: Split = split
+        rule: Any = EnoughSamples(self.lattice.bits) if split == "samples" else ConfidentEnough(self.lattice.bits)
+        inner = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
+        self.component = SplittingAlgorithm(inner, rule, InheritAll(1 << self.dim))
+
+
+def checked_depth(epsilon: Any) -> int:
+    """How often the space is halved before boxes would be narrower than ε."""
+    width = checked_number("epsilon", epsilon)
+    if not 0.0 < width <= 1.0:
+        raise InvalidParameter(f"epsilon must lie in (0, 1], got {epsilon!r}")
+    return depth_of(width)
