@@ -7,7 +7,9 @@ import pytest
 
 from artreplay.compiling import loops_compiled
 
-collect_ignore = ["conftest.py", "cli/conftest.py"]  # not modules with examples to run
+collect_ignore = ["conftest.py", "cli/conftest.py", "replay/conftest.py"]  # not modules with examples to run
+
+pytest.register_assert_rewrite("budget_kit", "exactness", "saving_kit")  # so that their asserts show values too
 
 hypothesis.settings.register_profile("artreplay", deadline=None)
 hypothesis.settings.load_profile("artreplay")

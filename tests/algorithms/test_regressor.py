@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import copy
-import math
 import pickle
-import sys
-import warnings
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.cluster import KMeans
+from regressor_kit import Learner, Recorder, log, make, show
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier, SGDClassifier, SGDRegressor
@@ -26,7 +21,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import artreplay as ar
 from artreplay.algorithms import exact_choice, greedy_choice
-from artreplay.errors import ArtReplayError, CannotSave, InvalidAction, InvalidParameter
+from artreplay.errors import InvalidAction, InvalidParameter
 
 POLICIES = {
     "ignorant": lambda base, history: ar.Ignorant(base),
@@ -60,23 +55,6 @@ ALL = {f"regressor: {name}": made for name, made in REGRESSORS.items()}
 ALL |= {f"classifier: {name}": made for name, made in CLASSIFIERS.items()}
 
 
-def make(estimator=None, **given):
-    grid = {"dim": 2, "levels": (0, 1, 2), "budget": 4, "max_units": 3, "cells_per_side": 3, "every": 8}
-    return ar.Regressor(estimator, **(grid | given))
-
-
-def log(size=40, seed=0, levels=(0.0, 1.0, 2.0)):
-    """Rewards of 0 and 1 that depend on the place and the level."""
-    rng = np.random.default_rng(seed)
-    points, level = rng.random((size, 2)), rng.choice(levels, size)
-    return ar.History(points, (rng.random(size) < points[:, 0] * level / 2).astype(float), levels=level)
-
-
-def show(base, history):
-    for row in range(len(history)):
-        base.update(history.unit(row), history.rewards[row])
-
-
 def play(policy, rounds):
     actions = []
     for round_ in range(rounds):
@@ -84,31 +62,6 @@ def play(policy, rounds):
         actions.append((action, policy.used))
         policy.tell(action, [float((round_ + slot) % 3 == 0) for slot in range(len(action))])
     return actions
-
-
-class Recorder(RegressorMixin, BaseEstimator):
-    """Predicts the mean of what it was fitted to, and keeps a list of what that was."""
-
-    calls: ClassVar[list] = []
-
-    def __init__(self, random_state=None):
-        self.random_state = random_state
-
-    def fit(self, features, rewards):
-        self.calls.append(("fit", features.copy(), rewards.copy(), self.random_state))
-        self.mean_ = rewards.mean()
-        return self
-
-    def predict(self, features):
-        self.calls.append(("predict", features.copy()))
-        return np.full(len(features), self.mean_)
-
-
-class Learner(Recorder):
-    """The same, trained on."""
-
-    def partial_fit(self, features, rewards):
-        return self.fit(features, rewards)
 
 
 @pytest.fixture
@@ -121,7 +74,7 @@ def fits(calls):
     return [len(call[2]) for call in calls if call[0] == "fit"]
 
 
-# -- what is proposed ---------------------------------------------------------------------------------------
+# -- what is proposed -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", CHOICES)
@@ -185,7 +138,7 @@ def test_a_network_learns_where_rewards_are_and_which_level_is_worth_it():
     assert unit.level == 2.0
 
 
-# -- when it learns -----------------------------------------------------------------------------------------
+# -- when it learns -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("kind", "sizes"), [(Recorder, [1, 9, 17]), (Learner, [1, 8, 8])])
@@ -220,7 +173,7 @@ def test_replay_learns_from_what_is_served(calls):
     assert not any(call[0] == "fit" and len(call[2]) == 200 for call in calls)
 
 
-# -- the same every time ------------------------------------------------------------------------------------
+# -- the same every time --------------------------------------------------------------------------------------
 
 
 @with_policies
@@ -305,7 +258,7 @@ def test_a_proposal_that_is_changed_does_not_change_the_next():
     assert len(base.propose()) == 3
 
 
-# -- classifiers --------------------------------------------------------------------------------------------
+# -- classifiers ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS.values(), ids=CLASSIFIERS)
@@ -351,7 +304,7 @@ def test_a_classifier_must_have_probabilities(estimator):
         make(estimator)
 
 
-# -- cells --------------------------------------------------------------------------------------------------
+# -- cells ----------------------------------------------------------------------------------------------------
 
 
 def test_units_of_one_box_and_level_share_a_cell():
@@ -373,124 +326,3 @@ def test_replay_serves_samples_of_the_proposed_boxes():
         history.unit(1): 0,
         history.unit(3): 0,
     }
-
-
-# -- what goes wrong ----------------------------------------------------------------------------------------
-
-
-def test_warnings_that_more_training_would_help_are_not_heard():
-    base = make(MLPRegressor(hidden_layer_sizes=(5,), max_iter=1, solver="lbfgs"))
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        show(base, log())
-        base.propose()
-    assert heard == []
-
-
-def test_without_scikit_learn_one_sentence_says_what_to_install(monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ArtReplayError, match=r"Regressor needs scikit-learn: pip install artreplay\[ml\]"):
-        make()
-
-
-@pytest.mark.parametrize("estimator", ["network", 3, MLPRegressor, StandardScaler(), KMeans(2)], ids=str)
-def test_the_estimator_must_be_a_regressor_or_a_classifier(estimator):
-    with pytest.raises(InvalidParameter, match="estimator must be a scikit-learn regressor or classifier, got"):
-        make(estimator)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"dim": 0}, "dim must be at least 1, got 0"),
-        ({"levels": (0,)}, "levels must have at least one above 0"),
-        ({"budget": 0.5}, "budget must be at least the smallest level, 1.0, got 0.5"),
-        ({"max_units": 0}, "max_units must be at least 1, got 0"),
-        ({"cells_per_side": 0}, "cells_per_side must be at least 1, got 0"),
-        ({"solver": "best"}, 'solver must be "exact" or "greedy", got \'best\''),
-        ({"levels": (1e-9, 1)}, "the levels must have a common unit"),
-        ({"every": 0}, "every must be at least 1, got 0"),
-        ({"box": [(0, 1)]}, "box must be one .low, high. pair for each of 2 axes"),
-        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
-    ],
-    ids=lambda value: str(value)[:30],
-)
-def test_what_it_is_made_of_is_checked(wrong, sentence):
-    with pytest.raises(InvalidParameter, match=sentence):
-        make(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("unit", "reward", "sentence"),
-    [
-        ((0.1, 0.2), 1, "is not a point of 2 coordinates"),
-        ("here", 1, "is not an allocation"),
-        (((0.1, 0.2), 3), 1, "level must be one of 0, 1, 2, got 3"),
-        (((0.1, 1.2), 1), 1, "must lie in the box"),
-        (((0.1, math.nan), 1), 1, "must lie in the box"),
-        (((0.1, 0.2), 1), 1.5, r"reward is 1.5, expected a number in \[0, 1\]"),
-        (((0.1, 0.2), 1), math.nan, "reward is nan"),
-        (((0.1, 0.2), 1), "much", "reward is 'much'"),
-    ],
-    ids=str,
-)
-def test_samples_are_checked(unit, reward, sentence):
-    base = make()
-    with pytest.raises(InvalidAction, match=sentence):
-        base.update(unit, reward)
-    assert base._rewards == []
-
-
-class Broken(Learner):
-    """Cannot learn from more than two samples, and predicts nonsense after one."""
-
-    def fit(self, features, rewards):
-        if len(rewards) > 2:
-            raise ValueError("too much")
-        return super().fit(features, rewards)
-
-    def predict(self, features):
-        return np.full(len(features), math.nan if self.mean_ == 0.0 else self.mean_)
-
-
-def test_an_estimator_that_fails_is_named_and_nothing_changes():
-    base = make(Broken())
-    base.update(((0.5, 0.5), 1), 1.0)
-    before = base.propose()
-    for _ in range(8):
-        base.update(((0.5, 0.5), 1), 1.0)
-    with pytest.raises(InvalidParameter, match="Broken must learn from 8 samples and cannot: too much"):
-        base.propose()
-    assert base._fitted == 1
-    assert base._predictions().tolist() == [[1.0, 1.0]] * 9
-    assert before == make().propose()
-    base = make(KNeighborsRegressor(5))
-    base.update(((0.5, 0.5), 1), 1.0)
-    with pytest.raises(
-        InvalidParameter, match=r"KNeighborsRegressor must predict after 1 samples and cannot: .*neighbors"
-    ):
-        base.propose()
-
-
-@pytest.mark.parametrize("estimator", [Broken(), GaussianNB()], ids=["Broken", "GaussianNB"])
-def test_predictions_must_be_numbers(estimator):
-    """Some classifiers know no better after one class."""
-    base = make(estimator)
-    base.update(((0.5, 0.5), 1), 0.0)
-    with pytest.raises(InvalidParameter, match="must predict numbers, got nan after 1 samples"):
-        base.propose()
-
-
-def test_a_policy_over_it_cannot_be_saved(tmp_path):
-    with pytest.raises(CannotSave, match="a policy over Regressor cannot be saved"):
-        ar.Ignorant(make()).save(tmp_path / "policy.ar")
-
-
-def test_it_says_what_it_is():
-    assert repr(make(LinearRegression(), solver="greedy", seed=4)) == (
-        "Regressor(LinearRegression, dim=2, levels=(0.0, 1.0, 2.0), budget=4, max_units=3, "
-        "cells_per_side=3, solver='greedy', every=8, seed=4)"
-    )
-    assert (make().reward_range, make().levels, make().box) == ((0.0, 1.0), (0.0, 1.0, 2.0), None)
-    assert not make().coupled

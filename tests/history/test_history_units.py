@@ -14,15 +14,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from history_kit import history
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import artreplay as ar
-from artreplay.errors import InvalidHistory, InvalidParameter
-
-
-def history(units, **options) -> ar.History:
-    return ar.History(units, [0.0] * len(units), **options)
+from artreplay.errors import InvalidHistory
 
 
 def check_labels(found: ar.History, units: list) -> None:
@@ -57,6 +54,7 @@ class Named:
 
 
 # -- the order of first appearance, on every way in -----------------------------------------------------------
+
 
 few_texts = st.sampled_from(["red", "blue", "", " ", "ü", "日本", "🙂", "a\x00b", "red "])
 dense = st.integers(-5, 5)
@@ -138,6 +136,7 @@ def test_long_logs_are_numbered_like_short_ones(size):
 
 
 # -- kinds of labels ------------------------------------------------------------------------------------------
+
 
 DAY = datetime.date(2020, 1, 2)
 MOMENT = datetime.datetime(2020, 1, 2, 3, 4, 5)
@@ -285,231 +284,3 @@ def test_what_is_not_hashable_is_named_by_its_row():
 def test_rows_that_are_neither_labels_nor_points_are_refused_in_a_sentence(units):
     with pytest.raises(InvalidHistory):
         history(units)
-
-
-# -- points ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "units",
-    [
-        [0.5, 0.25],
-        (0.5, 0.25),
-        [np.float32(0.5), 0.25],
-        [0, 0.25],
-        [0.5, 1],
-        np.array([0.5, 0.25]),
-        np.array([0.5, 0.25], np.float16),
-        np.array([0.5, 0.25], object),
-        pd.Series([0.5, 0.25]),
-        pd.Series([0.5, 0.25], dtype="Float64"),
-        pl.Series([0.5, 0.25]),
-        pa.array([0.5, 0.25]),
-        pa.array([0.5, 0.25], pa.float32()),
-        pa.chunked_array([[0.5], [0.25]]),
-    ],
-    ids=lambda units: (
-        f"{type(units).__module__.split('.')[0]}-{getattr(units, 'dtype', getattr(units, 'type', units))}"
-    ),
-)
-def test_floats_in_one_dimension_are_refused_with_the_shape_they_should_have(units):
-    with pytest.raises(InvalidHistory, match=r"\(H, 1\)"):
-        history(units)
-
-
-@given(
-    st.integers(1, 4).flatmap(
-        lambda d: st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * d), min_size=1, max_size=10)
-    )
-)
-def test_rows_of_floats_are_points(points):
-    array = np.array(points)
-    for units in (points, [list(point) for point in points], array, array.tolist(), pd.DataFrame(array), list(array)):
-        found = history(units)
-        assert found.labels == []
-        assert found.points.shape == array.shape
-        assert found.points.dtype == np.float64
-        assert found.points.tobytes() == array.tobytes()
-        assert [found.unit(row) for row in range(len(found))] == points
-
-
-def test_rows_of_integers_are_points_and_a_fortran_array_too():
-    for units in ([(1, 2), (3, 4)], np.array([[1, 2], [3, 4]]), np.asfortranarray(np.array([[1.0, 2.0], [3.0, 4.0]]))):
-        found = history(units)
-        assert found.points.tolist() == [[1.0, 2.0], [3.0, 4.0]]
-        assert found.points.flags.c_contiguous
-        assert "dimension 2" in repr(found)
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_a_point_that_is_not_finite_is_named_by_its_row(bad):
-    points = np.zeros((5, 2))
-    points[3, 1] = points[4, 0] = bad
-    for units in (points, points.tolist()):
-        with pytest.raises(InvalidHistory, match="row 3"):
-            history(units)
-
-
-@pytest.mark.parametrize("shape", [(3, 1, 1), (3, 2, 2), ()])
-def test_units_of_other_dimensions_are_refused(shape):
-    with pytest.raises(InvalidHistory):
-        ar.History(np.zeros(shape), np.zeros(3))
-
-
-def test_points_must_have_a_dimension():
-    for units in (np.empty((2, 0)), [(), ()]):
-        with pytest.raises(InvalidHistory):
-            history(units)
-
-
-# -- shapes and lengths ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "units", ["ab", b"ab", None, 5, 0.5, (unit for unit in "ab"), object()], ids=lambda unit: type(unit).__name__
-)
-def test_what_is_not_a_sequence_is_refused(units):
-    with pytest.raises(InvalidHistory, match="units must be"):
-        ar.History(units, [0.0, 1.0])
-
-
-@pytest.mark.parametrize("units", [[1, 2, 3], ["a"], np.zeros((3, 2)), pa.array(["a", "b", "c"])])
-def test_unequal_lengths_are_refused_with_both(units):
-    with pytest.raises(InvalidHistory, match=f"equally long, got {len(units)} and 2"):
-        ar.History(units, [0.0, 1.0])
-
-
-@pytest.mark.parametrize(
-    "units",
-    [
-        [],
-        (),
-        range(0),
-        np.array([]),
-        np.array([], np.int64),
-        np.array([], object),
-        np.array([], "U3"),
-        pd.Series([], dtype=object),
-        pd.Series([], dtype="float64"),
-        pl.Series([]),
-        pl.Series([], dtype=pl.String),
-        pa.array([], pa.string()),
-        pa.array([], pa.null()),
-        pa.chunked_array([], pa.string()),
-        pa.chunked_array([], pa.dictionary(pa.int8(), pa.string())),
-    ],
-    ids=lambda units: (
-        f"{type(units).__module__.split('.')[0]}-{getattr(units, 'dtype', getattr(units, 'type', units))}"
-    ),
-)
-def test_a_log_without_rows_is_a_history(units):
-    """It equals no history: a policy over it asks what the base alone would ask."""
-    empty = ar.History(units, [])
-    assert len(empty) == 0
-    assert empty.labels == []
-    policy, alone = ar.ArtificialReplay(ar.MonUCB(3, 10), empty), ar.Ignorant(ar.MonUCB(3, 10))
-    for _ in range(5):
-        assert policy.ask() == alone.ask()
-        policy.tell(policy.ask(), 0.0)
-        alone.tell(alone.ask(), 0.0)
-    assert policy.used == 0
-
-
-def test_an_empty_log_of_points_is_a_history():
-    assert len(ar.History(np.empty((0, 2)), [])) == 0
-
-
-# -- until ----------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(0, 5), max_size=20), st.integers(0, 25))
-def test_until_keeps_the_first_rows(units, until):
-    rewards = [index / 100 for index in range(len(units))]
-    for column in (units, np.array(units, np.int64), pa.array(units, pa.int64()), [f"arm {unit}" for unit in units]):
-        whole, part = ar.History(column, rewards), ar.History(column, rewards, until=until)
-        assert len(part) == min(until, len(units))
-        assert part.rewards.tolist() == rewards[:until]
-        assert [part.unit(row) for row in range(len(part))] == [whole.unit(row) for row in range(len(part))]
-        assert part.labels == list(dict.fromkeys(whole.unit(row) for row in range(len(part))))
-        whole.check_continues(part.fingerprint)
-
-
-def test_until_bounds_points_and_frames_too():
-    frame = pd.DataFrame({"x": [0.1, 0.2, 0.3], "arm": ["a", "b", "c"], "r": [0.0, 1.0, 0.5]})
-    assert ar.History(frame[["x"]].to_numpy(), frame["r"], until=2).points.tolist() == [[0.1], [0.2]]
-    assert ar.History.from_frame(frame, "arm", "r", until=np.int8(2)).labels == ["a", "b"]
-    assert len(ar.History.from_frame(frame, ["x"], "r", until=0)) == 0
-
-
-def test_rows_behind_until_are_not_part_of_the_log():
-    """Nothing is asked of them, not even that they make sense yet."""
-    assert len(ar.History(["a", None], [0.0, float("nan")], until=1)) == 1
-    assert len(ar.History(pa.array(["a", None]), [0.0, 1.0], until=1)) == 1
-    assert len(ar.History([[0.0, 1.0], [float("nan"), 1.0]], [0.0, 1.0], until=1)) == 1
-
-
-@pytest.mark.parametrize("until", [-1, 1.0, 0.5, "1", True, float("nan"), [1], np.int64(-2)])
-def test_any_other_until_is_refused_by_its_value(until):
-    with pytest.raises(InvalidParameter, match="until must be a number of rows") as refused:
-        ar.History([0, 1], [0.0, 1.0], until=until)
-    assert repr(until) in str(refused.value)
-
-
-# -- a history is a value -------------------------------------------------------------------------------------
-
-
-def test_the_log_does_not_change_with_the_arrays_it_came_from():
-    units, rewards, points = np.array([3, 1, 3]), np.array([0.0, 1.0, 0.5]), np.array([[0.1], [0.2], [0.3]])
-    labels, texts = ["a", "b", "a"], np.array(["a", "b", "a"])
-    frame = pd.DataFrame({"arm": [1, 2, 1], "r": [0.0, 1.0, 0.5]})
-    borrowed = pa.array(rewards)  # shares the memory of `rewards`
-    logs = [ar.History(source, rewards) for source in (units, points, labels, texts)]
-    logs += [ar.History(units, borrowed), ar.History.from_frame(frame, "arm", "r")]
-    before = [([log.unit(row) for row in range(3)], log.rewards.tolist()) for log in logs]
-    units[:], rewards[:], points[:], texts[:] = 9, 9.0, 9.0, "z"
-    labels.clear()
-    frame.loc[:, :] = 9
-    assert [([log.unit(row) for row in range(3)], log.rewards.tolist()) for log in logs] == before
-
-
-# -- shuffled -------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(0, 2**70))
-def test_a_shuffled_log_has_the_same_samples(units, seed):
-    log = ar.History(units, [index / 100 for index in range(len(units))])
-
-    def samples(of):
-        return [(of.unit(row), of.rewards[row]) for row in range(len(of))]
-
-    shuffled = log.shuffled(seed)
-    assert sorted(samples(shuffled)) == sorted(samples(log))
-    assert samples(log.shuffled(seed)) == samples(shuffled)
-    assert samples(log) == list(zip(units, [index / 100 for index in range(len(units))], strict=True))
-
-
-def test_other_seeds_give_other_orders_and_the_fingerprint_sees_it():
-    log = ar.History(range(100), np.arange(100) / 100)
-    orders = {tuple(log.shuffled(seed).codes.tolist()) for seed in range(50)}
-    assert len(orders) == 50
-    assert log.fingerprint.first_difference(log.shuffled(3)._row_hashes) is not None
-
-
-def test_points_are_shuffled_with_their_rewards():
-    points = np.arange(20.0).reshape(10, 2)
-    shuffled = ar.History(points, points[:, 0]).shuffled(1)
-    assert (shuffled.points[:, 0] == shuffled.rewards).all()
-    assert (shuffled.points[:, 1] == shuffled.rewards + 1).all()
-    assert sorted(shuffled.rewards) == points[:, 0].tolist()
-
-
-def test_every_row_can_come_first():
-    log = ar.History(range(4), [0.0] * 4)
-    first = [log.shuffled(seed).unit(0) for seed in range(200)]
-    assert min(first.count(unit) for unit in range(4)) > 25
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, "1", None, True])
-def test_a_shuffle_needs_a_seed(seed):
-    with pytest.raises(InvalidParameter, match="seed must be"):
-        ar.History([0], [0.0]).shuffled(seed)

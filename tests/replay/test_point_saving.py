@@ -19,11 +19,6 @@ from artreplay.errors import ArtReplayError, ChangedHistory, InvalidFile, Invali
 bases = pytest.mark.parametrize("name", BASES)
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "policy.ar"
-
-
 def check_same_future(policy, again, rounds):
     assert type(again) is type(policy)
     assert repr(again) == repr(policy)

@@ -1,0 +1,12 @@
+"""Where the tests of saving put a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "policy.ar"

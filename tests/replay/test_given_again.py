@@ -1,0 +1,250 @@
+"""What a file does not hold is given again when it is loaded: the log, and what cannot be written down."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from saving_kit import FEATURES, Colour, check_same_future, equal, log_for, narrow, play, small_log, small_policy
+
+import artreplay as ar
+from artreplay.errors import CannotSave, ChangedHistory, InvalidHistory, InvalidParameter
+
+# -- the log that is given again ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["full start", "replay", "trivial", "own relation", "LinUCB"])
+def test_a_log_with_rows_appended_goes_on_where_it_was(path, kind):
+    base = ar.LinUCB(FEATURES, horizon=50, alpha=0.4) if kind == "LinUCB" else ar.MonUCB(4, 20)
+    log, longer = log_for(base, 20), log_for(base, 45)
+    relation = {"trivial": "trivial", "own relation": equal}.get(kind)
+    policy = ar.FullStart(base, log) if kind == "full start" else ar.ArtificialReplay(base, log, relation)
+    play(policy, 7)
+    policy.save(path)
+    loaded = ar.load(path, longer, relation=equal if kind == "own relation" else None)
+    policy.extend(longer)
+    assert loaded.unused == policy.unused
+    check_same_future(policy, loaded, 60)
+
+
+@pytest.mark.parametrize(
+    ("samples", "where"),
+    [
+        ([("a", 0.0), ("b", 1.0), ("a", 1.0)], "3 rows"),
+        ([("a", 0.0), ("b", 1.0), ("b", 1.0), ("b", 0.5)], "row 2 changed"),
+        ([("a", 0.0), ("b", 0.9), ("a", 1.0), ("b", 0.5)], "row 1 changed"),
+        ([("b", 1.0), ("a", 0.0), ("a", 1.0), ("b", 0.5)], "row 0 changed"),
+    ],
+)
+def test_another_log_is_refused_and_the_row_is_named(path, samples, where):
+    for make in (ar.ArtificialReplay, ar.FullStart):
+        policy = make(ar.MonUCB(arms=["a", "b"], horizon=10), small_log())
+        policy.ask()
+        policy.save(path)
+        with pytest.raises(ChangedHistory, match=where) as refused:
+            ar.load(path, ar.History([unit for unit, _ in samples], [reward for _, reward in samples]))
+        assert "\n" not in str(refused.value)
+
+
+def test_appended_rows_are_checked_like_any_others(path):
+    small_policy().save(path)
+    with pytest.raises(InvalidHistory, match="'c' in row 4 is not an arm"):
+        ar.load(path, small_log((("c", 0.5),)))
+    with pytest.raises(InvalidHistory, match=r"reward in row 4 is 1\.5"):
+        ar.load(path, small_log((("a", 1.5),)))
+
+
+@pytest.mark.parametrize(
+    "log", [[("a", 0.0)], {"a": 1}, 5, "log"], ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value))
+)
+def test_what_is_not_a_history_is_refused(path, log):
+    small_policy().save(path)
+    with pytest.raises(InvalidHistory, match="History"):
+        ar.load(path, log)
+
+
+def test_an_ignorant_policy_takes_no_log(path):
+    ar.Ignorant(ar.MonUCB(arms=["a", "b"], horizon=10)).save(path)
+    with pytest.raises(InvalidParameter, match=r"Ignorant.*leave history out"):
+        ar.load(path, small_log())
+
+
+def test_without_its_log_a_policy_can_be_told_and_saved_and_says_what_it_needs(path):
+    policy = small_policy()
+    policy.tell(policy.ask(), 0.5)
+    policy.save(path)
+    loaded = ar.load(path)
+    assert (loaded.used, loaded.unused, loaded.rounds) == (policy.used, policy.unused, policy.rounds)
+    for _ in range(3):
+        with pytest.raises(InvalidHistory, match=r"extend\(history\)"):
+            loaded.ask()
+        policy.tell("b", 0.25)
+        loaded.tell("b", 0.25)
+    for what in (loaded.unused_rows, loaded.cells, loaded.used_by_cell):
+        with pytest.raises(InvalidHistory, match=r"extend\(history\)"):
+            what()
+    loaded.save(path)
+    other = ar.load(path)
+    other.tell("a", 1.0)
+    policy.tell("a", 1.0)
+    other.extend(small_log((("a", 0.75),)))
+    policy.extend(small_log((("a", 0.75),)))
+    check_same_future(policy, other, 30)
+
+
+def test_without_its_log_a_pending_action_is_still_known(path):
+    policy = small_policy()
+    action = policy.ask()
+    policy.save(path)
+    loaded = ar.load(path)
+    assert loaded.ask() == action
+    loaded.tell(action, 0.5)
+    with pytest.raises(InvalidHistory, match=r"extend\(history\)"):
+        loaded.ask()
+
+
+def test_a_full_start_that_has_not_read_its_log_cannot_go_on_without_it(path):
+    """What is told comes after the log; shown before it, it would be another algorithm."""
+    ar.FullStart(ar.MonUCB(arms=["a", "b"], horizon=10), small_log()).save(path)
+    loaded = ar.load(path)
+    with pytest.raises(InvalidHistory, match=r"extend\(history\)"):
+        loaded.tell("a", 1.0)
+    assert loaded.rounds == 0
+    loaded.extend(small_log())
+    loaded.tell("a", 1.0)
+    assert (loaded.rounds, loaded.used) == (1, 4)
+
+
+def test_an_empty_log_is_a_log(path):
+    empty = ar.History([], [])
+    for make in (ar.ArtificialReplay, ar.FullStart):
+        policy = make(ar.MonUCB(arms=["a", "b"], horizon=10), empty)
+        play(policy, 5)
+        policy.save(path)
+        check_same_future(policy, ar.load(path, empty), 20)
+        policy.save(path)
+        policy.extend(small_log())
+        check_same_future(policy, ar.load(path, small_log()), 20)
+
+
+# -- what a file cannot hold ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda f: ar.MonUCB(2, 10, bonus=f), "bonus"),
+        (lambda f: ar.TopUCB(3, 2, 10, bonus=f), "bonus"),
+        (lambda f: ar.PsiUCB(2, 10, psi=lambda x: f(1) * x * x / 8), "psi"),
+    ],
+    ids=["MonUCB", "TopUCB", "PsiUCB"],
+)
+def test_a_callable_must_be_given_again_and_be_the_same(path, make, name):
+    ar.Ignorant(make(lambda n: 1.0 / n)).save(path)
+    with pytest.raises(InvalidParameter, match=f"give {name}= again"):
+        ar.load(path)
+    other = {"bonus": lambda n: 2.0 / n, "psi": lambda x: 2.0 * x * x / 8}[name]
+    same = {"bonus": lambda n: 1.0 / n, "psi": lambda x: 1.0 * x * x / 8}[name]
+    with pytest.raises(InvalidParameter, match="must be the one the policy was saved with"):
+        ar.load(path, **{name: other})
+    with pytest.raises(InvalidParameter):
+        ar.load(path, **{name: 5})
+    assert ar.load(path, **{name: same}).ask() is not None
+
+
+def test_a_callable_that_differs_only_far_out_is_another_one(path):
+    """As far as it was used, which may be further than a fresh table reaches."""
+    policy = ar.Ignorant(ar.MonUCB(2, 10, bonus=narrow))
+    for _ in range(300):
+        policy.tell(0, 1.0)
+    policy.save(path)
+    with pytest.raises(InvalidParameter, match="must be the one the policy was saved with"):
+        ar.load(path, bonus=lambda n: narrow(n) if n < 200 else 0.0)
+
+
+def test_a_relation_must_be_given_again(path):
+    policy = ar.ArtificialReplay(ar.MonUCB(arms=["a", "b"], horizon=10), small_log(), relation=equal)
+    play(policy, 3)
+    policy.save(path)
+    with pytest.raises(InvalidParameter, match="give relation= again"):
+        ar.load(path, small_log())
+    check_same_future(policy, ar.load(path, small_log(), relation=equal), 20)
+
+
+@pytest.mark.parametrize(
+    "relation", ["trivial", "equal", 5], ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value))
+)
+def test_a_relation_that_is_given_again_must_be_a_callable(path, relation):
+    policy = ar.ArtificialReplay(ar.MonUCB(arms=["a", "b"], horizon=10), small_log(), relation=equal)
+    play(policy, 3)
+    policy.save(path)
+    with pytest.raises(InvalidParameter, match="relation"):
+        ar.load(path, small_log(), relation=relation)
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [
+        [Colour.RED, Colour.BLUE],
+        [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)],
+        [frozenset([1]), frozenset([2])],
+        [("a", Colour.RED), "b"],
+        [1j, 2j],
+        [len, abs],
+        [int, str],
+        [("call", len), "b"],
+    ],
+    ids=lambda arms: type(arms[0]).__name__,
+)
+def test_labels_that_cannot_be_saved_are_refused_when_saving_and_the_old_file_stays(path, arms):
+    small_policy().save(path)
+    before = path.read_bytes()
+    with pytest.raises(CannotSave) as refused:
+        ar.Ignorant(ar.MonUCB(arms=arms, horizon=10)).save(path)
+    assert "\n" not in str(refused.value)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [
+        ["\udcff", "\ud800"],
+        ["$tuple", '{"$tuple": []}', "\x00", '"', "\\"],
+        [0.1, -0.0, 1e300, 5e-324, math.inf],
+        [True, 0],
+        [(), ((),), ("",)],
+        [b"", b"\x00\xff"],
+        [np.int64(3), np.str_("x"), np.float32(0.1)],
+        [2**64, -(2**200)],
+    ],
+    ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value)),
+)
+def test_labels_come_back_as_they_were(path, arms):
+    policy = ar.Ignorant(ar.MonUCB(arms=arms, horizon=10))
+    policy.ask()
+    policy.save(path)
+    loaded = ar.load(path)
+    assert list(loaded.base.arms) == list(policy.base.arms)
+    assert [type(arm) for arm in loaded.base.arms] == [type(arm) for arm in policy.base.arms]
+    check_same_future(policy, loaded, 20)
+
+
+class Favourite(ar.MonUCB):
+    """An algorithm of a user's own that is made out of one of ours."""
+
+    def propose(self) -> Any:
+        return super().propose()
+
+
+def test_an_algorithm_made_out_of_one_of_ours_is_refused_when_saving_or_comes_back(path):
+    policy = ar.Ignorant(Favourite(3, 10))
+    try:
+        policy.save(path)
+    except CannotSave:
+        return
+    assert type(ar.load(path).base) is Favourite
