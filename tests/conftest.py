@@ -7,7 +7,8 @@ import pytest
 
 from artreplay.compiling import loops_compiled
 
-collect_ignore = ["conftest.py", "cli/conftest.py", "replay/conftest.py"]  # not modules with examples to run
+# Not modules with examples to run.
+collect_ignore = ["conftest.py", "cli/conftest.py", "replay/conftest.py", "report/conftest.py"]
 
 pytest.register_assert_rewrite("budget_kit", "exactness", "saving_kit")  # so that their asserts show values too
 

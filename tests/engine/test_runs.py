@@ -69,3 +69,29 @@ def test_runs_know_their_sizes():
     runs = run("MonUCB")
     assert (runs.replications, runs.horizon, runs.history) == (3, 7, 20)
     assert runs.seconds > 0
+
+
+def test_runs_over_points_know_how_many_cells_they_end_with():
+    """As many as the policy has that plays the same rounds by hand; more where the log divides space."""
+    env = ar.environments.Quadratic(noise="none", finest=8)
+    base = ar.TreeAllocation(2, levels=(0.5, 1), budget=2, max_units=5, horizon=20, epsilon=1 / 8)
+    with ar.compiling.using("interpreted"):
+        full, ignorant = (
+            ar.simulate(base, env, start, history=60, horizon=20, replications=2)
+            for start in ("full-start", "ignorant")
+        )
+    policy = ar.FullStart(base, env.draw_history(60, replication=1))
+    for _ in range(20):
+        action = policy.ask()
+        policy.tell(action, [float(env.means(np.array([p]), np.array([level]))[0]) for p, level in action])
+    assert full.cells is not None
+    assert full.cells[1] == len(policy.cells())
+    assert ignorant.cells is not None
+    assert (full.cells > ignorant.cells).all()
+
+
+def test_a_grid_has_all_its_cells_at_every_level_and_arms_have_no_boxes():
+    env = ar.environments.Metric(lambda points: points[:, 0], dim=1)
+    with ar.compiling.using("interpreted"):
+        assert ar.simulate(ar.GridUCB(1, 5, cells_per_side=3), env, horizon=5, replications=2).cells.tolist() == [3, 3]
+    assert ar.simulate(ar.MonUCB(2, 5), ar.environments.KArmed(2), horizon=5, replications=2).cells is None

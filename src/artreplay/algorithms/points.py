@@ -169,6 +169,10 @@ class PointAlgorithm(Algorithm):
         """The boxes that are cells now, ascending: level by level, inside a level in Z-order."""
         raise NotImplementedError
 
+    def n_cells(self) -> int:
+        """How many cells there are now."""
+        return len(self.cell_numbers())
+
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
         """Of each cell of `cell_numbers`: samples shown, their mean (nan without samples), index if there is one."""
         cells, tally, values = self.algorithm.cells, self._tally(), self._values()
@@ -209,6 +213,10 @@ class TreePoints(PointAlgorithm):
     def cell_numbers(self) -> Ints:
         """The leaves."""
         return _in_order(self._boxes(leaves_only=True), self.lattice)
+
+    def n_cells(self) -> int:
+        """How many leaves there are now."""
+        return len(self._boxes(leaves_only=True))
 
     def _boxes(self, leaves_only: bool) -> Ints:
         cells = self.algorithm.cells

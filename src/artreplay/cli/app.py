@@ -14,6 +14,7 @@ from artreplay.cli.check import check
 from artreplay.cli.names import algorithms
 from artreplay.cli.output import discard_stdout, write
 from artreplay.cli.recommend import recommend, tell
+from artreplay.cli.reproduce import report, reproduce
 from artreplay.cli.simulate import demo, simulate
 from artreplay.errors import ArtReplayError
 
@@ -27,6 +28,8 @@ app.command(context_settings={"ignore_unknown_options": True})(tell)
 app.command()(simulate)
 app.command()(algorithms)
 app.command()(check)
+app.command()(reproduce)
+app.command()(report)
 
 
 def _say_version(wanted: bool) -> None:

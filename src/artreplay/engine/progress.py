@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 
 class Progress:
-    """Counts done out of `total`; the bar appears after a second, if someone is there to see it."""
+    """Counts done out of `total`; the bar appears after a second, if someone is there to see it.
+
+    Inside another one nothing appears: the outer counts the larger things.
+    """
+
+    _within: ContextVar[bool] = ContextVar("artreplay_progress", default=False)
 
     def __init__(self, what: str, total: int) -> None:
         self._what = what
@@ -17,9 +23,10 @@ class Progress:
         self._began = time.perf_counter()
         self._bar: Any = None
         self._task: Any = None
-        self._visible = sys.stderr.isatty()
+        self._visible = sys.stderr.isatty() and not self._within.get()
 
     def __enter__(self) -> Progress:
+        self._token = self._within.set(True)
         return self
 
     def update(self, done: float) -> None:
@@ -44,5 +51,6 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._within.reset(self._token)
         if self._bar is not None:
             self._bar.stop()

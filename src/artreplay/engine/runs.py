@@ -27,6 +27,7 @@ class Runs:
     history: int  # samples in each log
     seconds: float = field(repr=False)
     levels: Floats | None = None  # of each unit of the actions, where units have levels
+    cells: Ints | None = None  # how many boxes each replication ends with, where cells are boxes
 
     @property
     def replications(self) -> int:

@@ -66,9 +66,10 @@ def simulate(
     setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep)
     n_threads = _checked_threads(threads, setting)
     outputs = setting.outputs()
+    cells = np.zeros(setting.replications, np.int64)
     stop = threading.Event()
     batches = _Batches(setting, n_threads)
-    workers = [Worker(setting, outputs, stop) for _ in range(n_threads)]
+    workers = [Worker(setting, outputs, cells, stop) for _ in range(n_threads)]
     with Progress("simulating", setting.replications) as progress:
 
         def report() -> None:
@@ -82,7 +83,8 @@ def simulate(
     regret, used, actions, levels = outputs
     seconds = time.perf_counter() - began
     played, at_levels = setting.actions_of(actions), setting.levels_of(levels)
-    return Runs(regret, used, played, setting.horizon, setting.rows, seconds, at_levels)
+    regions = cells if cells.all() else None  # the algorithms over points tell how many they have
+    return Runs(regret, used, played, setting.horizon, setting.rows, seconds, at_levels, regions)
 
 
 def _run_threads(workers: list[Worker], batches: _Batches, stop: threading.Event, report: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.compiling import packed
+from artreplay.compiling import Ints, packed
 from artreplay.engine.logs import PLACES as CURSOR_PLACES
 from artreplay.engine.logs import STEPS, WORLD
 from artreplay.engine.play import DONE, GROWN, LOG_IS_DRAWN, NEEDS_MEAN, NOT_AN_ARM, Memory, Order, Record, play
@@ -16,7 +16,7 @@ from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
 from artreplay.errors import InvalidAction
 from artreplay.replay.adapter import Adapter
 from artreplay.replay.adapters import adapt
-from artreplay.replay.named_adapters import NamedAdapter
+from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
 from artreplay.replay.plain_adapter import PlainAdapter
 from artreplay.replay.policies import load_batch
 from artreplay.replay.policy import next_limit
@@ -32,9 +32,10 @@ class Stopped(Exception):
 class Worker:
     """Plays batches of replications into their rows of the outputs."""
 
-    def __init__(self, setting: Setting, outputs: Outputs, stop: threading.Event) -> None:
+    def __init__(self, setting: Setting, outputs: Outputs, cells: Ints, stop: threading.Event) -> None:
         self.setting = setting
         self.outputs = outputs
+        self.cells = cells
         self.stop = stop
         self.finished = 0
         self.position = np.zeros(PLACES, np.int64)
@@ -105,6 +106,8 @@ class Worker:
                 raise Stopped
             if report is not None:
                 report()
+        if isinstance(adapter, PointAdapter):
+            self.cells[rows] = adapter.base.n_cells()
         if adapter.algorithm is not first:
             _seat_component(adapter, first)
             memory.grown[0] = 0

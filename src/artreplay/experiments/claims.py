@@ -1,0 +1,192 @@
+"""What the paper claims, in our words, and whether results bear it out: verdicts are worked out, not written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from artreplay.experiments import views
+from artreplay.experiments.catalogue import BAD_SHARES, SOLVERS
+from artreplay.experiments.numbers import Verdict, within_lemma
+from artreplay.experiments.results import Results, difference, estimate, larger, same_actions, shown
+from artreplay.experiments.views import Policies
+
+_EXPLODED = 3.0  # times the regret of replay
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper and what became of it."""
+
+    experiment: str
+    text: str
+    verdict: Verdict
+    reason: str
+
+
+def claims(results: Results) -> list[Claim]:
+    """All claims about which there are results."""
+    return [claim for made in _CLAIMS for claim in made(results)]
+
+
+def _claim(experiment: str, text: str, holds: bool, reason: str) -> Claim:
+    return Claim(experiment, text, "agrees" if holds else "differs", reason)
+
+
+def _equal(experiment: str, text: str, compared: Iterable[Policies]) -> Iterator[Claim]:
+    """Replay plays what full start plays, in all of these."""
+    shares = {one.where: same_actions(*pair) for one in compared if (pair := one.pair()) is not None}
+    if shares:
+        broken = [f"{where}: in {share:.0%} of the replications only" for where, share in shares.items() if share < 1.0]
+        times = "" if len(shares) == 1 else f", in all {len(shares)} comparisons"
+        reason = "; ".join(broken) or f"the same action in every round of every replication{times}"
+        yield _claim(experiment, text, not broken, reason)
+
+
+# -- finite arms --------------------------------------------------------------------------------------------------
+
+
+def _over_arms(experiment: str, results: Results) -> Iterator[Claim]:
+    found = [views.over_arms(results, experiment, rows) for rows in results.scale.sizes]
+    yield from _equal(experiment, "Artificial Replay has the regret of Full Start at every size of log.", found)
+    used = {one.rows: float(one.replay.at_end("used").mean()) / one.rows for one in found if one.replay is not None}
+    if used:
+        text = "It does so with less than half of the log."
+        told = ", ".join(f"{share:.0%} at H={rows:,}" for rows, share in used.items())
+        yield _claim(experiment, text, all(share < 0.5 for share in used.values()), f"the share used is {told}")
+    largest = results.scale.sizes[-1]
+    if experiment == "karmed" and largest in used:
+        left = 1.0 - used[largest]
+        found_instead = f"{left:.0%} of {largest:,} stay unused; 58 % is what three arms in a round leave"
+        text = "Of 10,000 logged samples, 58.2 % are irrelevant."
+        yield _claim(experiment, text, abs(left - 0.582) < 0.02, found_instead)
+
+
+def _randomised(results: Results) -> Iterator[Claim]:
+    rows = results.scale.randomised_sizes[-1]
+    thompson, published, plain = (
+        views.randomised(results, name, "uniform", rows).pair()
+        for name in ("Thompson", "IDS published", "IDS without fallback")
+    )
+    if thompson is not None:
+        gap = difference(*thompson)
+        text = (
+            "With Thompson sampling, which has no independence of irrelevant data, replay does as well as Full Start."
+        )
+        sign = "larger" if gap.mean > 0.0 else "smaller"
+        size = shown(gap._replace(mean=abs(gap.mean)))
+        reason = f"at H={rows:,} replay's regret is {sign} by {size}; the actions are not the same ones"
+        yield _claim("thompson-ids", text, gap.mean < 0.0 or gap.agrees(0.0, None), reason)
+    for pair, text, words in (
+        (
+            published,
+            "With information-directed sampling and 1,000 samples, Full Start's regret explodes and replay's does not.",
+            "with the rule of the authors' code",
+        ),
+        (
+            plain,
+            "The explosion comes from a posterior that is too sure of a bad arm.",
+            "without one line of the authors' code, which plays the arm of least gain as soon as any gain is below "
+            "1e-6: the explosion comes from that line",
+        ),
+    ):
+        if pair is not None:
+            replay, full = (estimate(result.at_end("regret")) for result in pair)
+            reason = f"Full Start has {shown(full)} and replay {shown(replay)} {words}"
+            yield _claim("thompson-ids", text, full.mean > _EXPLODED * replay.mean, reason)
+
+
+# -- allocations --------------------------------------------------------------------------------------------------
+
+
+def _performance(results: Results) -> Iterator[Claim]:
+    found = list(views.allocations(results))
+    both = [policies for one in found for policies in (one.small, one.large)]
+    text = "Artificial Replay performs as Full Start does, on fixed and adaptive cells, in every domain."
+    yield from _equal("performance", text, both)
+    helped = {one.where: larger(one.ignorant, one.full) for one in both if one.ignorant and one.full}
+    text = "Both reduce regret considerably against the algorithm that ignores the log."
+    yield from _everywhere(text, helped, "they do in")
+    poor = {
+        policies.where: larger(learnt, policies.full)
+        for one in found
+        for policies, learnt in zip((one.small, one.large), one.learnt, strict=True)
+        if learnt and policies.full
+    }
+    text = "The neural network that is trained on the log does poorly."
+    yield from _everywhere(text, poor, "its regret is larger than Full Start's in")
+    exact, greedy = (views.binding(results, solver).replay for solver in SOLVERS)
+    if exact and greedy:
+        text = "Choosing greedily by reward per effort is as good as the best choice."
+        told = []
+        for name, one in (("greedy", greedy), ("the exact choice", exact)):
+            spent, lost = (shown(estimate(one.at_end(metric))) for metric in ("spent", "regret"))
+            told.append(f"{name} spends {spent} a round and loses {lost}")
+        where = "where the number of places binds (5 places, effort 40, levels 2, 4, 8)"
+        yield _claim("performance", text, not larger(greedy, exact), f"{where}, {', '.join(told)}")
+
+
+def _everywhere(text: str, holds: dict[str, bool], words: str) -> Iterator[Claim]:
+    """A claim about many settings."""
+    if holds:
+        against = [where for where, true in holds.items() if not true]
+        reason = f"{words} {len(holds) - len(against)} of {len(holds)} settings"
+        reason += f"; not in: {'; '.join(against)}" if against else ""
+        yield _claim("performance", text, not against, reason)
+
+
+def _imbalanced(results: Results) -> Iterator[Claim]:
+    found = [views.imbalanced(results, share) for share in BAD_SHARES]
+    yield from _equal(
+        "imbalanced", "With more of the log in bad places, replay still has the regret of Full Start.", found
+    )
+    used = [float(one.replay.at_end("used").mean()) for one in found if one.replay is not None]
+    if len(used) == len(BAD_SHARES):
+        told = ", ".join(f"{count:,.0f}" for count in used)
+        text = "The worse the log, the less of it is used."
+        words = f"used of {results.scale.imbalanced_log:,}: {told}"
+        yield _claim("imbalanced", text, used == sorted(used, reverse=True), words)
+    regions = {
+        one.where: [float(result.at_end("cells").mean()) for result in pair]
+        for one in found
+        if (pair := one.pair()) is not None
+    }
+    if regions:
+        told = ", ".join(f"{mine:,.0f} against {full:,.0f} at {where}" for where, (mine, full) in regions.items())
+        text = "Replay divides space into fewer regions than Full Start."
+        yield _claim("imbalanced", text, all(mine < full for mine, full in regions.values()), told)
+
+
+# -- theory -------------------------------------------------------------------------------------------------------
+
+
+def _theory(results: Results) -> Iterator[Claim]:
+    scale = results.scale
+    for rows in (0, scale.middle):
+        result = results.get("theory", kind="pulls", history=rows)
+        if result is not None:
+            within = float(within_lemma(result).mean())
+            text = f"No bad arm is pulled more than the lemma allows, with a log of {rows:,}."
+            yield _claim("theory", text, within > 1.0 - 1.0 / scale.horizon, f"{within:.2%} of arms are within it")
+    padded = {rows: views.padded(results, rows) for rows in scale.paddings}
+    used = {rows: estimate(result.at_end("used")) for rows, result in padded.items() if result is not None}
+    if len(used) == len(padded):
+        told = ", ".join(f"{shown(value)} of {rows:,}" for rows, value in used.items())
+        first, last = used[scale.paddings[0]], used[scale.paddings[-1]]
+        text = "However much a bad arm pads the log, replay reads no more of it."
+        yield _claim("theory", text, last.mean < 1.5 * first.mean + 100.0, f"used: {told}")
+    text = "On adaptive cells with a budget, replay plays as Full Start does (the paper's rule)."
+    yield from _equal("theory", text, [views.ruled(results, "paper")])
+    text = "The same with the choice over the boxes of the finest grid (our rule, the default)."
+    yield from _equal("theory", text, [views.ruled(results, "finest")])
+
+
+_CLAIMS: tuple[Callable[[Results], Iterator[Claim]], ...] = (
+    partial(_over_arms, "karmed"),
+    partial(_over_arms, "top-arms"),
+    _randomised,
+    _performance,
+    _imbalanced,
+    _theory,
+)

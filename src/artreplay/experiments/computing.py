@@ -1,0 +1,180 @@
+"""From a setting to its result: one function for each kind of computation, all of them pure."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, Mode, using
+from artreplay.engine import Runs, simulate
+from artreplay.environments import KArmed, PointEnvironment
+from artreplay.environments.arms import world_keys
+from artreplay.experiments.parts import base_of, bonus_of, environment_of
+from artreplay.experiments.setting import Setting
+from artreplay.experiments.store import Measured, Result, Series
+from artreplay.replay import Cell, FullStart, Ignorant
+
+CURVE = 101  # rounds at which a curve is kept
+STREAMS = 200  # cells of a replication whose index is watched
+
+
+def compute(setting: Setting, threads: int | None = 1, mode: Mode = "auto") -> Result:
+    """The result of a setting, the same in every mode, and the processor time it took.
+
+    Where the setting says that it is timed, its code is compiled before the clock starts.
+    """
+    with using("compiled" if setting.get("timed") else mode):
+        if setting.get("timed"):
+            _simulated(setting, 1, threads)
+        began = time.process_time()
+        measured = _KINDS[setting.kind](setting, threads)
+        return Result(measured, time.process_time() - began)
+
+
+def rounds_kept(horizon: int) -> Ints:
+    """The rounds at which curves are kept, counted from 1; the first and the last are among them."""
+    return np.unique(np.linspace(1, horizon, min(CURVE, horizon)).round().astype(np.int64))
+
+
+# -- simulations --------------------------------------------------------------------------------------------------
+
+
+def _simulate(setting: Setting, threads: int | None) -> Measured:
+    """Regret and samples used over rounds, a digest of all actions, and the number of cells at the end."""
+    runs = _simulated(setting, setting.replications, threads)
+    kept = rounds_kept(runs.horizon)
+    rounds, last = kept.astype(np.float64), np.array([float(runs.horizon)])
+    measured: dict[str, Series] = {
+        "regret": (rounds, runs.regret[:, kept - 1]),
+        "used": (rounds, runs.used[:, kept - 1].astype(np.float64)),
+        "digest": (last, digests(runs)[:, None]),
+    }
+    if runs.cells is not None:
+        measured["cells"] = (last, runs.cells[:, None].astype(np.float64))
+    if runs.levels is not None:
+        measured["spent"] = (last, np.nansum(runs.levels, axis=2).mean(axis=1)[:, None])
+    return measured
+
+
+def _simulated(setting: Setting, replications: int, threads: int | None) -> Runs:
+    return simulate(
+        base_of(setting),
+        environment_of(setting),
+        start=setting["start"],
+        history=setting["history"],
+        horizon=setting["horizon"],
+        replications=replications,
+        seed=setting.seed,
+        threads=threads,
+    )
+
+
+def digests(runs: Runs) -> Floats:
+    """One number for all actions of each replication: the same for the same actions."""
+    actions = np.zeros((runs.replications, 0)) if runs.actions is None else runs.actions
+    levels = np.zeros((runs.replications, 0)) if runs.levels is None else runs.levels
+    found = []
+    for mine, at in zip(actions, levels, strict=True):
+        digest = hashlib.blake2b(np.ascontiguousarray(mine).tobytes(), digest_size=6)
+        digest.update(np.nan_to_num(at, nan=-1.0).tobytes())
+        found.append(int.from_bytes(digest.digest(), "big"))  # 48 bits: a whole number in a float
+    return np.array(found, dtype=np.float64)
+
+
+# -- pictures -----------------------------------------------------------------------------------------------------
+
+
+def _partition(setting: Setting, threads: int | None) -> Measured:
+    """The cells after a log was shown and some rounds played, and the samples of the log."""
+    env = environment_of(setting)
+    if not isinstance(env, PointEnvironment):
+        raise TypeError(f"{setting.describe()} has no partition")
+    history = env.draw_history(setting["history"], seed=setting.seed)
+    base = base_of(setting)
+    policy = FullStart(base, history) if len(history) else Ignorant(base)
+    rng = np.random.default_rng(setting.seed)
+    for _ in range(setting["horizon"]):
+        point = policy.ask()
+        mean = env.means(np.array([point]), np.ones(1))[0]
+        policy.tell(point, float(rng.random() < mean))
+    policy.ask()
+    measured = {"cell": _flat(np.array([_columns(cell) for cell in policy.cells()]))}
+    if history.points is not None and len(history):
+        levels = np.zeros(len(history)) if history.levels is None else history.levels
+        measured["sample"] = _flat(np.column_stack([history.points, levels, history.rewards]))
+    return measured
+
+
+def _columns(cell: Cell) -> list[float]:
+    """What `CELL` names."""
+    low, high = cell.low or (), cell.high or ()
+    return [*low, *high, cell.level or 0.0, float(cell.count), cell.index]
+
+
+def _surface(setting: Setting, threads: int | None) -> Measured:
+    """The mean rewards on a grid, row by row along the second coordinate, at one level."""
+    env = environment_of(setting)
+    if not isinstance(env, PointEnvironment):
+        raise TypeError(f"{setting.describe()} has no surface")
+    side = setting["shown"]
+    axis = (np.arange(side) + 0.5) / side
+    points = np.stack([grid.ravel() for grid in np.meshgrid(axis, axis)], axis=1)
+    means = env.means(points, np.full(len(points), setting.get("level", 1.0)))
+    return {"mean": _flat(means)}
+
+
+def _flat(values: Floats) -> Series:
+    return np.arange(values.size, dtype=np.float64), values.reshape(1, -1).astype(np.float64)
+
+
+# -- theory -------------------------------------------------------------------------------------------------------
+
+
+def _pulls(setting: Setting, threads: int | None) -> Measured:
+    """Online pulls of each arm, its gap, and what the paper's lemma allows it."""
+    runs = _simulated(setting, setting.replications, threads)
+    env, arms, horizon = KArmed(setting["arms"]), setting["arms"], setting["horizon"]
+    replications = np.arange(setting.replications)
+    means = env.draw_means(world_keys(setting.seed, replications))
+    gaps = means.max(axis=1)[:, None] - means
+    logged = np.zeros(gaps.shape)
+    for replication in replications.tolist():
+        history = env.draw_history(setting["history"], setting.seed, replication)
+        numbers = np.array(history.labels, np.int64)[history.codes]
+        logged[replication] = np.bincount(numbers, minlength=arms)
+    with np.errstate(divide="ignore"):
+        needed = 2.0 * math.log(2 * horizon * arms) / (gaps**2 / 2.0)  # ψ*(Δ/2) = Δ²/2 for ψ(λ) = λ²/8
+    actions = np.zeros((len(gaps), 0), np.int64) if runs.actions is None else runs.actions
+    pulls = np.array([np.bincount(mine, minlength=arms) for mine in actions])
+    x = np.arange(arms)
+    bound = 1.0 + np.maximum(0.0, needed - logged)
+    return {"gap": (x, gaps), "pulls": (x, pulls), "bound": (x, np.minimum(bound, 1.0 + horizon))}
+
+
+def _below_mean(setting: Setting, threads: int | None) -> Measured:
+    """The share of cells whose index has fallen below their true mean, after more and more samples."""
+    samples = np.array(setting["samples"])
+    bonus = bonus_of(setting["bonus"], setting["horizon"], int(samples[-1]))
+    count = np.arange(1, samples[-1] + 1)[:, None]
+    scale = 2.0 * math.log(setting["horizon"]) if setting["bonus"] == "theory" else bonus.scale(setting["horizon"])
+    shares = np.zeros((setting.replications, len(samples)))
+    for replication in range(setting.replications):
+        rng = np.random.default_rng([setting.seed, replication])
+        means = rng.random(STREAMS)
+        totals = np.cumsum(rng.random((samples[-1], STREAMS)) < means, axis=0)
+        lowest = np.minimum.accumulate(totals / count + np.sqrt(scale / count), axis=0)
+        shares[replication] = (lowest[samples - 1] < means).mean(axis=1)
+    return {"share": (samples, shares)}
+
+
+_KINDS: dict[str, Callable[[Setting, int | None], Measured]] = {
+    "simulate": _simulate,
+    "partition": _partition,
+    "surface": _surface,
+    "pulls": _pulls,
+    "below-mean": _below_mean,
+}
