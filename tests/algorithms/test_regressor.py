@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import artreplay as ar
 from artreplay.algorithms import exact_choice, greedy_choice
-from artreplay.errors import InvalidAction, InvalidParameter
+from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 
 POLICIES = {
     "ignorant": lambda base, history: ar.Ignorant(base),
@@ -96,7 +96,7 @@ def test_it_is_the_budgeted_choice_by_the_predictions_at_the_centres(solver, est
     estimator.fit(np.column_stack([history.points, history.levels]), history.rewards)
     order = ar.GridAllocation(2, (1, 2), 5, 3, horizon=10, cells_per_side=5, box=space)  # the boxes in Z-order
     centres = [order.box_of(number).centre for number in order.cell_numbers()[:25].tolist()]
-    rows = [[(x + 1) / 2, y / 10, level] for x, y in centres for level in (1, 2)]
+    rows = [[(x + 1) / 2, y / 10, level] for x, y in centres for level in (1, 2)]  # its own scale does not matter
     values = np.clip(estimator.predict(rows).reshape(25, 2), 0, 1)
     chosen = CHOICES[solver](values, (1, 2), 5, 3)
     proposal = base.propose()
@@ -109,20 +109,21 @@ def test_predictions_are_clipped_to_rewards():
     base = make(LinearRegression(), dim=1, levels=(1,), budget=1, max_units=1)
     show(base, history)
     base.propose()
-    base._model.coef_, base._model.intercept_ = np.array([4.0, 0.0]), -1.0
-    assert base._predictions().ravel().tolist() == [0.0, 1.0, 1.0]
+    base._model.coef_, base._model.intercept_ = np.array([2.0, 0.0]), 0.5
+    assert base._predictions().ravel().tolist() == [0.0, 0.5, 1.0]
 
 
-def test_features_are_coordinates_from_0_to_1_and_the_level(calls):
-    base = make(Recorder(), box=[(-2, 2), (0, 10)])
+def test_features_are_the_coordinates_and_the_level_from_minus_1_to_1(calls):
+    base = make(Recorder(), box=[(-2, 2), (0, 10)], levels=(0, 1, 4))
     base.update(ar.Allocation((-2.0, 10.0), 0.0), 0.5)
-    base.update(((0, 1), 2), 1)
+    base.update(((0, 2.5), 4), 1)
     base.propose()
     fit, predict = calls
-    assert fit[1].tolist() == [[0.0, 1.0, 0.0], [0.5, 0.1, 2.0]]
+    assert fit[1].tolist() == [[-1.0, 1.0, -1.0], [0.0, -0.5, 1.0]]
     assert fit[2].tolist() == [0.5, 1.0]
     assert len(predict[1]) == 9 * 2  # never at level 0
-    assert predict[1][:4].tolist() == [[1 / 6, 1 / 6, 1], [1 / 6, 1 / 6, 2], [1 / 6, 1 / 2, 1], [1 / 6, 1 / 2, 2]]
+    centres = [[-2 / 3, -2 / 3, -0.5], [-2 / 3, -2 / 3, 1], [-2 / 3, 0, -0.5], [-2 / 3, 0, 1]]
+    assert np.allclose(predict[1][:4], centres)
 
 
 def test_a_network_learns_where_rewards_are_and_which_level_is_worth_it():
@@ -293,9 +294,8 @@ def test_rewards_of_a_classifier_are_0_or_1(reward):
     base = make(LogisticRegression())
     with pytest.raises(InvalidAction, match=r"reward must be 0 or 1 for a classifier \(LogisticRegression\), got"):
         base.update(((0.5, 0.5), 1), reward)
-    policy = ar.FullStart(base, ar.History([[0.5, 0.5]], [reward], levels=[1]))
-    with pytest.raises(InvalidAction, match="reward must be 0 or 1"):
-        policy.ask()
+    with pytest.raises(InvalidHistory, match="row 1: reward must be 0 or 1"):
+        ar.FullStart(base, ar.History([[0.5, 0.5]] * 2, [1, reward], levels=[1, 1]))
 
 
 @pytest.mark.parametrize("estimator", [RidgeClassifier(), SGDClassifier(), SVC()], ids=lambda e: type(e).__name__)
@@ -318,7 +318,7 @@ def test_units_of_one_box_and_level_share_a_cell():
 def test_replay_serves_samples_of_the_proposed_boxes():
     grid = {"dim": 1, "levels": (1, 2), "budget": 1, "max_units": 1, "cells_per_side": 2}
     history = ar.History([[0.1], [0.9], [0.4], [0.3]], [1, 0, 1, 1], levels=[1, 1, 1, 2])
-    policy = ar.ArtificialReplay(ar.Regressor(**grid, every=100), history)
+    policy = ar.ArtificialReplay(ar.Regressor(Recorder(), **grid, every=100), history)
     assert policy.ask() == [ar.Allocation((0.25,), 1.0)]
     assert policy.unused_rows() == [1, 3]
     assert policy.used_by_cell() == {

@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 import artreplay as ar
-from artreplay.errors import ArtReplayError, CannotSave, InvalidAction, InvalidParameter
+from artreplay.errors import ArtReplayError, CannotSave, InvalidAction, InvalidHistory, InvalidParameter
 
 
 def test_warnings_that_more_training_would_help_are_not_heard():
@@ -53,6 +53,7 @@ def test_the_estimator_must_be_a_regressor_or_a_classifier(estimator):
         ({"solver": "best"}, 'solver must be "exact" or "greedy", got \'best\''),
         ({"levels": (1e-9, 1)}, "the levels must have a common unit"),
         ({"every": 0}, "every must be at least 1, got 0"),
+        ({"passes": 0}, "passes must be at least 1, got 0"),
         ({"box": [(0, 1)]}, "box must be one .low, high. pair for each of 2 axes"),
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
     ],
@@ -66,7 +67,7 @@ def test_what_it_is_made_of_is_checked(wrong, sentence):
 @pytest.mark.parametrize(
     ("unit", "reward", "sentence"),
     [
-        ((0.1, 0.2), 1, "is not a point of 2 coordinates"),
+        ((0.1, 0.2), 1, "is not an allocation to a point of 2 coordinates"),
         ("here", 1, "is not an allocation"),
         (((0.1, 0.2), 3), 1, "level must be one of 0, 1, 2, got 3"),
         (((0.1, 1.2), 1), 1, "must lie in the box"),
@@ -81,7 +82,49 @@ def test_samples_are_checked(unit, reward, sentence):
     base = make()
     with pytest.raises(InvalidAction, match=sentence):
         base.update(unit, reward)
-    assert base._rewards == []
+    assert base._latest == []
+
+
+@pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
+@pytest.mark.parametrize(
+    ("history", "sentence"),
+    [
+        (ar.History([[0.1, 0.2], [0.1, 1.5]], [0, 1], levels=[1, 1]), "row 1: point .* must lie in the box"),
+        (ar.History([[0.1, 0.2], [0.1, 0.5]], [0, 1], levels=[1, 3]), "row 1: level must be one of .*, got 3"),
+        (ar.History([[0.1, 0.2], [0.1, 0.5]], [0, 1]), "row 0: .* is not an allocation"),
+        (ar.History([4, 5, 4], [0, 1, 1]), "row 0: 4 is not an allocation"),
+        (
+            ar.History([[0.1], [0.5]], [0, 1], levels=[1, 1]),
+            "row 0: .* is not an allocation to a point of 2 coordinates",
+        ),
+    ],
+    ids=["outside", "level", "no levels", "arms", "dimension"],
+)
+def test_a_log_is_checked_at_the_door(start, history, sentence):
+    with pytest.raises(InvalidHistory, match=sentence):
+        start(make(), history)
+
+
+def test_rows_that_do_not_fit_can_be_skipped_unless_none_would_be_left():
+    history = ar.History([[0.1, 0.2], [0.1, 1.5], [0.1, 0.5]], [0, 1, 1], levels=[1, 1, 3])
+    policy = ar.FullStart(make(), history, unknown="skip")
+    policy.ask()
+    assert (policy.skipped, policy.used) == (2, 1)
+    with pytest.raises(InvalidHistory, match="must leave at least one row of the log, none can be used: row 0: "):
+        ar.FullStart(make(), ar.History([4, 5], [0, 1]), unknown="skip")
+
+
+def test_all_of_an_action_is_checked_before_any_of_it_is_shown():
+    policy = ar.Ignorant(make())
+    for units, rewards in [([((0.5, 0.5), 1), ((1.5, 0.5), 1)], [1, 1]), ([((0.5, 0.5), 1)] * 2, [1, 2])]:
+        with pytest.raises(InvalidAction):
+            policy.tell(units, rewards)
+    assert (policy.rounds, policy.base._latest) == (0, [])
+
+
+def test_it_has_no_cells_with_a_mean_of_their_own_and_says_so():
+    with pytest.raises(InvalidParameter, match="Regressor is another kind; used_by_cell"):
+        ar.Ignorant(make()).cells()
 
 
 class Broken(Learner):
@@ -132,7 +175,7 @@ def test_a_policy_over_it_cannot_be_saved(tmp_path):
 def test_it_says_what_it_is():
     assert repr(make(LinearRegression(), solver="greedy", seed=4)) == (
         "Regressor(LinearRegression, dim=2, levels=(0.0, 1.0, 2.0), budget=4, max_units=3, "
-        "cells_per_side=3, solver='greedy', every=8, seed=4)"
+        "cells_per_side=3, solver='greedy', every=8, passes=1, seed=4)"
     )
     assert (make().reward_range, make().levels, make().box) == ((0.0, 1.0), (0.0, 1.0, 2.0), None)
     assert not make().coupled

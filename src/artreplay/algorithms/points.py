@@ -59,19 +59,22 @@ class PointAlgorithm(Algorithm):
 
     def checked_number(self, unit: Any) -> int:
         """The number of the finest box a point lies in, at its level; an error if there is no such box."""
+        place, level = self.checked_place(unit)
+        return int(self.lattice.unit(np.array(place), level))
+
+    def checked_place(self, unit: Any) -> tuple[list[float], int]:
+        """The coordinates of a unit and the number of its level; an error if it has none here."""
         point, level = self._parts(unit)
-        try:
-            given = np.asarray(point).reshape(-1)
-            if given.dtype.kind not in "biufO":  # texts and dates are no coordinates
-                raise TypeError
-            place = given.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise InvalidAction(f"{unit!r} is not a point of {self.dim} coordinates") from None
+        if type(point) is tuple and all(type(x) is float for x in point):  # as it is asked for, and told again
+            place = list(point)
+        else:
+            place = _coordinates(point)
         if len(place) != self.dim:
-            raise InvalidAction(f"{unit!r} is not a point of {self.dim} coordinates")
-        if not np.isfinite(place).all() or len(outside(self.lattice, place[None, :])):
-            raise InvalidAction(f"point {place.tolist()} must lie in the box {self._describe_box()}")
-        return int(self.lattice.unit(place, self._level_number(level)))
+            kind = "a point" if self.levels is None else "an allocation to a point"
+            raise InvalidAction(f"{unit!r} is not {kind} of {self.dim} coordinates")
+        if not all(low <= x <= high for x, (low, high) in zip(place, self.edges(), strict=True)):
+            raise InvalidAction(f"point {place} must lie in the box {self._describe_box()}")
+        return place, self._level_number(level)
 
     def numbers(self, points: Floats, levels: Floats | None, skip: bool = False) -> Ints:
         """The same for a whole log; errors name the row. With `skip` such rows are −1 instead."""
@@ -246,6 +249,18 @@ class GridPoints(PointAlgorithm):
         """All boxes."""
         cells = self.algorithm.cells
         return np.concatenate([(level << LEVEL_AT) | cells.top | cells.code for level in range(self._n_levels)])
+
+
+def _coordinates(point: Any) -> list[float]:
+    """A point that someone gave as numbers; none where it is not made of numbers."""
+    try:
+        given = np.asarray(point).reshape(-1)
+        if given.dtype.kind not in "biufO":  # texts and dates are no coordinates
+            return []
+        coordinates: list[float] = given.astype(np.float64).tolist()
+    except (TypeError, ValueError, OverflowError):
+        return []
+    return coordinates
 
 
 def _in_order(boxes: Ints, grid: Lattice) -> Ints:

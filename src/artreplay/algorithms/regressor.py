@@ -22,15 +22,20 @@ from artreplay.history import Allocation
 from artreplay.morton import gathered
 from artreplay.streams import checked_seed, fold
 
+PASSES = 20  # of the default estimator: with fewer it learns little from a small log, more cost more than they add
+_ROWS = 1 << 17  # shown in one call
+
 
 class Regressor:
     """Learn the reward as a function of place and level, and choose the best affordable grid boxes by it.
 
     `estimator` is any scikit-learn regressor, or a classifier of rewards 0 and 1; by default a neural network with one
     hidden layer of 10. It is trained on, or refitted if it has no `partial_fit`, when `every` samples have come since
-    it last was, and first when there are any; until then every prediction is 1. It starts afresh, whatever it had
-    learnt before, and `seed` becomes its `random_state`. Artificial Replay is not exact for it. Needs scikit-learn:
-    `pip install artreplay[ml]`.
+    it last was, and first when there are any; until then every prediction is 1. Training on shows it the new samples
+    `passes` times over, above once each time beside as many earlier ones, drawn at random, so that it does not forget
+    those: 20 times for the default, once for an estimator of your own. It starts afresh, whatever it had learnt
+    before, and `seed` becomes its `random_state`. Its features are the coordinates and the level, each scaled to
+    [-1, 1]. Artificial Replay is not exact for it. Needs scikit-learn: `pip install artreplay[ml]`.
 
     >>> import artreplay as ar
     >>> from sklearn.linear_model import LinearRegression
@@ -55,6 +60,7 @@ class Regressor:
         cells_per_side: int,
         solver: Solver = "exact",
         every: int = 128,
+        passes: int | None = None,
         box: Any = None,
         seed: int = 0,
     ) -> None:
@@ -63,6 +69,8 @@ class Regressor:
         self.levels = checked_levels(levels)
         self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
         self.every, self.seed, self.solver = checked_count("every", every), checked_seed(seed), solver
+        usual = PASSES if estimator is None else 1
+        self.passes = usual if passes is None else checked_count("passes", passes)
         self._space = GridPoints(box, self.dim, self.cells_per_side, "centre", self.seed, self.reward_range)
         self._space.levels = self.levels
         self.box = self._space.box
@@ -73,35 +81,45 @@ class Regressor:
 
         self._key = self.seed
         self._model: Any = None  # None for no fit yet, a number for a prediction that is the same everywhere
-        self._features: list[tuple[float, ...]] = []  # of all samples
-        self._rewards: list[float] = []
+        self._features: Floats = np.empty((0, self.dim + 1))  # of the samples so far, but for the latest
+        self._rewards: Floats = np.empty(0)
+        self._latest: list[tuple[tuple[float, ...], float]] = []  # samples that are not in the arrays yet
         self._fitted = 0  # samples that the model knows
-        self._proposal: list[Allocation] | None = None  # None where it must be found anew
+        self._proposal: dict[Allocation, tuple[float, ...]] | None = None  # with features; None: to be found anew
 
     # -- the base algorithm -----------------------------------------------------------------------------------
 
     def propose(self) -> list[Allocation]:
         """The affordable boxes with the largest sum of predictions, each at its level."""
-        new = len(self._rewards) - self._fitted
+        new = len(self._rewards) + len(self._latest) - self._fitted
         if new > 0 and (self._model is None or new >= self.every):
             self._fit()
         if self._proposal is None:
             choice = exact_choice if self.solver == "exact" else greedy_choice
             chosen = choice(self._predictions(), self._active_levels(), self.budget, self.max_units)
             numbers = [int(self._active[slot]) << LEVEL_AT | int(self._boxes[place]) for place, slot in chosen]
-            self._proposal = [self._space.unit(number) for number in numbers]
+            units = [self._space.unit(number) for number in numbers]
+            self._proposal = {unit: self._features_of(unit) for unit in units}
         return list(self._proposal)
 
     def update(self, unit: Any, reward: float) -> None:
         """Show one sample: an allocation and what came of it."""
-        number = self._space.checked_number(unit)
+        try:
+            features = (self._proposal or {})[unit]  # what is told is mostly what was proposed
+        except (KeyError, TypeError):
+            features = self._features_of(unit)
+        self._latest.append((features, self.check_reward(reward)))
+
+    def check_unit(self, unit: Any) -> None:
+        """Refuse what is no allocation of this space at one of the levels."""
+        self._space.checked_place(unit)
+
+    def check_reward(self, reward: Any) -> float:
+        """Refuse a reward that is not in [0, 1], or for a classifier neither 0 nor 1; the reward as a float."""
         value = checked_reward(reward, self.reward_range)
         if self._classifies and value not in (0.0, 1.0):
             raise InvalidAction(f"reward must be 0 or 1 for a classifier ({self._name()}), got {value!r}")
-        grid = self._space.lattice
-        place = (np.array(unit[0], np.float64).reshape(-1) - grid.low) / grid.span
-        self._features.append((*place.tolist(), self.levels[number >> LEVEL_AT]))
-        self._rewards.append(value)
+        return value
 
     def cell(self, unit: Any) -> Box:
         """The grid box a unit lies in, at its level: samples of the same one stand in for each other."""
@@ -114,34 +132,58 @@ class Regressor:
 
     def __repr__(self) -> str:
         grid = f"dim={self.dim}, levels={self.levels}, budget={self.budget:g}, max_units={self.max_units}"
-        how = f"cells_per_side={self.cells_per_side}, solver={self.solver!r}, every={self.every}, seed={self.seed}"
+        how = f"cells_per_side={self.cells_per_side}, solver={self.solver!r}, every={self.every}, "
+        how += f"passes={self.passes}, seed={self.seed}"
         return f"Regressor({self._name()}, {grid}, {how})"
 
     # -- the estimator ----------------------------------------------------------------------------------------
 
     def _fit(self) -> None:
         """Train the estimator on the samples it does not know yet, or afresh on all of them if it cannot go on."""
+        self._gather()
         goes_on = hasattr(self.estimator, "partial_fit")
-        since = self._fitted if goes_on else 0
-        features, rewards = np.array(self._features[since:]), np.array(self._rewards[since:])
         model: Any
-        if not goes_on and self._classifies and len(set(self._rewards)) == 1:
-            model = self._rewards[0]  # most classifiers refuse to learn from a single class
+        if not goes_on and self._classifies and len(set(self._rewards.tolist())) == 1:
+            model = float(self._rewards[0])  # most classifiers refuse to learn from a single class
         else:
+            # A copy: should learning fail, what was known before is still there.
             model = copy.deepcopy(self._model) if goes_on and self._model is not None else self._fresh()
-            targets = rewards.astype(np.int64) if self._classifies else rewards
+            targets = self._rewards.astype(np.int64) if self._classifies else self._rewards
+            classes = {"classes": np.array([0, 1])} if self._classifies else {}
             try:
                 with _quiet():
                     if not goes_on:
-                        model.fit(features, targets)
-                    elif self._classifies:
-                        model.partial_fit(features, targets, classes=np.array([0, 1]))
+                        model.fit(self._features, targets)
                     else:
-                        model.partial_fit(features, targets)
+                        for rows in self._lessons():
+                            model.partial_fit(self._features[rows], targets[rows], **classes)
             except ValueError as error:
-                known = f"from {len(rewards)} samples"
+                known = f"from {len(self._rewards) - (self._fitted if goes_on else 0)} samples"
                 raise InvalidParameter(f"{self._name()} must learn {known} and cannot: {error}") from error
         self._model, self._fitted, self._proposal = model, len(self._rewards), None
+
+    def _gather(self) -> None:
+        """Move the latest samples to the others."""
+        if self._latest:
+            features, rewards = zip(*self._latest, strict=True)
+            self._features = np.concatenate([self._features, np.array(features)])
+            self._rewards = np.concatenate([self._rewards, np.array(rewards)])
+            self._latest = []
+
+    def _lessons(self) -> Iterator[Ints]:
+        """Which samples training on shows, call by call: as many passes in one call as memory has space for."""
+        known, rows = self._fitted, np.arange(self._fitted, len(self._rewards))
+        if self.passes == 1:
+            yield rows
+            return
+        draws = np.random.default_rng(fold(self._key, len(self._rewards)))
+        at_once = max(_ROWS // len(rows), 1)
+        for first in range(0, self.passes, at_once):
+            lesson = []
+            for _ in range(first, min(first + at_once, self.passes)):
+                earlier = draws.integers(0, known, min(known, len(rows))) if known else rows[:0]
+                lesson.append(draws.permutation(np.concatenate([rows, earlier])))
+            yield np.concatenate(lesson)
 
     def _predictions(self) -> Floats:
         """Of each box, in Z-order, at each level above 0."""
@@ -179,11 +221,18 @@ class Regressor:
     def _active_levels(self) -> list[float]:
         return [self.levels[number] for number in self._active]
 
+    def _features_of(self, unit: Any) -> tuple[float, ...]:
+        """The coordinates and the level of a unit, each scaled to [-1, 1]."""
+        place, number = self._space.checked_place(unit)
+        grid = self._space.lattice
+        scaled = (2.0 * (np.array(place) - grid.low) / grid.span - 1.0).tolist()
+        return (*scaled, 2.0 * self.levels[number] / self.levels[-1] - 1.0)
+
     def _features_of_grid(self) -> Floats:
-        """One row for each box and level above 0: the centre of the box in [0, 1]^dim, and the level."""
+        """The same of each box, at its centre, and each level above 0."""
         side, bits = self._space.lattice.side, self._space.lattice.bits
-        centres = [(gathered(self._boxes, axis, self.dim, bits) + 0.5) / side for axis in range(self.dim)]
-        levels = self._active_levels()
+        centres = [2.0 * (gathered(self._boxes, axis, self.dim, bits) + 0.5) / side - 1.0 for axis in range(self.dim)]
+        levels = [2.0 * level / self.levels[-1] - 1.0 for level in self._active_levels()]
         columns = [np.repeat(centre, len(levels)) for centre in centres]
         return np.stack([*columns, np.tile(levels, len(self._boxes))], axis=1)
 
@@ -203,7 +252,9 @@ def _checked_estimator(estimator: Any) -> tuple[Any, bool]:
     except ImportError as error:
         raise ArtReplayError("Regressor needs scikit-learn: pip install artreplay[ml]") from error
     if estimator is None:
-        return MLPRegressor(hidden_layer_sizes=(10,)), False
+        # Passes are shuffled already, which scikit-learn does at a third of the cost of training.
+        network = MLPRegressor(hidden_layer_sizes=(10,), activation="tanh", learning_rate_init=0.03, shuffle=False)
+        return network, False
     known = isinstance(estimator, BaseEstimator)
     if not known or not (is_regressor(estimator) or is_classifier(estimator)):
         raise InvalidParameter(f"estimator must be a scikit-learn regressor or classifier, got {estimator!r}")

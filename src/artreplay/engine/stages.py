@@ -212,38 +212,47 @@ class PointStage(Stage):
 
 
 class PlainPicker:
-    """The points that a plain object names, checked."""
+    """The points that a plain object names, checked when they are first named."""
 
     def __init__(self, adapter: Adapter, env: PointEnvironment) -> None:
         self._adapter = adapter
         self._env = env
+        self._known: dict[int, tuple[Floats, int]] = {}  # of each unit: its point, and the number of its level
         self._efforts: list[float] = []  # of the units of the action so far
 
     def place(self, grid: Lattice, unit: int, round_: int, slot: int, out: Floats) -> None:
         """Write the point that is played."""
-        named = self._adapter.unit(unit)
-        point = named if self._env.levels is None else self._allocation(named)[0]
+        if unit not in self._known:
+            self._known[unit] = self._checked(grid, self._adapter.unit(unit))
+        point, level = self._known[unit]
+        out[:] = point
+        if self._env.levels is not None and self._env.budget is not None:
+            self._efforts[slot:] = [self._env.levels[level]]
+            if sum(self._efforts) > self._env.budget * SLACK:
+                levels = ", ".join(map(repr, self._efforts))
+                raise InvalidAction(f"levels {levels} were proposed, more than the budget of {self._env.budget!r}")
+
+    def level(self, unit: int) -> int:
+        """The number of the level of a unit that has been placed."""
+        return self._known[unit][1]
+
+    def _checked(self, grid: Lattice, named: Any) -> tuple[Floats, int]:
+        point, level = named, None
+        if self._env.levels is not None:
+            if not isinstance(named, (tuple, list)) or len(named) != 2:
+                raise InvalidAction(f"{named!r} was proposed, expected an Allocation(point, level)")
+            point, level = named
         try:
             place = np.array(point, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
             place = np.empty(0)
         if len(place) != self._env.dim or not np.isfinite(place).all() or len(outside(grid, place[None, :])):
             raise InvalidAction(f"{named!r} was proposed, expected a point of {self._env!r}")
-        out[:] = place
-        if self._env.levels is not None and self._env.budget is not None:
-            self._efforts[slot:] = [self._env.levels[self.level(unit)]]
-            if sum(self._efforts) > self._env.budget * SLACK:
-                levels = ", ".join(f"{level:g}" for level in self._efforts)
-                raise InvalidAction(f"levels {levels} were proposed, more than the budget of {self._env.budget:g}")
-
-    def level(self, unit: int) -> int:
-        """The number of the level of a unit."""
         if self._env.levels is None:
-            return 0
-        level = self._allocation(self._adapter.unit(unit))[1]
+            return place, 0
         if level not in self._env.levels:
             raise InvalidAction(f"level {level!r} was proposed, expected one of {self._env.levels}")
-        return self._env.levels.index(level)
+        return place, self._env.levels.index(level)
 
     def fixed(self) -> bool:
         """Numbers of units mean something else in another replication."""
@@ -251,11 +260,6 @@ class PlainPicker:
 
     def reseed(self, key: Any) -> None:
         """Nothing is drawn here."""
-
-    def _allocation(self, unit: Any) -> Any:
-        if not isinstance(unit, (tuple, list)) or len(unit) != 2:
-            raise InvalidAction(f"{unit!r} was proposed, expected an Allocation(point, level)")
-        return unit
 
 
 def stage_of(setting: Setting, adapter: Adapter) -> Stage:

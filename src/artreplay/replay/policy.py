@@ -327,7 +327,10 @@ class Policy:
         """
         base = self._adapter.base
         if not isinstance(base, (ArmAlgorithm, PointAlgorithm)):
-            raise InvalidParameter(f"cells() knows the algorithms of this package, not {type(base).__name__}")
+            raise InvalidParameter(
+                "cells() needs an algorithm that keeps a mean for each arm or box, "
+                f"{type(base).__name__} is another kind; used_by_cell() counts its samples"
+            )
         self._require_log()
         self._guard.recover()
         count, mean, index = base.statistics()
