@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
+from artreplay.compiling import Floats
 from artreplay.experiments import views
-from artreplay.experiments.catalogue import BAD_SHARES, SOLVERS
+from artreplay.experiments.catalogue import BAD_SHARES, LOGGED, SOLVERS
 from artreplay.experiments.numbers import Verdict, within_lemma
+from artreplay.experiments.parts import hills
 from artreplay.experiments.results import Results, difference, estimate, larger, same_actions, shown
+from artreplay.experiments.store import Result
 from artreplay.experiments.views import Policies
 
 _EXPLODED = 3.0  # times the regret of replay
@@ -158,6 +163,75 @@ def _imbalanced(results: Results) -> Iterator[Claim]:
         yield _claim("imbalanced", text, all(mine < full for mine, full in regions.values()), told)
 
 
+# -- pictures -----------------------------------------------------------------------------------------------------
+
+
+def _fixed_and_adaptive(results: Results) -> Iterator[Claim]:
+    grid, tree = (results.get("fixed-vs-adaptive", algorithm=algorithm) for algorithm in ("GridUCB", "TreeUCB"))
+    if grid is not None and tree is not None:
+        cells = tree.cells()
+        width = cells[:, 2] - cells[:, 0]
+        reward = hills((cells[:, :2] + cells[:, 2:4]) / 2.0)
+        fine, coarse = (float(reward[width == extreme].mean()) for extreme in (width.min(), width.max()))
+        text = "Adaptive cells are small where reward is high and large elsewhere, and fewer."
+        reason = (
+            f"{len(cells)} cells against {len(grid.cells())} of the grid; mean reward {fine:.2f} in the smallest, "
+            f"{coarse:.2f} in the largest"
+        )
+        yield _claim("fixed-vs-adaptive", text, fine > coarse and len(cells) < len(grid.cells()), reason)
+
+
+def _domains(results: Results) -> Iterator[Claim]:
+    linear, quadratic = (results.get("domains", environment=domain) for domain in ("piecewise linear", "quadratic"))
+    if linear is not None:
+        means, across, up = _over_square(linear)
+        best = means.argmax()
+        at_corner = bool(across[best] == across.max() and up[best] == up.max())
+        reason = f"it is best at ({across[best]:.2f}, {up[best]:.2f}), the last box of the grid shown"
+        yield _claim("domains", "The piecewise linear reward is best at (1, 1).", at_corner, reason)
+    if quadratic is not None:
+        means, across, up = _over_square(quadratic)
+        best = means.argmax()
+        printed = 1.0 - (across - 0.5) ** 2 + (up - 0.5) ** 2
+        reason = (
+            f"as printed it is {printed.max():.2f} at an edge and {printed[best]:.2f} at the centre; with a minus "
+            f"before both squares, as used here, it is best at ({across[best]:.2f}, {up[best]:.2f})"
+        )
+        text = "The quadratic reward, as printed, is best at the centre."
+        yield _claim("domains", text, bool(printed.argmax() == best), reason)
+
+
+def _over_square(result: Result) -> tuple[Floats, Floats, Floats]:
+    """The means of a surface, and the coordinates of each."""
+    means = result.measured["mean"][1][0]
+    side = round(len(means) ** 0.5)
+    axis = (np.arange(side) + 0.5) / side
+    across, up = np.meshgrid(axis, axis)
+    return means, across.ravel(), up.ravel()
+
+
+def _discretisation(results: Results) -> Iterator[Claim]:
+    found = [(logged, results.get("discretisation", history=logged)) for logged in LOGGED]
+    shares = {logged: half_of_samples(result) for logged, result in found if result is not None}
+    if shares:
+        told = ", ".join(f"{share:.0%} after {logged:,}" for logged, share in shares.items())
+        text = "A patrol log covers its area unevenly: cells are fine where samples are many and coarse elsewhere."
+        reason = f"half of the samples lie in cells that cover this share of the area: {told}"
+        yield _claim("discretisation", text, max(shares.values()) < 0.25, reason)
+
+
+def half_of_samples(result: Result) -> float:
+    """The smallest share of the area, over all levels, whose cells hold half of the samples of a log."""
+    cells, samples = result.cells(), result.samples()
+    low, high, level = cells[:, None, :2], cells[:, None, 2:4], cells[:, None, 4]
+    inside = ((samples[:, :2] >= low) & (samples[:, :2] < high)).all(axis=2) & (samples[:, 2] == level)
+    held = inside.sum(axis=1)
+    area = (cells[:, 2] - cells[:, 0]) * (cells[:, 3] - cells[:, 1])
+    order = np.argsort(-held / area, kind="stable")
+    needed = int(np.searchsorted(np.cumsum(held[order]), held.sum() / 2.0)) + 1
+    return float(area[order][:needed].sum() / area.sum())
+
+
 # -- theory -------------------------------------------------------------------------------------------------------
 
 
@@ -188,5 +262,8 @@ _CLAIMS: tuple[Callable[[Results], Iterator[Claim]], ...] = (
     _randomised,
     _performance,
     _imbalanced,
+    _discretisation,
+    _fixed_and_adaptive,
+    _domains,
     _theory,
 )
