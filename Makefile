@@ -69,5 +69,5 @@ $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.dev $(VENV)/.ml $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report results
+	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report report-smoke results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,9 +17,9 @@ def test_a_small_part_of_everything(run: Run, folder: Path) -> None:
     assert "karmed" in done.out
     assert "1 need patrol" in done.out
     assert "12 settings computed" in done.out
-    assert "the report is in report/index.html" in done.out
-    assert (folder / "report/index.html").exists()
-    first = (folder / "report/summary.json").read_bytes()
+    assert "the report is in report-smoke/index.html" in done.out
+    assert (folder / "report-smoke/index.html").exists()
+    first = (folder / "report-smoke/summary.json").read_bytes()
     again = run("reproduce", *SMALL, "--report", "other")
     assert "0 settings computed" in again.out
     assert (folder / "other/summary.json").read_bytes() == first
@@ -44,12 +44,15 @@ def test_another_seed_gives_another_summary(run: Run, folder: Path) -> None:
 
 def test_replications_can_be_chosen(run: Run, folder: Path) -> None:
     run("reproduce", "--smoke", "--only", "karmed", "--replications", 4, "--jobs", 1)
-    document = json.loads((folder / "report/summary.json").read_text(encoding="utf-8"))
+    document = json.loads((folder / "report-smoke/summary.json").read_text(encoding="utf-8"))
     assert {number["replications"] for number in document["numbers"]} == {4}
+    assert not (folder / "report").exists()
 
 
 def test_the_report_alone_computes_nothing(run: Run, refused: Refused, folder: Path) -> None:
-    assert refused("report", *SMALL) == "there are no results to report on: run `artreplay reproduce` first"
+    assert refused("report", *SMALL).startswith(
+        "there are no results in results for this (30 rounds, 2 or 3 replications"
+    )
     run("reproduce", *SMALL, "--jobs", 1)
     before = {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*")}
     assert run("report", *SMALL, "--out", "again").out == "the report is in again/index.html\n"
@@ -73,10 +76,10 @@ def test_the_list_says_what_is_finished(run: Run, folder: Path) -> None:
         (("--address", "here"), "an address is for the backends dask and ray"),
         (("--replications", "0"), "replications must be at least 1, got 0"),
         (("--seed", "-1"), "seed must be"),
-        (("--results", "taken"), "results cannot be written to taken: File exists"),
+        (("--results", "taken"), "nothing can be written to taken: File exists"),
     ],
 )
 def test_refusals(refused: Refused, folder: Path, arguments: tuple[str, ...], sentence: str) -> None:
     (folder / "taken").write_text("")
     assert refused("reproduce", "--smoke", *arguments).startswith(sentence)
-    assert not (folder / "report").exists()
+    assert not (folder / "report-smoke").exists()

@@ -11,7 +11,7 @@ import pytest
 from artreplay.experiments.catalogue import FULL, FULL_SCALE, REPLAY, Experiment, Scale, experiments
 from artreplay.experiments.claims import Claim, claims, half_of_samples
 from artreplay.experiments.numbers import Number, numbers
-from artreplay.experiments.results import Estimate, Results, difference, larger, shown
+from artreplay.experiments.results import Estimate, Results, difference, larger, shown, slower
 from artreplay.experiments.setting import Setting
 from artreplay.experiments.slips import where_history_does_not_help, where_replay_does_not_win
 from artreplay.experiments.store import Result, Store
@@ -92,6 +92,7 @@ def test_explosions_and_where_replay_does_not_win(tmp_path: Path) -> None:
     found, _, results = told(tmp_path / "one", "thompson-ids", exploding)
     assert verdict(found, "explodes") == verdict(found, "too sure of a bad arm") == "agrees"
     assert where_replay_does_not_win(results) == []
+    assert len(where_history_does_not_help(results) or []) == 16
     found, _, results = told(tmp_path / "two", "thompson-ids", losing)
     assert verdict(found, "explodes") == "differs"
     assert verdict(found, "does as well as") == "differs"
@@ -105,7 +106,7 @@ def test_where_history_does_not_help(tmp_path: Path, helps: bool) -> None:
 
     found, _, results = told(tmp_path, "performance", made)
     assert verdict(found, "reduce regret considerably") == ("agrees" if helps else "differs")
-    assert len(where_history_does_not_help(results)) == (0 if helps else 16)
+    assert len(where_history_does_not_help(results) or []) == (0 if helps else 16)
 
 
 @pytest.mark.parametrize(("greedy", "expected"), [(10.0, "agrees"), (30.0, "differs")])
@@ -138,6 +139,35 @@ def test_half_of_the_samples() -> None:
     assert half_of_samples(Result(flat, 0.0)) == pytest.approx(0.25)
 
 
+def test_a_log_that_helps_a_little_does_not_help_considerably(tmp_path: Path) -> None:
+    found, _, results = told(tmp_path, "performance", lambda one: result(100.0 if one["start"] == "ignorant" else 97.0))
+    assert verdict(found, "reduce regret considerably") == "differs"
+    assert where_history_does_not_help(results) == []
+
+
+def test_the_rule_of_the_paper_can_lose(tmp_path: Path) -> None:
+    def made(setting: Setting) -> Result:
+        papers = ("rule", "paper") in setting.get("options", ())
+        return result(60.0 if papers and setting["start"] == REPLAY else 50.0)
+
+    _, _, results = told(tmp_path, "theory", made)
+    assert [line.split(":")[0] for line in where_replay_does_not_win(results) or []] == ["allocation rule paper"]
+
+
+def test_where_nothing_was_compared_nothing_is_said(tmp_path: Path) -> None:
+    _, _, results = told(tmp_path, "domains", lambda _: pytest.fail("nothing is simulated here"))
+    assert where_history_does_not_help(results) is None
+    assert where_replay_does_not_win(results) is None
+
+
+def test_slower_is_beyond_two_standard_errors() -> None:
+    quick, same, slow = (Result({}, 0.0, timings) for timings in ((1.0, 1.1, 0.9), (1.05, 1.0, 1.1), (2.0, 2.1, 1.9)))
+    assert slower(slow, quick)
+    assert not slower(same, quick)
+    assert not slower(quick, slow)
+    assert not slower(Result({}, 0.0), quick)
+
+
 def test_a_small_run_is_compared_with_nothing(tmp_path: Path) -> None:
     scale = Scale(horizon=10, sizes=(1, 2, 100, 1000))
     (experiment,) = experiments(scale, ["karmed"])
@@ -153,8 +183,10 @@ def test_estimates() -> None:
     assert Estimate(10.0, 1.0, 60).agrees(14.0, 1.0)
     assert not Estimate(10.0, 1.0, 60).agrees(14.0, None)
     assert Estimate(10.0, math.nan, 1).agrees(10.0, None)
-    assert shown(Estimate(-3.25, 0.5, 4)) == "−3.2 ± 0.5"
+    assert shown(Estimate(-3.25, 0.5, 4)) == "−3.25 ± 0.50"
     assert shown(Estimate(1234.5, math.nan, 1)) == "1,234"
+    assert shown(Estimate(64.0, math.nan, 1)) == "64"
+    assert shown(Estimate(0.125, math.nan, 1)) == "0.12"
     assert larger(result(2.0), result(1.0))
     assert not larger(result(1.0), result(1.0))
     assert difference(result(2.0), result(1.0)).mean == pytest.approx(1.0)

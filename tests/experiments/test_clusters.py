@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sweeps import QUICK, stored, sweep, tiny
 
+from artreplay.errors import InvalidParameter
 from real_parts import needed_package
 
 pytestmark = [
@@ -36,6 +37,20 @@ def test_dask_at_an_address(tmp_path: Path, alone: dict[str, bytes]) -> None:
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         sweep(tmp_path, tiny(*QUICK), backend="dask", jobs=None, address=cluster.scheduler_address)
     assert stored(tmp_path) == alone
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense"])
+def test_no_dask_at_an_address(tmp_path: Path, address: str) -> None:
+    needed_package("distributed")
+    with pytest.raises(InvalidParameter, match=f"there is no dask cluster at {address}"):
+        sweep(tmp_path, tiny("domains"), backend="dask", address=address)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1"])
+def test_no_ray_at_an_address(tmp_path: Path, address: str) -> None:
+    needed_package("ray")
+    with pytest.raises(InvalidParameter, match=f"there is no ray cluster at {address}"):
+        sweep(tmp_path, tiny("domains"), backend="ray", address=address)
 
 
 def test_ray(tmp_path: Path, alone: dict[str, bytes]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import artreplay as ar
-from artreplay.experiments.computing import compute, digests, rounds_kept
+from artreplay.experiments.computing import TIMINGS, code_fingerprint, compute, digests, rounds_kept
 from artreplay.experiments.setting import make_setting
 
 ARMS = {"environment": "arms", "arms": 3, "budget": 1, "horizon": 20, "algorithm": "MonUCB"}
@@ -28,6 +28,15 @@ def test_a_simulation_is_that_of_simulate() -> None:
     np.testing.assert_array_equal(result.measured["regret"][1], runs.regret)
     np.testing.assert_array_equal(result.measured["used"][1], runs.used)
     assert result.seconds >= 0.0
+    assert result.timings == ()
+    assert result.code == code_fingerprint()
+
+
+def test_the_time_of_a_replication_is_taken_several_times_where_it_is_shown() -> None:
+    setting = make_setting("a", "simulate", 3, 1, start="full-start", history=30, timed=True, **ARMS)
+    timings = compute(setting).timings
+    assert len(timings) == TIMINGS
+    assert all(each >= 0.0 for each in timings)
 
 
 def test_digests_are_equal_for_equal_actions_only() -> None:

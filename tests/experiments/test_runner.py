@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -132,6 +133,21 @@ def test_a_killed_worker_is_told_and_the_next_run_goes_on(tmp_path: Path, settin
     assert {one.key for one in sweep(tmp_path, [*settings, *slow]).found} == finished
 
 
+def test_results_of_other_code_are_counted(tmp_path: Path, settings: list[Setting], monkeypatch) -> None:
+    sweep(tmp_path, settings)
+    assert sweep(tmp_path, settings).of_other_code == 0
+    monkeypatch.setattr(runner, "code_fingerprint", lambda: "other")
+    done = sweep(tmp_path, settings)
+    assert done.of_other_code == len(done.found) > 0
+
+
+def test_what_trains_an_estimator_comes_last(tmp_path: Path) -> None:
+    settings = [one for one in tiny("imbalanced") if one.needs or one["start"] == "ignorant"]
+    done = sweep(tmp_path, settings)
+    assert [one.needs for one in done.computed] == [None, *[SCIKIT] * 4]
+    assert 0.0 < done.seconds_before_training < done.seconds
+
+
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="jobs must be at least 1, got 0"):
         sweep(tmp_path, [], jobs=0)
@@ -139,3 +155,10 @@ def test_refusals(tmp_path: Path) -> None:
         sweep(tmp_path, [], backend="spark")
     with pytest.raises(InvalidParameter, match="loky stays on this machine"):
         sweep(tmp_path, [], address="tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(("backend", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch, backend: str, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InvalidParameter, match=rf"needs the package {package}: pip install artreplay\[cluster\]"):
+        sweep(tmp_path, tiny("domains"), backend=backend)

@@ -120,6 +120,39 @@ class TestStore:
         assert store.state(other) == "missing"
         assert [path.name for path in store.root.iterdir()] == [SETTING.key]
 
+    def test_a_file_in_the_place_of_a_result_is_replaced(self, store: Store) -> None:
+        store.root.mkdir()
+        store.folder(SETTING).write_text("in the way")
+        assert "is damaged" in store.state(SETTING)
+        store.write(SETTING, RESULT)
+        assert store.state(SETTING) == "finished"
+
+    def test_a_result_that_cannot_be_put_in_place_leaves_the_one_before(self, store: Store, monkeypatch) -> None:
+        store.write(SETTING, RESULT)
+        replace = os.replace
+
+        def fails(source, target) -> None:
+            if Path(source).joinpath("setting.json").exists() and not str(source).endswith(SETTING.key):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            replace(source, target)
+
+        calls = iter([replace, fails, replace])
+        monkeypatch.setattr(os, "replace", lambda source, target: next(calls)(source, target))
+        with pytest.raises(InvalidFile, match="Input/output error"):
+            store.write(SETTING, Result(RESULT.measured, 9.0))
+        monkeypatch.undo()
+        assert store.read(SETTING).seconds == 1.5
+        assert [path.name for path in store.root.iterdir()] == [SETTING.key]
+
+    def test_what_killed_runs_left_is_removed_a_day_later(self, store: Store) -> None:
+        old, new = store.root / ".a.part", store.root / ".b.part"
+        for folder in (old, new):
+            folder.mkdir(parents=True)
+        os.utime(old, (0, 0))
+        store.sweep()
+        assert not old.exists()
+        assert new.exists()
+
     def test_a_folder_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "results").write_text("not a folder")
         with pytest.raises(InvalidFile, match="cannot be written"):

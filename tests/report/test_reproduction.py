@@ -117,9 +117,28 @@ def test_a_part_of_the_catalogue_is_reported_as_such(results: Results, tmp_path:
 
 
 def test_without_results_there_is_no_report(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match="run `artreplay reproduce` first"):
+    with pytest.raises(InvalidFile, match=r"30 rounds, 2 or 3 replications, seed 0.*run `artreplay reproduce` first"):
         write_report(Results(SMOKE, experiments(SMOKE), Store(tmp_path)), tmp_path / "report", version="1")
     assert not (tmp_path / "report").exists()
+
+
+def test_figures_of_a_former_report_go_and_other_files_stay(results: Results, tmp_path: Path) -> None:
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    for name in ("domains-old.png", "domains-old.pdf", "mine.png"):
+        (figures / name).write_bytes(b"")
+    write_report(Results(SMOKE, experiments(SMOKE, ["domains"]), results.store), tmp_path, version="1")
+    names = {path.name for path in figures.iterdir()}
+    assert "mine.png" in names
+    assert "domains-quadratic.png" in names
+    assert not any("old" in name for name in names)
+
+
+def test_several_processes_draw_the_same(results: Results, page: Path, tmp_path: Path) -> None:
+    few = Results(SMOKE, experiments(SMOKE, ["domains", "fixed-vs-adaptive"]), results.store)
+    for jobs in (1, 2):
+        write_report(few, tmp_path / str(jobs), version="1", jobs=jobs)
+    assert (tmp_path / "1/index.html").read_bytes() == (tmp_path / "2/index.html").read_bytes()
 
 
 def test_a_damaged_result_is_told_on_the_page(results: Results, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from artreplay.cli.output import seconds, show, table
 from artreplay.errors import InvalidFile
 from artreplay.experiments.catalogue import Experiment, Scale, experiments, scale_of
 from artreplay.experiments.results import Results
-from artreplay.experiments.runner import Done, missing, run
+from artreplay.experiments.runner import Done, check_backend, checked_jobs, missing, run
 from artreplay.experiments.store import Store
 
 
@@ -28,8 +29,9 @@ class BackendName(StrEnum):
 Only = Annotated[list[str] | None, typer.Option(help="An experiment, may be repeated; all of them if not said.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="A tiny version of everything, in seconds.")]
 Replicated = Annotated[int | None, typer.Option(help="Replications of every setting; 60 or 400 if not said.")]
+Jobs = Annotated[int | None, typer.Option(help="Processes at work; one for each core if not said.")]
 ResultsFolder = Annotated[Path, typer.Option(help="The folder with the results.")]
-ReportFolder = Annotated[Path, typer.Option(help="The folder the report goes to.")]
+ReportFolder = Annotated[Path | None, typer.Option(help="The folder of the report; report, or report-smoke.")]
 
 
 def reproduce(
@@ -37,19 +39,22 @@ def reproduce(
     smoke: Smoke = False,
     replications: Replicated = None,
     seed: Seed = 0,
-    jobs: Annotated[int | None, typer.Option(help="Processes at work; one for each core if not said.")] = None,
+    jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Compute again what is finished.")] = False,
     backend: Annotated[BackendName, typer.Option(help="Processes of this machine, or a cluster.")] = BackendName.LOKY,
     address: Annotated[
         str | None, typer.Option(help="Where the dask or ray cluster is; one is started here if not said.")
     ] = None,
     results: ResultsFolder = Path("results"),
-    report_to: Annotated[Path, typer.Option("--report", help="The folder the report goes to.")] = Path("report"),
+    report_to: Annotated[
+        Path | None, typer.Option("--report", help="The folder of the report; report, or report-smoke.")
+    ] = None,
     show_list: Annotated[bool, typer.Option("--list", help="Only say what there is and what is finished.")] = False,
 ) -> None:
     """Compute every figure and number of the paper's evaluation, and write the report.
 
-    What is finished is never computed again: an interrupted run goes on where it stopped.
+    What is finished is never computed again: an interrupted run goes on where it stopped. The report is on all that
+    is stored, whatever was asked for now.
     """
     scale = scale_of(smoke, replications, seed)
     chosen = experiments(scale, only or ())
@@ -57,7 +62,11 @@ def reproduce(
     if show_list:
         _show_list(chosen, store)
         return
-    _check_folder(results)
+    check_backend(backend.value, address)
+    checked_jobs(jobs)
+    report_folder = _report_folder(report_to, smoke)
+    for folder in (results, report_folder):
+        _check_folder(folder)
     settings = [setting for experiment in chosen for setting in experiment.settings]
     done = run(
         settings,
@@ -69,7 +78,7 @@ def reproduce(
         mode="interpreted" if smoke else "auto",
     )
     _show_done(chosen, done)
-    _write(scale, chosen, store, report_to)
+    _write(scale, experiments(scale), store, report_folder, jobs)
 
 
 def report(
@@ -78,21 +87,27 @@ def report(
     replications: Replicated = None,
     seed: Seed = 0,
     results: ResultsFolder = Path("results"),
-    out: Annotated[Path, typer.Option(help="The folder the report goes to.")] = Path("report"),
+    out: ReportFolder = None,
+    jobs: Jobs = None,
 ) -> None:
     """Write the report of the reproduction from stored results; nothing is computed.
 
     A page (index.html), its figures as PNG and PDF, and every number as JSON (summary.json).
     """
     scale = scale_of(smoke, replications, seed)
-    _write(scale, experiments(scale, only or ()), Store(results), out)
+    _write(scale, experiments(scale, only or ()), Store(results), _report_folder(out, smoke), jobs)
 
 
-def _write(scale: Scale, chosen: list[Experiment], store: Store, folder: Path) -> None:
+def _report_folder(given: Path | None, smoke: bool) -> Path:
+    """A tiny run does not replace the report of a real one."""
+    return given or Path("report-smoke" if smoke else "report")
+
+
+def _write(scale: Scale, chosen: list[Experiment], store: Store, folder: Path, jobs: int | None) -> None:
     from artreplay import __version__
     from artreplay.report.reproduction import write_report
 
-    page = write_report(Results(scale, chosen, store), folder, __version__)
+    page = write_report(Results(scale, chosen, store), folder, __version__, checked_jobs(jobs))
     show(f"the report is in {page}")
 
 
@@ -100,8 +115,10 @@ def _check_folder(folder: Path) -> None:
     """Say at once that nothing can be written there, not after the first result."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
-        raise InvalidFile(f"results cannot be written to {folder}: {error.strerror or error}") from error
+        raise InvalidFile(f"nothing can be written to {folder}: {error.strerror or error}") from error
 
 
 def _show_list(chosen: list[Experiment], store: Store) -> None:
@@ -134,3 +151,10 @@ def _show_done(chosen: list[Experiment], done: Done) -> None:
         rows.append((experiment.name, *counts, left, seconds(time)))
     show(table(("experiment", "computed", "found", "skipped", "processor time"), rows))
     show("", f"{len(done.computed)} settings computed in {seconds(done.seconds)}")
+    if 0.0 < done.seconds_before_training < done.seconds:
+        show(f"all but the lines of the Regressor in {seconds(done.seconds_before_training)}")
+    if done.of_other_code:
+        show(
+            f"{done.of_other_code} of the results found were computed by other code than this; "
+            "--force computes them again"
+        )

@@ -148,6 +148,7 @@ def _thompson_and_ids(scale: Scale) -> Iterator[Setting]:
 DOMAINS = ("piecewise linear", "quadratic", "patrol")
 NOISES = ("bernoulli", "none")
 SOLVERS = ("exact", "greedy")
+RULES = ("paper", "finest")
 CELLS = {"fixed": "GridAllocation", "adaptive": "TreeAllocation"}
 _EFFORT = {"levels": (0.0, 0.5, 1.0), "budget": 2.0, "max_units": 5}
 _BINDING = {"levels": (2.0, 4.0, 8.0), "budget": 40.0, "max_units": 5}
@@ -185,13 +186,19 @@ def _performance(scale: Scale) -> Iterator[Setting]:
 
 
 def _imbalanced(scale: Scale) -> Iterator[Setting]:
-    made = partial(_allocation, "imbalanced", scale, environment="quadratic", noise="none")
+    world: dict[str, Any] = {"environment": "quadratic", "noise": "none"}
+    world["levels"] = (0.5, 1.0)  # at level 0 no sample can be used
+
+    def made(algorithm: str, start: str, **other: Any) -> Setting:
+        """A simulation from the imbalanced log."""
+        return _allocation("imbalanced", scale, algorithm, start, scale.imbalanced_log, **world, **other)
+
     timed = True if scale.timed else None
     for share in BAD_SHARES:
         for start in POLICIES:
             bad = None if start == IGNORANT else share
-            yield made("TreeAllocation", start, scale.imbalanced_log, bad_share=bad, timed=timed)
-        yield made("Regressor", FULL, scale.imbalanced_log, bad_share=share)
+            yield made("TreeAllocation", start, bad_share=bad, timed=timed)
+        yield made("Regressor", FULL, bad_share=share)
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------
@@ -267,7 +274,7 @@ def _theory(scale: Scale) -> Iterator[Setting]:
         for bonus in BATCH_BONUSES.values():
             for start in (REPLAY, BATCH):
                 yield arms(scale.compared, start, scale.middle, algorithm=algorithm, budget=budget, **bonus)
-    for rule in ("paper", "finest"):
+    for rule in RULES:
         for start in (REPLAY, FULL):
             options = (("rule", rule), ("solver", "greedy"))
             yield _allocation("theory", scale, "TreeAllocation", start, scale.small_log, options=options, **_TIGHT)

@@ -6,9 +6,12 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
+import artreplay.experiments
 from artreplay.compiling import Floats, Ints, Mode, using
 from artreplay.engine import Runs, simulate
 from artreplay.environments import KArmed, PointEnvironment
@@ -19,20 +22,47 @@ from artreplay.experiments.store import Measured, Result, Series
 from artreplay.replay import Cell, FullStart, Ignorant
 
 CURVE = 101  # rounds at which a curve is kept
+TIMINGS, TIMED = 8, 5  # how often, and over how many replications, time is taken
 STREAMS = 200  # cells of a replication whose index is watched
 
 
 def compute(setting: Setting, threads: int | None = 1, mode: Mode = "auto") -> Result:
-    """The result of a setting, the same in every mode, and the processor time it took.
-
-    Where the setting says that it is timed, its code is compiled before the clock starts.
-    """
-    with using("compiled" if setting.get("timed") else mode):
-        if setting.get("timed"):
-            _simulated(setting, 1, threads)
+    """The result of a setting, the same in every mode, and the processor time it took."""
+    with using(mode):
         began = time.process_time()
         measured = _KINDS[setting.kind](setting, threads)
-        return Result(measured, time.process_time() - began)
+        seconds = time.process_time() - began
+    return Result(measured, seconds, _timings(setting) if setting.get("timed") else (), code_fingerprint())
+
+
+@cache
+def code_fingerprint() -> str:
+    """A hash of all sources that results depend on."""
+    digest = hashlib.blake2b(digest_size=10)
+    package = Path(artreplay.experiments.__file__).parents[1]
+    folders = ("algorithms", "cells", "compiling", "engine", "environments", "history", "replay")
+    sources = [path for folder in folders for path in (package / folder).rglob("*.py")]
+    sources += [*package.glob("*.py"), Path(__file__), Path(artreplay.experiments.parts.__file__)]
+    for path in sorted(sources):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _timings(setting: Setting) -> tuple[float, ...]:
+    """Processor seconds of a replication without drawing its log: compiled, several times."""
+    env, rows = environment_of(setting), setting["history"]
+    each = []
+    with using("compiled"):
+        _simulated(setting, 1, 1)  # compiles
+        for _ in range(TIMINGS):
+            began = time.process_time()
+            _simulated(setting, TIMED, 1)
+            simulated = time.process_time()
+            for replication in range(TIMED):
+                env.draw_history(rows, setting.seed, replication)
+            drawn = time.process_time() - simulated
+            each.append(max(simulated - began - drawn, 0.0) / TIMED)
+    return tuple(each)
 
 
 def rounds_kept(horizon: int) -> Ints:

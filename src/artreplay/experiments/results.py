@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from artreplay.compiling import Floats
 from artreplay.engine.runs import mean_and_error
 from artreplay.errors import InvalidFile
 from artreplay.experiments.catalogue import Experiment, Scale
+from artreplay.experiments.computing import code_fingerprint
 from artreplay.experiments.setting import Setting
 from artreplay.experiments.store import Result, Store
 
@@ -32,14 +34,16 @@ class Estimate(NamedTuple):
 
 
 def shown(value: Estimate) -> str:
-    """A mean and its standard error, for people to read.
+    """A mean and its standard error, with the digits that the error leaves, for people to read.
 
-    >>> shown(Estimate(29.31, 1.64, 60)), shown(Estimate(962.0, 9.9, 60))
-    ('29.3 ± 1.6', '962 ± 10')
+    >>> shown(Estimate(29.31, 1.64, 60)), shown(Estimate(962.0, 9.9, 60)), shown(Estimate(2248.06, 0.36, 60))
+    ('29.3 ± 1.6', '962 ± 10', '2,248.06 ± 0.36')
     """
-    digits = 0 if abs(value.mean) >= 100.0 else 1
-    error = "" if math.isnan(value.error) else f" ± {value.error:,.{digits}f}"
-    return f"{value.mean:,.{digits}f}{error}".replace("-", "−")
+    if math.isnan(value.error) or value.error == 0.0:
+        exact = value.mean == round(value.mean) or abs(value.mean) >= 1000.0
+        return f"{value.mean:,.{0 if exact else 2}f}".replace("-", "−")
+    digits = next((digits for digits in range(3) if value.error >= 0.95 * 10.0 ** (1 - digits)), 3)
+    return f"{value.mean:,.{digits}f} ± {value.error:,.{digits}f}".replace("-", "−")
 
 
 def estimate(values: Floats) -> Estimate:
@@ -56,6 +60,7 @@ class Results:
         self.store = store
         self._of: dict[str, Result | None] = {}
         self.damaged: dict[str, str] = {}  # by the key of a setting, what is wrong with its result
+        self.of_other_code = 0  # results that other sources computed
         for setting in self.settings():
             if setting.key not in self._of:
                 self._of[setting.key] = self._read(setting)
@@ -64,10 +69,20 @@ class Results:
         if not self.store.folder(setting).exists():
             return None
         try:
-            return self.store.read(setting)
+            result = self.store.read(setting)
+            self.of_other_code += result.code != code_fingerprint()
+            return result
         except InvalidFile as error:
             self.damaged[setting.key] = str(error)
             return None
+
+    def only(self, name: str) -> Results:
+        """The results of one experiment, already read."""
+        part = copy.copy(self)
+        part.experiments = [experiment for experiment in self.experiments if experiment.name == name]
+        wanted = {setting.key for setting in part.settings()}
+        part._of = {key: result for key, result in self._of.items() if key in wanted}
+        return part
 
     def settings(self) -> list[Setting]:
         """All settings, in the order of the catalogue."""
@@ -116,6 +131,19 @@ def larger(one: Result, other: Result) -> bool:
     """Whether the regret of the first is larger, beyond two standard errors of the difference."""
     mean, error, _ = difference(one, other)
     return mean > 2.0 * (0.0 if math.isnan(error) else error) and mean > 0.0
+
+
+def reduced(ignorant: Result, full: Result) -> bool:
+    """Whether a log reduces regret considerably: beyond two standard errors, and by a twentieth at least."""
+    return larger(ignorant, full) and full.at_end("regret").mean() <= 0.95 * ignorant.at_end("regret").mean()
+
+
+def slower(one: Result, other: Result) -> bool:
+    """Whether a replication of the first takes longer, beyond two standard errors of the difference."""
+    if not one.timings or not other.timings:
+        return False
+    mine, theirs = estimate(np.array(one.timings)), estimate(np.array(other.timings))
+    return mine.mean - theirs.mean > 2.0 * math.hypot(mine.error, theirs.error)
 
 
 def curve(result: Result, metric: str) -> tuple[Floats, Floats, Floats]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
+import socket
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,11 +17,13 @@ from artreplay.compiling import Mode
 from artreplay.engine.progress import Progress
 from artreplay.errors import ArtReplayError, InvalidParameter, checked_count
 from artreplay.experiments.catalogue import SCIKIT
-from artreplay.experiments.computing import compute
+from artreplay.experiments.computing import code_fingerprint, compute
 from artreplay.experiments.setting import Setting
 from artreplay.experiments.store import Result, Store
 
 Backend = Literal["loky", "dask", "ray"]
+
+_PATIENCE = 10.0  # seconds in which a cluster must answer
 
 
 class WorkerLost(ArtReplayError):
@@ -33,7 +38,9 @@ class Done:
     found: list[Setting] = field(default_factory=list)  # finished before
     skipped: list[Setting] = field(default_factory=list)  # what they need is not there
     damaged: list[str] = field(default_factory=list)  # what was wrong with results that were computed again
+    of_other_code: int = 0  # results that were found, and that other sources computed
     seconds: float = 0.0
+    seconds_before_training: float = 0.0  # until only settings that train an estimator were left
     processor_seconds: dict[str, float] = field(default_factory=dict)  # by the key of what was computed
 
 
@@ -59,32 +66,44 @@ def run(
     Results do not depend on `jobs`, `backend` or `mode`. `address` is that of a running cluster; without it one is
     started on this machine.
     """
+    check_backend(backend, address)
     if jobs is not None or address is None:
-        jobs = _checked_jobs(jobs)
-    if backend not in get_args(Backend):
-        raise InvalidParameter(f"the backend must be one of {', '.join(get_args(Backend))}, got {backend!r}")
-    if backend == "loky" and address is not None:
-        raise InvalidParameter("an address is for the backends dask and ray, loky stays on this machine")
+        jobs = checked_jobs(jobs)
     done, began = Done(), time.perf_counter()
+    store.sweep()
     todo = _plan(settings, store, force, done)
+    jobs = jobs if jobs is None else max(min(jobs, len(todo)), 1)
+    others = sum(1 for setting in todo if setting.needs != SCIKIT)
     with Progress("computing", len(todo)) as progress:
         for setting, result in _results(todo, jobs, backend, address, mode):
             store.write(setting, result)
             done.computed.append(setting)
             done.processor_seconds[setting.key] = result.seconds
             progress.update(len(done.computed))
-    done.seconds = time.perf_counter() - began
+            done.seconds = time.perf_counter() - began
+            others -= setting.needs != SCIKIT
+            if others == 0 and setting.needs != SCIKIT:
+                done.seconds_before_training = done.seconds
     return done
 
 
-def _checked_jobs(jobs: int | None) -> int:
+def check_backend(backend: str, address: str | None) -> None:
+    """Refuse a backend that does not exist, or that goes nowhere."""
+    if backend not in get_args(Backend):
+        raise InvalidParameter(f"the backend must be one of {', '.join(get_args(Backend))}, got {backend!r}")
+    if backend == "loky" and address is not None:
+        raise InvalidParameter("an address is for the backends dask and ray, loky stays on this machine")
+
+
+def checked_jobs(jobs: int | None) -> int:
+    """How many processes there are to be; one for each core if it is not said."""
     if jobs is not None:
         return checked_count("jobs", jobs)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _plan(settings: Iterable[Setting], store: Store, force: bool, done: Done) -> list[Setting]:
-    """The settings to compute, each once, the longest first."""
+    """The settings to compute, each once: the longest first, but those that train an estimator last."""
     todo = []
     for setting in {setting.key: setting for setting in settings}.values():
         if missing(setting) is not None:
@@ -93,11 +112,12 @@ def _plan(settings: Iterable[Setting], store: Store, force: bool, done: Done) ->
         state = "missing" if force else store.state(setting)
         if state == "finished":
             done.found.append(setting)
+            done.of_other_code += store.read(setting).code != code_fingerprint()
             continue
         if state != "missing":
             done.damaged.append(state)
         todo.append(setting)
-    return sorted(todo, key=lambda setting: -_guess(setting))
+    return sorted(todo, key=lambda setting: (setting.needs == SCIKIT, -_guess(setting)))
 
 
 def _guess(setting: Setting) -> float:
@@ -117,7 +137,8 @@ def _results(
     from joblib import Parallel, delayed
 
     workers = -1 if jobs is None else jobs  # all that a cluster has
-    with _cluster(backend, address, jobs):
+    with _cluster(backend, address, jobs), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "[0-9]* tasks which were still being processed")  # when a run is stopped
         try:
             for batch in _batches(todo, backend, workers):
                 how = "list" if backend == "ray" else "generator_unordered"
@@ -148,6 +169,10 @@ def _lost_worker_errors() -> tuple[type[BaseException], ...]:
         from distributed import KilledWorker
 
         found.append(KilledWorker)
+    if importlib.util.find_spec("ray") is not None:
+        from ray import exceptions
+
+        found += [exceptions.RayActorError, exceptions.WorkerCrashedError, exceptions.OutOfMemoryError]
     return tuple(found)
 
 
@@ -161,10 +186,14 @@ def _cluster(backend: Backend, address: str | None, jobs: int | None) -> Iterato
             yield
     elif backend == "dask":
         distributed = _package("distributed", "dask")
-        if address is None:
-            made = distributed.Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
-        else:
-            made = distributed.Client(address)
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by us
+        try:
+            if address is None:
+                made = distributed.Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
+            else:
+                made = distributed.Client(address, timeout=_PATIENCE)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise InvalidParameter(f"there is no dask cluster at {address}: {error}") from error
         with made, parallel_config("dask"):
             yield
     else:
@@ -172,8 +201,12 @@ def _cluster(backend: Backend, address: str | None, jobs: int | None) -> Iterato
         joblib_on_ray: Any = importlib.import_module("ray.util.joblib")
         ours = not ray.is_initialized()
         if ours:
+            _check_reachable(address)
             processors = {} if address is not None else {"num_cpus": jobs}
-            ray.init(address=address, **processors, logging_level="ERROR", log_to_driver=False)
+            try:
+                ray.init(address=address, **processors, logging_level="ERROR", log_to_driver=False)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise InvalidParameter(f"there is no ray cluster at {address}: {error}") from error
         try:
             joblib_on_ray.register_ray()
             with parallel_config("ray"):
@@ -181,6 +214,16 @@ def _cluster(backend: Backend, address: str | None, jobs: int | None) -> Iterato
         finally:
             if ours:
                 ray.shutdown()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Say soon that nobody listens at an address host:port: ray itself would wait for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+        except OSError as error:
+            raise InvalidParameter(f"there is no ray cluster at {address}: {error.strerror or error}") from error
 
 
 def _package(name: str, backend: str) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from artreplay.experiments import views
-from artreplay.experiments.catalogue import BAD_SHARES, LOGS
-from artreplay.experiments.results import Results, difference, estimate, larger, same_actions, shown
+from artreplay.experiments.catalogue import BAD_SHARES
+from artreplay.experiments.results import Results, difference, estimate, larger, same_actions, shown, slower
 from artreplay.experiments.store import Result
 
 
@@ -50,7 +52,10 @@ def slips(results: Results) -> list[Slip]:
             "On a grid, samples within distance γ are related.",
             "Then replay and Full Start differ; related is what lies in the same half-open box.",
         ),
-        Slip("Greedy choice is optimal.", f"Not where the number of places binds{_greedy(results)}."),
+        Slip(
+            "The greedy choice is optimal when the reward is submodular, as in patrols.",
+            f"Not where the number of places binds, even with rewards that are concave in effort{_greedy(results)}.",
+        ),
         Slip(
             "IDS maximises return over variance, and explodes because its posterior is too sure.",
             "It minimises squared regret over information; the explosion comes from one fallback line"
@@ -63,43 +68,49 @@ def slips(results: Results) -> list[Slip]:
     ]
 
 
-def where_history_does_not_help(results: Results) -> list[str]:
-    """The settings in which Full Start is not better than ignoring the log, beyond two standard errors."""
-    found = []
-    for allocated in views.allocations(results):
-        for one in (allocated.small, allocated.large):
-            if one.full and one.ignorant and not larger(one.ignorant, one.full):
-                gap = shown(difference(one.full, one.ignorant))
-                told = f"regret {_regret(one.full)} with the log, {_regret(one.ignorant)} without: a change of {gap}"
-                found.append(f"{one.where}: {told}")
-    return found
+def where_history_does_not_help(results: Results) -> list[str] | None:
+    """The settings in which Full Start is not better than ignoring the log, beyond two standard errors.
+
+    None where nothing was compared.
+    """
+    compared = [(one, one.full, one.ignorant) for one in views.everything(results)]
+    both = [(one.where, full, ignorant) for one, full, ignorant in compared if full and ignorant]
+    if not both:
+        return None
+    return [
+        f"{where}: regret {_regret(full)} with the log, {_regret(ignorant)} without: "
+        f"a change of {shown(difference(full, ignorant))}"
+        for where, full, ignorant in both
+        if not larger(ignorant, full)
+    ]
 
 
-def where_replay_does_not_win(results: Results) -> list[str]:
-    """The algorithms for which replay has a larger regret than Full Start, beyond two standard errors."""
-    found = []
-    for name in views.RANDOMISED:
-        for log in LOGS:
-            for rows in results.scale.randomised_sizes:
-                one = views.randomised(results, name, log, rows)
-                pair = one.pair()
-                if pair is not None and larger(*pair):
-                    replay, full = map(_regret, pair)
-                    found.append(f"{one.where}: regret {replay} with replay, {full} with Full Start")
-    return found
+def where_replay_does_not_win(results: Results) -> list[str] | None:
+    """The settings in which replay has a larger regret than Full Start, beyond two standard errors.
+
+    None where nothing was compared.
+    """
+    pairs = [(one.where, pair) for one in views.everything(results) if (pair := one.pair()) is not None]
+    if not pairs:
+        return None
+    return [
+        f"{where}: regret {_regret(replay)} with replay, {_regret(full)} with Full Start"
+        for where, (replay, full) in pairs
+        if larger(replay, full)
+    ]
 
 
-def where_replay_is_not_faster(results: Results) -> list[str]:
-    """The imbalanced logs on which a replication of replay took no less processor time than one of Full Start."""
+def where_replay_is_slower(results: Results) -> list[str]:
+    """The imbalanced logs on which a replication of replay takes more processor time than one of Full Start."""
     found = []
     for share in BAD_SHARES:
         one = views.imbalanced(results, share)
         pair = one.pair()
-        if pair is not None and pair[0].seconds >= pair[1].seconds:
-            replay, full = (1000.0 * result.seconds / len(result.at_end("regret")) for result in pair)
+        if pair is not None and slower(*pair):
+            replay, full = (shown(estimate(1000.0 * np.array(result.timings))) for result in pair)
             found.append(
-                f"processor time, a log of {one.rows:,}, {one.where}: {replay:.1f} ms a replication with replay, "
-                f"{full:.1f} ms with Full Start"
+                f"processor time, a log of {one.rows:,} in memory, {one.where}: {replay} ms a replication with replay, "
+                f"{full} ms with Full Start"
             )
     return found
 
@@ -126,9 +137,12 @@ def _unused(results: Results) -> str:
 
 
 def _half(results: Results) -> str:
-    shares = {rows: _share_used(results, "top-arms", rows) for rows in (results.scale.little, results.scale.middle)}
-    told = [f"{share:.0%} at H={rows:,}" for rows, share in shares.items() if share is not None]
-    return f"Not for B=3{': it uses ' + ' and '.join(told) if told else ''}."
+    told = []
+    for experiment, budget in (("karmed", 1), ("top-arms", 3)):
+        shares = {rows: _share_used(results, experiment, rows) for rows in results.scale.sizes}
+        much = [f"{share:.0%} at H={rows:,}" for rows, share in shares.items() if share is not None and share >= 0.5]
+        told += [f"B={budget} uses {', '.join(much)}"] if much else []
+    return f"Not with a small log, and for B=3 not with 1,000 samples either{': ' + '; '.join(told) if told else ''}."
 
 
 def _batch(results: Results) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
-import threading
+import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from artreplay.errors import InvalidFile
 from artreplay.experiments.setting import Setting
 
 _TABLE, _DOCUMENT = "result.parquet", "setting.json"
+_DAY = 86_400.0  # seconds
 _COLUMNS = ("metric", "replication", "x", "value")
 
 CELL = ("low x", "low y", "high x", "high y", "level", "count", "index")  # what is kept of a cell
@@ -30,10 +33,12 @@ Measured = Mapping[str, Series]  # by the name of what was measured
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a setting gave, and the seconds of processor time it took."""
+    """What a setting gave, the seconds of processor time it took, and the code that computed it."""
 
     measured: Measured
     seconds: float
+    timings: tuple[float, ...] = ()  # seconds of a replication, measured several times, where that is shown
+    code: str = ""  # a fingerprint of the sources
 
     def at_end(self, metric: str) -> Floats:
         """The last value of each replication."""
@@ -81,7 +86,7 @@ class Store:
     def write(self, setting: Setting, result: Result) -> None:
         """Keep the result of a setting: under a temporary name first, renamed when it is whole."""
         target = self.folder(setting)
-        temporary = self.root / f".{setting.key}.{os.getpid()}-{threading.get_ident()}.part"
+        temporary = self._beside(target)
         try:
             temporary.mkdir(parents=True, exist_ok=True)
             checksum = _write_table(temporary / _TABLE, result.measured)
@@ -89,18 +94,46 @@ class Store:
                 "setting": json.loads(setting.content()),
                 "sha256": checksum,
                 "seconds": round(result.seconds, 4),
+                "timings": [round(each, 7) for each in result.timings],
+                "code": result.code,
             }
             _write_whole(temporary / _DOCUMENT, json.dumps(document, indent=1).encode())
-            if target.exists():
-                shutil.rmtree(target)
-            os.replace(temporary, target)
+            self._put(temporary, target)
         except OSError as error:
             raise InvalidFile(
                 f"the result of {setting.describe()} cannot be written to {self.root}: {error.strerror or error}; "
                 "what was finished before is kept, and the next run goes on from there"
             ) from error
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _remove(temporary)
+
+    def _put(self, whole: Path, target: Path) -> None:
+        """Give a whole result its name; what had the name goes, and comes back if that fails."""
+        old = self._beside(target)
+        try:
+            os.replace(target, old)
+        except FileNotFoundError:
+            os.replace(whole, target)
+            return
+        try:
+            os.replace(whole, target)
+        except BaseException:
+            if not target.exists():
+                os.replace(old, target)
+            raise
+        finally:
+            _remove(old)
+
+    def _beside(self, target: Path) -> Path:
+        """A name of its own for something that is not whole yet, or no longer wanted."""
+        return self.root / f".{target.name}.{uuid.uuid4().hex[:12]}.part"
+
+    def sweep(self) -> None:
+        """Remove what runs that were killed more than a day ago left unfinished."""
+        for part in self.root.glob(".*.part"):
+            with contextlib.suppress(OSError):
+                if time.time() - part.stat().st_mtime > _DAY:
+                    _remove(part)
 
     def read(self, setting: Setting) -> Result:
         """The result of a setting, checked."""
@@ -112,11 +145,21 @@ class Store:
                 raise InvalidFile(f"{folder / _TABLE} is damaged: its checksum does not fit")
             if json.dumps(document["setting"], sort_keys=True) != setting.content():
                 raise InvalidFile(f"{folder} holds the result of another setting")
-            return Result(_read_table(data), float(document["seconds"]))
+            timings = tuple(map(float, document["timings"]))
+            return Result(_read_table(data), float(document["seconds"]), timings, str(document["code"]))
         except FileNotFoundError as error:
             raise InvalidFile(f"{folder} has no whole result") from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidFile(f"{folder} is damaged: {error}") from error
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder or a file, if it can be removed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _write_whole(path: Path, data: bytes) -> None:

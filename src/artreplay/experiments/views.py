@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from artreplay.experiments.catalogue import (
+    BAD_SHARES,
     BATCH,
     CELLS,
     DOMAINS,
     FULL,
     IDS_VARIANTS,
     IGNORANT,
+    LOGS,
     NOISES,
     REPLAY,
+    RULES,
     padded_weights,
 )
 from artreplay.experiments.results import Results
@@ -87,6 +90,26 @@ def allocations(results: Results) -> Iterator[Allocated]:
                 )
                 if small.ignorant is not None or small.full is not None:
                     yield Allocated(domain, noise, cells, small, large, random, (first, second))
+
+
+def everything(results: Results) -> Iterator[Policies]:
+    """All comparisons of replay, full start and, where it plays too, ignorant."""
+    scale = results.scale
+    for experiment in ("karmed", "top-arms"):
+        for rows in scale.sizes:
+            found = over_arms(results, experiment, rows)
+            yield found._replace(where=f"{'one arm' if experiment == 'karmed' else 'three arms'}, {found.where}")
+    for name in RANDOMISED:
+        for log in LOGS:
+            for rows in scale.randomised_sizes:
+                yield randomised(results, name, log, rows)
+    for one in allocations(results):
+        yield from (one.small, one.large)
+    for share in BAD_SHARES:
+        found = imbalanced(results, share)
+        yield found._replace(where=f"imbalanced log, {found.where}")
+    for rule in RULES:
+        yield ruled(results, rule)
 
 
 def binding(results: Results, solver: str) -> Policies:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 
 from artreplay.experiments.claims import Claim
 from artreplay.experiments.numbers import Number
+from artreplay.experiments.results import shown
 from artreplay.experiments.slips import Slip
 from artreplay.report.panels import Panel
 
@@ -22,7 +22,7 @@ _MARKS = {"agrees": "✓", "differs": "≠", "cannot be met": "✗"}
 TITLES: dict[str, tuple[str, str]] = {
     "karmed": (
         "Ten arms, one in a round",
-        "Monotone UCB over ten arms with uniform means, Bernoulli rewards, 1,000 rounds, logs of 10 to 10,000 samples.",
+        "Monotone UCB over ten arms with uniform means and Bernoulli rewards, with logs of growing size.",
     ),
     "top-arms": (
         "Ten arms, three in a round",
@@ -35,12 +35,13 @@ TITLES: dict[str, tuple[str, str]] = {
     ),
     "performance": (
         "Splitting a budget over places",
-        "Five places, a budget of 2, levels 0, ½ and 1; a fixed grid of 32 × 32 cells and trees as fine; logs of 300 "
-        "and 3,000 samples spread over space and levels.",
+        "Five places, a budget of 2, levels 0, ½ and 1; a fixed grid and trees as fine; a small and a large log, "
+        "spread over space and levels. A third of the rows are at level 0, which nothing can use.",
     ),
     "imbalanced": (
         "A log that lies in bad places",
-        "10,000 samples on the quadratic domain, of which a growing share lies where the mean is in its lowest fifth.",
+        "A large log on the quadratic domain, of which a growing share lies where the mean is in its lowest fifth. "
+        "Levels ½ and 1: rows at level 0 would only flatter replay, which never reads them.",
     ),
     "discretisation": (
         "How a log divides space",
@@ -73,53 +74,69 @@ def svg_of(panel: Panel, salt: str) -> str:
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(panel.caption, quote=True)}" ', 1)
 
 
+class Drawn(NamedTuple):
+    """A figure for the page."""
+
+    name: str
+    caption: str
+    svg: str
+
+
 def page(
     *,
     version: str,
     setting: str,
-    sections: Sequence[tuple[str, Sequence[Panel], Sequence[Claim], Sequence[Number]]],
+    sections: Sequence[tuple[str, Sequence[Drawn], Sequence[Claim], Sequence[Number]]],
     slips: Sequence[Slip],
-    not_helping: Sequence[str],
-    not_winning: Sequence[str],
+    not_helping: Sequence[str] | None,
+    not_winning: Sequence[str] | None,
     skipped: Sequence[str],
     timings: Sequence[tuple[str, str]],
 ) -> str:
     """The page, from what is to be shown."""
-    shown = [section for section in sections if section[1] or section[2] or section[3]]
+    present = [section for section in sections if section[1] or section[2] or section[3]]
     parts = [
         "<h1>Artificial Replay, reproduced</h1>",
         f"<p>{escape(setting)} Every number is worked out from stored results; ± is one standard error.</p>",
         _verdicts(
-            [claim for section in shown for claim in section[2]], [number for section in shown for number in section[3]]
+            [claim for section in present for claim in section[2]],
+            [number for section in present for number in section[3]],
         ),
-        _contents(shown),
+        _contents(present),
         "<h2 id='slips'>Where the paper and the mathematics differ</h2>",
         _table(("The paper", "What holds"), [(escape(slip.printed), escape(slip.instead)) for slip in slips], "words"),
         "<h2 id='not-helping'>Where history does not help</h2>",
-        _list(not_helping, "In no setting that was computed: the log lowered regret everywhere."),
+        "<p>Full start is not better than ignoring the log, beyond two standard errors of the difference:</p>",
+        _list(not_helping, "Nowhere in what was compared.", "Nothing was compared."),
         "<h2 id='not-winning'>Where replay does not win</h2>",
-        _list(not_winning, "In no setting that was computed had replay a larger regret than full start."),
+        "<p>Replay has a larger regret than full start, or takes longer, beyond two standard errors:</p>",
+        _list(not_winning, "Nowhere in what was compared.", "Nothing was compared."),
     ]
-    parts += [_section(*section) for section in shown]
+    parts += [_section(*section) for section in present]
     if timings:
         parts += [
             "<h2 id='time'>Time</h2>",
             _table(("what", "processor time"), [(escape(a), escape(b)) for a, b in timings]),
         ]
     if skipped:
-        parts += ["<h2 id='skipped'>Not computed</h2>", _list(skipped, "")]
+        parts += ["<h2 id='skipped'>Not computed</h2>", _list(skipped)]
     return _PAGE.format(style=_STYLE, body="\n".join(parts), version=escape(version))
 
 
 def _verdicts(claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
+    """How many claims, and numbers that others report, agree."""
+    reported = [number for number in numbers if number.paper is not None or number.authors is not None]
     told = []
-    for what, items in (("claims", claims), ("numbers", [number for number in numbers if number.verdict])):
-        counts = {verdict: sum(1 for item in items if item.verdict == verdict) for verdict in _MARKS}
-        told.append(
-            f"Of {len(items)} {what} "
-            + ", ".join(f"{count} {_phrase(v, count)}" for v, count in counts.items() if count)
-        )
-    return f"<p class='lead'>{'. '.join(told)}.</p>"
+    what: str
+    verdicts: Sequence[str | None]
+    for what, verdicts in (
+        ("claims", [claim.verdict for claim in claims]),
+        ("numbers that others report", [number.verdict for number in reported]),
+    ):
+        counts = {verdict: sum(1 for each in verdicts if each == verdict) for verdict in _MARKS}
+        words = ", ".join(f"{count} {_phrase(verdict, count)}" for verdict, count in counts.items() if count)
+        told += [f"Of {len(verdicts)} {what}, {words}."] if verdicts else []
+    return f"<p class='lead'>{' '.join(told)}</p>"
 
 
 def _phrase(verdict: str, count: int) -> str:
@@ -134,9 +151,9 @@ def _contents(sections: Iterable[tuple[str, Any, Any, Any]]) -> str:
     return f"<nav>{' '.join(first + links)}</nav>"
 
 
-def _section(name: str, panels: Sequence[Panel], claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
+def _section(name: str, drawn: Sequence[Drawn], claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
     title, words = TITLES[name]
-    figures = "".join(_figure(name, panel) for panel in panels)
+    figures = "".join(map(_figure, drawn))
     parts = [f"<section><h2 id='{name}'>{escape(title)}</h2><p>{escape(words)}</p>"]
     if claims:
         rows = [(escape(claim.text), _badge(claim.verdict), escape(claim.reason)) for claim in claims]
@@ -150,25 +167,19 @@ def _section(name: str, panels: Sequence[Panel], claims: Sequence[Claim], number
     return "".join(parts) + "</section>"
 
 
-def _figure(experiment: str, panel: Panel) -> str:
-    name = f"{experiment}-{panel.name}"
-    caption = f"<figcaption>{escape(panel.caption)}</figcaption>"
-    return f"<figure id='{name}'>{svg_of(panel, name)}{caption}</figure>"
+def _figure(drawn: Drawn) -> str:
+    return f"<figure id='{drawn.name}'>{drawn.svg}<figcaption>{escape(drawn.caption)}</figcaption></figure>"
 
 
 def _row(number: Number) -> tuple[str, ...]:
-    authors = "" if number.authors is None else _number(*number.authors)
-    paper = "" if number.paper is None else f"{number.paper:,.4g}"
-    ours = f"{_number(number.ours.mean, number.ours.error)} <small>({number.ours.replications})</small>"
+    authors = "" if number.authors is None else _as_reported(*number.authors)
+    paper = "" if number.paper is None else f"{number.paper:,g}"
+    ours = f"{shown(number.ours)} <small>({number.ours.replications})</small>"
     return escape(number.name), ours, paper, authors, _badge(number.verdict), escape(number.reason)
 
 
-def _number(mean: float, error: float | None) -> str:
-    """A mean and its error, with the digits the error leaves."""
-    if error is None or math.isnan(error):
-        return f"{mean:,.5g}"
-    digits = 0 if error >= 10 or (error == 0 and mean == round(mean)) else 1 if error >= 1 or error == 0 else 2
-    return f"{mean:,.{digits}f} ± {error:,.{digits}f}"
+def _as_reported(mean: float, error: float | None) -> str:
+    return f"{mean:,g}" if error is None else f"{mean:,g} ± {error:,g}"
 
 
 def _badge(verdict: str | None) -> str:
@@ -185,9 +196,10 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "p
     )
 
 
-def _list(items: Sequence[str], otherwise: str) -> str:
+def _list(items: Sequence[str] | None, none: str = "", unknown: str = "") -> str:
+    """A list; in other words, that it is empty, or that it is not known."""
     if not items:
-        return f"<p>{escape(otherwise)}</p>"
+        return f"<p>{escape(unknown if items is None else none)}</p>"
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
 
 

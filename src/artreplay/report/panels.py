@@ -15,6 +15,7 @@ from artreplay.report.headline import Look
 
 _SIZE = (4.9, 4.0)  # inches: one panel fills a phone, three stand side by side on a desk
 _SHORT = 20  # letters: three such labels fit beside each other
+_WIDEST = 4.0  # points, of a line
 _CUT = 2.0  # a line that would make the panel this much taller leaves it
 
 
@@ -47,8 +48,9 @@ def curves(title: str, x: str, y: str, lines: Sequence[Line], log: str = "", may
     """Lines with bands of one standard error; those that may leave are cut where they would flatten the others."""
     figure, axes = _panel(title, x, y)
     for line in lines:
-        stroke = {"color": line.look.colour, "linestyle": line.look.style, "linewidth": line.look.width}
-        axes.plot(line.x, line.mean, **stroke, label=line.look.name, zorder=2 + 1 / line.look.width)
+        width = min(line.look.width, _WIDEST)
+        stroke = {"color": line.look.colour, "linestyle": line.look.style, "linewidth": width}
+        axes.plot(line.x, line.mean, **stroke, label=line.look.name, zorder=2 + 1 / width)
         if line.error.any():
             band = (line.mean - line.error, line.mean + line.error)
             axes.fill_between(line.x, *band, color=line.look.colour, alpha=0.25, linewidth=0, zorder=1)

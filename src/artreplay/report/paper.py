@@ -18,9 +18,10 @@ from artreplay.experiments.catalogue import (
     LOGS,
     POLICIES,
     REPLAY,
+    RULES,
     SOLVERS,
 )
-from artreplay.experiments.results import Results, curve, estimate, same_actions
+from artreplay.experiments.results import Results, curve, estimate
 from artreplay.experiments.store import Result
 from artreplay.experiments.views import Policies
 from artreplay.report.headline import FULL_START, Look
@@ -84,7 +85,7 @@ def _over_arms(experiment: str, budget: int, results: Results) -> Iterator[Panel
         lines += _line(RANDOMLY, random)
         title = f"(c) Regret over time, {scale.little:,} samples"
         figure = curves(title, _ROUNDS, _REGRET, lines, may_leave=[RANDOMLY])
-        yield Panel("regret-over-time", "Full start and artificial replay are one curve.", figure)
+        yield Panel("regret-over-time", f"Regret with {scale.little:,} samples.", figure)
         letter = "d"
     middle = views.over_arms(results, experiment, scale.middle)
     lines = [line for start in POLICIES for line in _line(_LOOKS[start], middle.of(start), "used")]
@@ -167,13 +168,16 @@ def _imbalanced(results: Results) -> Iterator[Panel]:
     caption = "Leaves of the trees of all levels at the end."
     yield Panel("regions", caption, bars("(c) Regions", x, "regions", groups, rows))
     rows = [_time(_LOOKS[start], [one.of(start) for one in found]) for start in POLICIES]
-    caption = "Measured where the results were computed, compiled; drawing the log is part of it."
+    caption = "Measured where the results were computed: compiled, with the log in memory, without drawing it."
     yield Panel("time", caption, bars("(d) Processor time of a replication", x, "milliseconds", groups, rows))
 
 
 def _time(look: Look, found: Sequence[Result | None]) -> Bar:
-    each = [np.nan if one is None else 1000.0 * one.seconds / len(one.at_end("regret")) for one in found]
-    return Bar(look, each, [0.0] * len(each))
+    each = [
+        (np.nan, np.nan) if one is None or not one.timings else estimate(1000.0 * np.array(one.timings))[:2]
+        for one in found
+    ]
+    return Bar(look, [mean for mean, _ in each], [error for _, error in each])
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------
@@ -237,9 +241,8 @@ def _theory(results: Results) -> Iterator[Panel]:
             lines.append(Line(look, x, 100.0 * mean, 100.0 * error))
     if lines:
         figure = curves("Cells whose index lies below their mean", "samples of the cell", "% of cells", lines, log="x")
-        yield Panel(
-            "below-mean", "The practical bonus is not a confidence bound: it fails more with every sample.", figure
-        )
+        caption = "An index that has fallen below the true mean never recovers: a cell that is held down for good."
+        yield Panel("below-mean", caption, figure)
 
 
 def _padding(results: Results) -> Iterator[Panel]:
@@ -264,17 +267,24 @@ def _shares(results: Results) -> Iterator[Panel]:
         "Bonuses: √(2 log T/n), √(log(1/δ)/(2n)), √(log((T+H)/δ)/(2n))."
     )
     yield Panel("batch", caption, figure)
-    rules = ["paper", "finest"]
     row = _differing(
-        REPLAYS._replace(name="replay differs from full start"), [views.ruled(results, r).pair() for r in rules]
+        REPLAYS._replace(name="replay differs from full start"), [views.ruled(results, r).pair() for r in RULES]
     )
-    figure = bars("Replay and full start on adaptive cells", "rule of the budgeted choice", _DIFFER, rules, [row])
-    yield Panel("rules", "Under the paper's rule they are not the same; over finest boxes they are.", figure)
+    figure = bars("Replay and full start on adaptive cells", "rule of the budgeted choice", _DIFFER, list(RULES), [row])
+    caption = (
+        "Three places, piecewise linear domain: the paper's rule, and the choice over the boxes of the finest grid."
+    )
+    yield Panel("rules", caption, figure)
 
 
 def _differing(look: Look, pairs: Sequence[tuple[Result, Result] | None]) -> Bar:
-    shares = [np.nan if pair is None else 100.0 * (1.0 - same_actions(*pair)) for pair in pairs]
-    return Bar(look, shares, [0.0] * len(shares))
+    shares = [(np.nan, np.nan) if pair is None else _share(*pair) for pair in pairs]
+    return Bar(look, [mean for mean, _ in shares], [error for _, error in shares])
+
+
+def _share(one: Result, other: Result) -> tuple[float, float]:
+    differ = one.at_end("digest") != other.at_end("digest")
+    return estimate(100.0 * differ)[:2]
 
 
 _PANELS: dict[str, Callable[[Results], Iterator[Panel]]] = {
