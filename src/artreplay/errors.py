@@ -39,6 +39,11 @@ class NotCompilable(ArtReplayError, TypeError):
     """A marked component cannot be compiled; the sentence names the component."""
 
 
+def exact(number: float) -> str:
+    """A number for an error message, with every digit that tells it from another: 0.1 + 0.2 is not 0.3."""
+    return repr(float(number)).removesuffix(".0")
+
+
 def checked_number(name: str, value: Any) -> float:
     """A parameter that measures something, as a plain float; its range is for the caller to check."""
     if isinstance(value, bool) or not isinstance(value, Real):

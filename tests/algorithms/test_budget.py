@@ -11,6 +11,7 @@ from budget_kit import GRAIN, LEVELS, candidates_of, exactly, examples, instance
 from hypothesis import given, settings
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+import artreplay as ar
 from artreplay.algorithms.budget import SUM_LIMIT, exact_choice, grained, greedy_choice, solver_of
 from artreplay.errors import InvalidParameter
 
@@ -142,10 +143,49 @@ def test_sums_of_the_largest_values_fit_64_bits():
 
 def test_the_size_of_the_table_has_a_limit():
     assert solver_of("exact", (1, 2**22 - 1), 2**22 - 1, 1).capacity == 2**22 - 1
-    with pytest.raises(InvalidParameter, match="common unit"):
+    too_large = 'budget and max_units must be smaller for solver="exact"'
+    with pytest.raises(InvalidParameter, match=f"{too_large}.*4,194,304 times the unit of the levels, and 1 places"):
         solver_of("exact", (1, 2**22), 2**22, 1)
-    with pytest.raises(InvalidParameter, match="max_units=2000"):
+    with pytest.raises(InvalidParameter, match=f"{too_large}.*got a budget of 1500.0, .* and 1,500 places"):
         solver_of("exact", (1, 2), 1500, 2000)
+    with pytest.raises(InvalidParameter, match="the levels must have a common unit"):
+        solver_of("exact", (1, 1.0000001), 4, 2)
+
+
+def test_a_generous_max_units_is_what_the_budget_or_the_boxes_allow():
+    for name in ("exact", "greedy"):
+        assert solver_of(name, (1, 2), 3, 10**12).most == 3
+        assert solver_of(name, (2, 5), 11, 10**12).most == 5
+        assert solver_of(name, (1, 2), 10**6, 10**12, boxes=4).most == 4
+    assert solver_of("exact", (1, 2), 3, 2, boxes=2).table.shape == (3, 3, 4)
+
+
+@pytest.mark.parametrize("solver", ["exact", "greedy"])
+def test_algorithms_take_a_generous_max_units(solver):
+    grid = {"dim": 1, "levels": (1, 2), "budget": 3, "solver": solver, "horizon": 100}
+    for most in (4, 10**6, 10**12):
+        grid_base = ar.GridAllocation(max_units=most, cells_per_side=4, **grid)
+        tree_base = ar.TreeAllocation(max_units=most, epsilon=0.25, **grid)
+        assert grid_base.propose() == ar.GridAllocation(max_units=3, cells_per_side=4, **grid).propose()
+        assert tree_base.propose() == ar.TreeAllocation(max_units=3, epsilon=0.25, **grid).propose()
+        assert (grid_base.max_units, grid_base.width) == (most, 3)
+    chance = ar.RandomAllocation(1, (1, 2), 3, 10**12, 4)
+    assert 2 <= len(ar.Ignorant(chance).ask()) <= 3
+
+
+@pytest.mark.parametrize("choice", [exact_choice, greedy_choice])
+@pytest.mark.parametrize(
+    ("level", "budget", "places"), [(0.3, 3 * 0.3, 3), (0.1, sum([0.1] * 10), 10), (0.1, 1 - 0.9, 1), (1.0, 2.999, 2)]
+)
+def test_a_budget_that_is_short_by_a_rounding_error_pays_what_it_was_meant_for(choice, level, budget, places):
+    assert len(choice(np.ones((20, 1)), (level,), budget, 20)) == places
+
+
+@pytest.mark.parametrize("choice", [exact_choice, greedy_choice])
+@pytest.mark.parametrize("levels", [1, None, "12"])
+def test_levels_are_a_list(choice, levels):
+    with pytest.raises(InvalidParameter, match="levels must be a list of numbers, got"):
+        choice([[0.5]], levels, 1, 1)
 
 
 def test_capacity_is_no_more_than_what_all_boxes_at_the_highest_level_need():

@@ -152,9 +152,7 @@ def test_tenths_add_up(choice):
 
 def test_levels_without_a_common_unit_are_for_greedy_only():
     levels = (1, math.pi)
-    with pytest.raises(
-        InvalidParameter, match=r'common unit for solver="exact" \(solver="greedy" needs none\)'
-    ) as refused:
+    with pytest.raises(InvalidParameter, match=r"common unit for exact_choice \(greedy_choice takes any\)") as refused:
         exact_choice(np.ones((3, 2)), levels, 5, 2)
     assert "1.0, 3.141592653589793" in str(refused.value)
     assert "\n" not in str(refused.value)

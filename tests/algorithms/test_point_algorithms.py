@@ -316,3 +316,19 @@ def test_a_description_makes_the_same_algorithm_again(name):
     assert again.propose() == base.propose()
     base.update(base.propose()[0] if base.several else base.propose(), 0.0)
     assert again.propose() == ALL[name](play="uniform", seed=5, box=[(-0.6, 0.8), (0, 1)]).propose()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda width: ar.GridUCB(1, 100, gamma=width, box=[(0, 16)]),
+        lambda width: ar.TreeUCB(1, 100, epsilon=width, box=[(0, 16)]),
+        lambda width: ar.TreeAllocation(1, (1,), 1, 1, 100, epsilon=width, box=[(0, 16)]),
+    ],
+    ids=["GridUCB", "TreeUCB", "TreeAllocation"],
+)
+def test_widths_are_shares_of_the_side_of_the_space(make):
+    base = make(0.25)
+    assert base.lattice.span[0] / base.lattice.side == 4.0
+    with pytest.raises(InvalidParameter, match=r"as a share of the side of the space, got 2\.0"):
+        make(2.0)

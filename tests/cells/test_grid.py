@@ -66,3 +66,9 @@ def test_each_level_has_places_to_a_power_of_two(dim, side):
 def test_a_grid_of_too_many_boxes_is_refused_in_a_sentence(dim, side):
     with pytest.raises(InvalidParameter, match=rf"at most 67,108,864 boxes, got {side} along each of {dim} axes"):
         grid_cells(lattice(None, dim, side))
+
+
+def test_boxes_count_at_every_level():
+    assert grid_cells(lattice(None, 2, 8), 100).places == 64
+    with pytest.raises(InvalidParameter, match="at most 67,108,864 boxes over all 17 levels, got 2048 along each of 2"):
+        grid_cells(lattice(None, 2, 2048), 17)

@@ -205,3 +205,23 @@ def test_an_error_inside_the_function_comes_out_as_it_is():
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         Metric(broken)
+
+
+def test_levels_without_a_common_unit_have_no_optimum_and_the_sentence_is_about_that():
+    with pytest.raises(InvalidParameter, match="must have a common unit for the optimum to be found, got") as refused:
+        Metric(lambda points, levels: points[:, 0], levels=(1, 2**0.5), budget=4, max_units=10)
+    assert "solver" not in str(refused.value)
+
+
+def test_a_function_must_take_what_it_is_given():
+    with pytest.raises(InvalidParameter, match="must take an array of points and, with levels, one of their levels"):
+        Metric(lambda points: points[:, 0], levels=(1,), budget=1, max_units=1)
+    with pytest.raises(InvalidParameter, match="the function must take an array of points, and this one does not"):
+        Metric(lambda points, levels: points[:, 0])
+    with pytest.raises(TypeError, match="unsupported operand"):  # what goes wrong inside is the function's own
+        Metric(lambda points: points + "text")
+
+
+def test_the_grid_of_the_optimum_is_bounded_over_all_levels():
+    with pytest.raises(InvalidParameter, match="at most 16,777,216 boxes over all 20 levels, got 1024 along 2 axes"):
+        Metric(lambda points, levels: points[:, 0], 2, levels=range(1, 21), budget=20, max_units=2, finest=1024)

@@ -17,7 +17,7 @@ from artreplay.algorithms.bounds import TableBound
 from artreplay.cells import ArmSet
 from artreplay.compiling import Floats, Ints, copied, state_of, with_room
 from artreplay.compiling.growth import Growers
-from artreplay.errors import InvalidAction, InvalidParameter
+from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.history import Label
 from artreplay.streams import checked_seed, fold
 
@@ -34,6 +34,7 @@ class Algorithm:
     coupled: bool = False  # whether Artificial Replay acts exactly like Full Start
     summary: str = ""  # a few words for the list of algorithms
     several: bool = False  # whether a proposal is a list
+    laborious: bool = False  # whether a single proposal is so much work that it is worth compiling
     table: BonusTable | None = None  # of a bonus of the user's own
     component: Any
 
@@ -215,7 +216,7 @@ def checked_range(reward_range: Any) -> RewardRange:
 def describe_range(reward_range: RewardRange) -> str:
     """For error messages: what a reward must be."""
     low, high = reward_range
-    return "a finite number" if high == math.inf else f"a number in [{low:g}, {high:g}]"
+    return "a finite number" if high == math.inf else f"a number in [{exact(low)}, {exact(high)}]"
 
 
 def checked_reward(reward: Any, reward_range: RewardRange) -> float:

@@ -12,7 +12,7 @@ from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.allocation_selectors import PaperChoice, budgeted_choice, contest
 from artreplay.algorithms.bonus import Bonus, Theory, practical
 from artreplay.algorithms.bounds import GrainedBound
-from artreplay.algorithms.budget import GreedyChoice, solver_of
+from artreplay.algorithms.budget import ExactChoice, GreedyChoice, solver_of
 from artreplay.algorithms.indexed_points import IndexedGrid, IndexedTree, Split, checked_depth
 from artreplay.algorithms.leaves import champions
 from artreplay.algorithms.points import Play, PointAlgorithm, active_levels, checked_levels
@@ -22,6 +22,8 @@ from artreplay.errors import InvalidParameter, checked_count, checked_number
 Solver = Literal["exact", "greedy"]
 Rule = Literal["finest", "paper"]
 
+_LABORIOUS = 1 << 20  # entries of the exact solver's table, times levels: about a second without compiling
+
 
 class _Allocating(PointAlgorithm):
     """What both share: a budget of effort, and the solver that splits it."""
@@ -29,11 +31,12 @@ class _Allocating(PointAlgorithm):
     several = True
     levels: tuple[float, ...]
     max_units: int
+    _most: int
 
     @property
     def width(self) -> int:
-        """The most units in one proposal."""
-        return self.max_units
+        """The most units in one proposal: `max_units`, or less if there are fewer boxes, or the budget pays less."""
+        return self._most
 
     def _split_budget(self, levels: Any, budget: Any, max_units: Any, solver: Any) -> tuple[Ints, Any]:
         """Check the budget, and keep it; the numbers of the levels above 0, and the solver for them."""
@@ -41,7 +44,11 @@ class _Allocating(PointAlgorithm):
         self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
         self.solver: Solver = solver
         active = active_levels(self.levels)
-        return active, solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units)
+        boxes = self.lattice.side**self.dim
+        made = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units, boxes)
+        self._most = made.most
+        self.laborious = isinstance(made, ExactChoice) and made.table.size * len(active) > _LABORIOUS
+        return active, made
 
 
 class GridAllocation(_Allocating, IndexedGrid):
@@ -86,8 +93,9 @@ class GridAllocation(_Allocating, IndexedGrid):
 class TreeAllocation(_Allocating, IndexedTree):
     """The same over trees that divide where samples are many: one tree for each level.
 
-    With `rule="finest"` the choice is among boxes of width `epsilon`, each valued by the leaf it lies in, and
-    Artificial Replay is exact. `rule="paper"` chooses among the leaves themselves, greedily; against the paper's
+    With `rule="finest"` the choice is among the finest boxes, each valued by the leaf it lies in, and Artificial Replay
+    is exact. These are what halving the space gives as long as boxes are at least `epsilon` wide, as a share of its
+    side. `rule="paper"` chooses among the leaves themselves, greedily; against the paper's
     theorem that is not exact, and marked so.
 
     >>> import artreplay as ar

@@ -191,8 +191,18 @@ class ExactChoice(NamedTuple):
                         table[i, slots, left] = max(table[i, slots, left], gain + table[i + 1, slots - 1, left - units])
 
 
-def solver_of(name: str, levels: Sequence[float], budget: float, max_units: int) -> GreedyChoice | ExactChoice:
-    """The solver `name`, "exact" or "greedy", for levels above 0."""
+def solver_of(
+    name: str,
+    levels: Sequence[float],
+    budget: float,
+    max_units: int,
+    boxes: int | None = None,
+    purpose: str = 'for solver="exact" (solver="greedy" takes any)',
+) -> GreedyChoice | ExactChoice:
+    """The solver `name`, "exact" or "greedy", for levels above 0, over so many boxes if that is known.
+
+    Its `most` is what can be chosen at all, however large `max_units` is. `purpose` completes an error.
+    """
     if name not in ("exact", "greedy"):
         raise InvalidParameter(f'solver must be "exact" or "greedy", got {name!r}')
     level = _checked_levels(levels)
@@ -200,12 +210,13 @@ def solver_of(name: str, levels: Sequence[float], budget: float, max_units: int)
     total = checked_number("budget", budget)
     if not (math.isfinite(total) and total > 0.0):
         raise InvalidParameter(f"budget must be a finite number above 0, got {budget!r}")
-    if total < min(level):
+    if total * SLACK < min(level):
         raise InvalidParameter(f"budget must be at least the smallest level, {min(level)!r}, got {budget!r}")
 
     unit = _common_unit(level)
     units = [int(Fraction(str(value)) / unit) for value in level]
-    capacity = int(Fraction(str(total)) / unit)
+    capacity = int(Fraction(str(total)) * Fraction(SLACK) / unit)  # 3 × 0.3 is a little less than 0.9
+    most = min(most, capacity // min(units), boxes or most)
     capacity = min(capacity, most * max(cost for cost in units if cost <= capacity))
     units = [min(cost, capacity + 1) for cost in units]  # what never fits need not fit 64 bits either
     if name == "greedy":
@@ -217,13 +228,17 @@ def solver_of(name: str, levels: Sequence[float], budget: float, max_units: int)
             most=most,
             at=np.zeros(len(level), np.int64),
         )
-    n_boxes = len(level) * most
-    shape = (n_boxes + 1, most + 1, capacity + 1)
-    if most * (capacity + 1) > SUM_LIMIT or math.prod(shape) > TABLE_LIMIT:
+    n_boxes = min(len(level) * most, boxes or len(level) * most)
+    if not _fits(n_boxes, most, capacity):
+        # Would it fit if the smallest level were the unit? Then it is the unit that is too small.
+        if _fits(n_boxes, most, capacity // min(units)):
+            raise InvalidParameter(
+                f"the levels must have a common unit {purpose}, got {', '.join(map(repr, level))}: "
+                f"their unit {float(unit)!r} is too small for a budget of {total!r} and {most:,} places"
+            )
         raise InvalidParameter(
-            'the levels must have a common unit for solver="exact" (solver="greedy" needs none), got '
-            f"{', '.join(map(repr, level))}: their unit {float(unit)!r} is too small for a budget of {total!r} "
-            f"and max_units={most}"
+            f"budget and max_units must be smaller {purpose}, got a budget of {total!r}, "
+            f"{capacity:,} times the unit of the levels, and {most:,} places"
         )
     return ExactChoice(
         units=np.array(units, np.int64),
@@ -231,8 +246,18 @@ def solver_of(name: str, levels: Sequence[float], budget: float, max_units: int)
         most=most,
         box=np.zeros(n_boxes, np.int64),
         grains=np.zeros((n_boxes, len(level)), np.int64),
-        table=np.zeros(shape, np.int64),
+        table=np.zeros(_shape(n_boxes, most, capacity), np.int64),
     )
+
+
+def _shape(n_boxes: int, most: int, capacity: int) -> tuple[int, int, int]:
+    """Of the exact solver's table."""
+    return n_boxes + 1, most + 1, capacity + 1
+
+
+def _fits(n_boxes: int, most: int, capacity: int) -> bool:
+    """Whether that table fits memory, and its sums 64 bits."""
+    return most * (capacity + 1) <= SUM_LIMIT and math.prod(_shape(n_boxes, most, capacity)) <= TABLE_LIMIT
 
 
 def _checked_levels(levels: Sequence[float]) -> list[float]:
@@ -263,7 +288,7 @@ def exact_choice(values: Any, levels: Sequence[float], budget: float, max_units:
     >>> exact_choice([[0.5, 0.6], [0.3, 0.9], [0.4, 0.5]], levels=(1, 2), budget=3, max_units=2)
     [(0, 0), (1, 1)]
     """
-    return _choice("exact", values, levels, budget, max_units)
+    return best_choice(values, levels, budget, max_units, "for exact_choice (greedy_choice takes any)")
 
 
 def greedy_choice(values: Any, levels: Sequence[float], budget: float, max_units: int) -> list[tuple[int, int]]:
@@ -276,16 +301,26 @@ def greedy_choice(values: Any, levels: Sequence[float], budget: float, max_units
     >>> greedy_choice([[0.5, 0.6], [0.3, 0.9], [0.5, 0.5]], levels=(1, 2), budget=3, max_units=2)
     [(0, 0), (2, 0)]
     """
-    return _choice("greedy", values, levels, budget, max_units)
+    return _choice("greedy", values, levels, budget, max_units, "")
 
 
-def _choice(name: str, values: Any, levels: Sequence[float], budget: float, max_units: int) -> list[tuple[int, int]]:
-    most = checked_count("max_units", max_units)
+def best_choice(
+    values: Any, levels: Sequence[float], budget: float, max_units: int, purpose: str
+) -> list[tuple[int, int]]:
+    """`exact_choice` for whoever must say what it is for: `purpose` completes an error."""
+    return _choice("exact", values, levels, budget, max_units, purpose)
+
+
+def _choice(
+    name: str, values: Any, levels: Sequence[float], budget: float, max_units: int, purpose: str
+) -> list[tuple[int, int]]:
+    if isinstance(levels, (str, bytes)) or not hasattr(levels, "__len__"):
+        raise InvalidParameter(f"levels must be a list of numbers, got {levels!r}")
     value = _checked_values(values, len(levels))
     numbers = [number for number, level in enumerate(levels) if level != 0]
-    most = max(min(most, len(value)), 1)
-    solver = solver_of(name, [levels[number] for number in numbers], budget, most)
-    n_candidates = min(most, len(value))
+    active = [levels[number] for number in numbers]
+    solver = solver_of(name, active, budget, max_units, max(len(value), 1), purpose)
+    most, n_candidates = solver.most, min(solver.most, len(value))
     best = [np.argsort(-value[:, number], kind="stable")[:n_candidates] for number in numbers]
     candidates = Candidates(
         value=np.array([value[boxes, number] for boxes, number in zip(best, numbers, strict=True)]),

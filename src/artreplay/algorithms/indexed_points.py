@@ -47,7 +47,7 @@ class IndexedGrid(_IndexedPoints, GridPoints):
 
     def _cells_and_index(self, bound: Any) -> tuple[GridCells, MeanIndex]:
         """The boxes, and an index for each of them at each level; places without a box are never the best."""
-        cells = grid_cells(self.lattice)
+        cells = grid_cells(self.lattice, self._n_levels)
         index = mean_index(cells.places * self._n_levels, bound)
         for level in range(self._n_levels):
             index.value[level * cells.places + len(cells.code) : (level + 1) * cells.places] = -np.inf
@@ -78,8 +78,8 @@ class IndexedTree(_IndexedPoints, TreePoints):
 
 
 def checked_depth(epsilon: Any) -> int:
-    """How often the space is halved before boxes would be narrower than ε."""
+    """How often the space is halved before boxes would be narrower than ε, a share of its side."""
     width = checked_number("epsilon", epsilon)
     if not 0.0 < width <= 1.0:
-        raise InvalidParameter(f"epsilon must lie in (0, 1], got {epsilon!r}")
+        raise InvalidParameter(f"epsilon must lie in (0, 1], as a share of the side of the space, got {epsilon!r}")
     return depth_of(width)

@@ -15,7 +15,7 @@ from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, box_of, outside
 from artreplay.cells.forest import is_whole
 from artreplay.cells.play import Anywhere, Centre
 from artreplay.compiling import Floats, Ints, arrays_of, copied
-from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number
+from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number, exact
 from artreplay.history import Allocation
 from artreplay.streams import checked_seed, fold
 
@@ -78,6 +78,8 @@ class PointAlgorithm(Algorithm):
 
     def numbers(self, points: Floats, levels: Floats | None, skip: bool = False) -> Ints:
         """The same for a whole log; errors name the row. With `skip` such rows are −1 instead."""
+        if len(points) == 0:  # whatever its shape, there is nothing in it
+            return np.empty(0, np.int64)
         if points.shape[1] != self.dim:
             raise InvalidHistory(f"points must have {self.dim} coordinates, the log's have {points.shape[1]}")
         if (levels is None) != (self.levels is None):
@@ -94,9 +96,8 @@ class PointAlgorithm(Algorithm):
                 numbers[levels == level] = number
             unknown = np.flatnonzero(numbers < 0)
             if len(unknown) and not skip:
-                known = ", ".join(f"{level:g}" for level in self.levels)
-                row = unknown[0]
-                raise InvalidHistory(f"level in row {row} is {levels[row]:g}, the levels are {known}")
+                row, known = unknown[0], ", ".join(map(exact, self.levels))
+                raise InvalidHistory(f"level in row {row} is {exact(levels[row])}, the levels are {known}")
         if len(rows):
             points = points.copy()
             points[rows] = self.lattice.low  # anywhere, but where the arithmetic does not overflow
@@ -151,10 +152,10 @@ class PointAlgorithm(Algorithm):
         for number, known in enumerate(self.levels):
             if isinstance(level, (int, float, np.number)) and level == known:
                 return number
-        raise InvalidAction(f"level must be one of {', '.join(f'{known:g}' for known in self.levels)}, got {level!r}")
+        raise InvalidAction(f"level must be one of {', '.join(map(exact, self.levels))}, got {level!r}")
 
     def _describe_box(self) -> str:
-        return " × ".join(f"[{low:g}, {high:g}]" for low, high in self.edges())
+        return " × ".join(f"[{exact(low)}, {exact(high)}]" for low, high in self.edges())
 
     def edges(self) -> tuple[tuple[float, float], ...]:
         """The space, as one (low, high) pair per axis."""

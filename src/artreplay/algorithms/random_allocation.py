@@ -123,9 +123,11 @@ class RandomAllocation(GridPoints):
         self.levels = checked_levels(levels)
         self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
         active = active_levels(self.levels)
-        prices = solver_of("greedy", [self.levels[number] for number in active], self.budget, self.max_units)
+        boxes = self.cells_per_side**self.dim
+        prices = solver_of("greedy", [self.levels[number] for number in active], self.budget, self.max_units, boxes)
         prices = cast(GreedyChoice, prices)
-        cells = grid_cells(self.lattice)
+        self._most = prices.most
+        cells = grid_cells(self.lattice, len(self.levels))
         self.component = RandomAllocationComponent(
             key=np.zeros(1, np.uint64),
             cells=cells,
@@ -141,9 +143,8 @@ class RandomAllocation(GridPoints):
 
     @property
     def width(self) -> int:
-        """The most units in one proposal."""
-        n_boxes: int = self.cells_per_side**self.dim
-        return min(self.max_units, n_boxes)
+        """The most units in one proposal: `max_units`, or less if there are fewer boxes, or the budget pays less."""
+        return self._most
 
     def _tally(self) -> Tally:
         made: Tally = self.component.tally

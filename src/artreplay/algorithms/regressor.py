@@ -17,7 +17,7 @@ from artreplay.algorithms.points import GridPoints, active_levels, checked_level
 from artreplay.cells import Box, grid_cells
 from artreplay.cells.boxes import LEVEL_AT
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import ArtReplayError, InvalidAction, InvalidParameter, checked_count, checked_number
+from artreplay.errors import ArtReplayError, InvalidAction, InvalidParameter, checked_count, checked_number, exact
 from artreplay.history import Allocation
 from artreplay.morton import gathered
 from artreplay.streams import checked_seed, fold
@@ -76,7 +76,7 @@ class Regressor:
         self.box = self._space.box
         self._active = active_levels(self.levels)
         self._boxes = _boxes(self._space)
-        solver_of(solver, self._active_levels(), self.budget, min(self.max_units, len(self._boxes)))  # or its complaint
+        solver_of(solver, self._active_levels(), self.budget, self.max_units, len(self._boxes))  # or its complaint
         self._grid = self._features_of_grid()
 
         self._key = self.seed
@@ -131,7 +131,7 @@ class Regressor:
         self._model, self._fitted, self._proposal = None, 0, None
 
     def __repr__(self) -> str:
-        grid = f"dim={self.dim}, levels={self.levels}, budget={self.budget:g}, max_units={self.max_units}"
+        grid = f"dim={self.dim}, levels={self.levels}, budget={exact(self.budget)}, max_units={self.max_units}"
         how = f"cells_per_side={self.cells_per_side}, solver={self.solver!r}, every={self.every}, "
         how += f"passes={self.passes}, seed={self.seed}"
         return f"Regressor({self._name()}, {grid}, {how})"
@@ -239,7 +239,7 @@ class Regressor:
 
 def _boxes(space: GridPoints) -> Ints:
     """The numbers of the boxes at the first level, in Z-order."""
-    cells = grid_cells(space.lattice)
+    cells = grid_cells(space.lattice, len(space.levels or ()))
     boxes: Ints = cells.top | cells.code
     return boxes
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, compiled
-from artreplay.errors import InvalidParameter
+from artreplay.errors import InvalidParameter, exact
 from artreplay.morton import gathered, interleaved, spread
 
 LEVEL_AT = 56  # the lowest bit of the level in the number of a box
@@ -113,7 +113,8 @@ def lattice(space: Any, dim: int, side: int) -> Lattice:
     if (span / side < finest).any():
         axis = int(np.argmax(span / side < finest))
         raise InvalidParameter(
-            f"the box must be wide enough for {side} boxes along each axis, got {span[axis]:g} around {low[axis]:g}"
+            f"the box must be wide enough for {side} boxes along each axis, "
+            f"got {exact(span[axis])} around {exact(low[axis])}"
         )
     return Lattice(low, high, span, int(side), int(bits))
 

@@ -42,13 +42,14 @@ class GridCells(NamedTuple):
         return cell // self.places
 
 
-def grid_cells(grid: Lattice) -> GridCells:
-    """The cells of a lattice."""
+def grid_cells(grid: Lattice, levels: int = 1) -> GridCells:
+    """The cells of a lattice, of which there will be so many levels."""
     dim = len(grid.low)
     codes = 1 << (dim * grid.bits)
-    if codes > _MOST_BOXES:
+    if codes * levels > _MOST_BOXES:
+        over = "" if levels == 1 else f" over all {levels} levels"
         raise InvalidParameter(
-            f"a grid must have at most {_MOST_BOXES:,} boxes, got {grid.side} along each of {dim} axes: "
+            f"a grid must have at most {_MOST_BOXES:,} boxes{over}, got {grid.side} along each of {dim} axes: "
             "a tree divides only where it matters"
         )
     axes = np.meshgrid(*[np.arange(grid.side)] * dim, indexing="ij")

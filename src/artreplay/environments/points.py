@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms import exact_choice
+from artreplay.algorithms.budget import best_choice
 from artreplay.algorithms.points import checked_levels
 from artreplay.cells import lattice
 from artreplay.compiling import Floats, Ints, Loop
@@ -20,6 +21,8 @@ from artreplay.streams import LOG_LEVEL, LOG_REWARD, LOG_SIDE, LOG_UNIT, uniform
 Noise = Literal["bernoulli", "none"]
 
 _MOST_BITS = 16  # of the grid on which the optimum of a single point is looked for
+_MOST_BOXES = 1 << 22  # of any such grid
+_MOST_MEANS = 1 << 24  # ... each with a mean at every level
 _MOST_ATTEMPTS = 10_000  # at a point on the wanted side of the worst fifth
 _NO_FIFTH = "bad_share needs mean rewards of which a fifth is lower than the rest"
 
@@ -60,8 +63,14 @@ class PointEnvironment:
         self.function = function
         usual = 32 if self.levels is not None else 1 << min(max(_MOST_BITS // self.dim, 1), 12)
         self.finest = usual if finest is None else checked_count("finest", finest)
-        if self.finest**self.dim > 1 << 22:
-            raise InvalidParameter(f"finest must make at most 4,194,304 boxes, got {self.finest} along {self.dim} axes")
+        n_boxes, n_levels = self.finest**self.dim, len(self.level_values())
+        if n_boxes > _MOST_BOXES or n_boxes * n_levels > _MOST_MEANS:
+            most = (
+                f"{_MOST_BOXES:,} boxes"
+                if n_boxes > _MOST_BOXES
+                else f"{_MOST_MEANS:,} boxes over all {n_levels} levels"
+            )
+            raise InvalidParameter(f"finest must make at most {most}, got {self.finest} along {self.dim} axes")
         self.lattice = lattice(box, self.dim, self.finest)
         self.box = None if box is None else tuple((float(low), float(high)) for low, high in box)
         self._centres = self._grid()
@@ -90,7 +99,9 @@ class PointEnvironment:
 
     def means(self, points: Floats, levels: Floats) -> Floats:
         """The mean rewards of these points at these levels. The function gets arrays of its own, to change at will."""
-        values: Any = self.function(points.copy(), *([] if self.levels is None else [levels.copy()]))
+        given = [points.copy()] if self.levels is None else [points.copy(), levels.copy()]
+        _check_takes(self.function, given)
+        values: Any = self.function(*given)
         try:
             found = np.asarray(values)
             if found.dtype.kind not in "fiubO":  # texts, dates, complex numbers
@@ -156,7 +167,7 @@ class PointEnvironment:
     def _optimum(self) -> float:
         if self.levels is None or self.budget is None or self.max_units is None:
             return float(self._means.max())
-        best = exact_choice(self._means, self.levels, self.budget, self.max_units)
+        best = best_choice(self._means, self.levels, self.budget, self.max_units, "for the optimum to be found")
         return float(sum(self._means[box, level] for box, level in best))
 
     def __repr__(self) -> str:
@@ -246,6 +257,19 @@ class Quadratic(_Allocations):
         """β times 1 minus the squared distance from the middle."""
         means: Floats = levels * (1.0 - ((points - 0.5) ** 2).sum(axis=1))
         return means
+
+
+def _check_takes(function: Callable[..., Any], given: list[Any]) -> None:
+    """Refuse a function that cannot be called with these arguments, as far as it says."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions do not say
+        return
+    try:
+        signature.bind(*given)
+    except TypeError as error:
+        what = "an array of points" if len(given) == 1 else "an array of points and, with levels, one of their levels"
+        raise InvalidParameter(f"the function must take {what}, and this one does not: {error}") from None
 
 
 @Loop
