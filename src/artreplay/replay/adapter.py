@@ -10,7 +10,7 @@ import numpy as np
 
 from artreplay.algorithms import RewardRange, checked_reward, describe_range
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidHistory, InvalidParameter, exact
 from artreplay.history import History
 from artreplay.replay.ledger import Ledger, RelationLedger, arm_ledger
 from artreplay.replay.point_ledger import used_flags
@@ -25,6 +25,7 @@ class Adapter:
     proposal: Any  # where proposals are written
     proposed: Any  # the same memory, read as plain numbers
     several: bool = False  # whether an action is a list
+    laborious: bool = False  # whether a single proposal is so much work that it is worth compiling
     reward_range: RewardRange = (-math.inf, math.inf)
 
     def __init__(self, base: Any) -> None:
@@ -119,7 +120,7 @@ class Adapter:
         if len(bad):
             row = int(bad[0])
             raise InvalidHistory(
-                f"reward in row {row} is {history.rewards[row]:g}, expected {describe_range(self.reward_range)}"
+                f"reward in row {row} is {exact(history.rewards[row])}, expected {describe_range(self.reward_range)}"
             )
         return np.asarray(self.scaled(history.rewards), dtype=np.float64)
 

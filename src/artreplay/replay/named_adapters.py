@@ -24,6 +24,7 @@ class NamedAdapter(Adapter):
     def __init__(self, base: Algorithm) -> None:
         super().__init__(base.duplicate())
         self.several = base.several
+        self.laborious = base.laborious
         self.reward_range = base.reward_range
         self.proposal = np.empty(base.width, np.int64)
         self.proposed = memoryview(self.proposal)
@@ -80,7 +81,7 @@ class ArmAdapter(NamedAdapter):
 
     def numbers_of(self, history: History, unknown: Unknown) -> Ints:
         """The number of the arm in each row."""
-        if history.points is not None:
+        if history.points is not None and len(history):
             raise InvalidHistory(f"{type(self.base).__name__} needs a log of arms, got one of points")
         table = np.array([self.base.number(label) for label in history.labels], dtype=np.int64)
         unknown_rows = np.isin(history.codes, np.flatnonzero(table < 0))

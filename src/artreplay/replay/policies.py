@@ -9,10 +9,10 @@ import numpy as np
 
 from artreplay.algorithms import IndexArmAlgorithm, LinUCB
 from artreplay.compiling import Floats, Ints
+from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History
 from artreplay.replay.adapter import Relation, Unknown, checked_relation, checked_unknown
-from artreplay.replay.interrupts import Uninterrupted
 from artreplay.replay.ledger import ArmLedger, Ledger, first_of_cells, serving_order
 from artreplay.replay.point_ledger import PointLedger, used_rows
 from artreplay.replay.policy import Policy

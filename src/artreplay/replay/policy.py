@@ -14,20 +14,19 @@ import numpy as np
 from artreplay.algorithms import ArmAlgorithm, PointAlgorithm
 from artreplay.cells.boxes import samples_in
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled, current_mode, packed, views
+from artreplay.compiling.interrupts import SMALL, Guard, Undo, Uninterrupted
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History
+from artreplay.history import Allocation, Fingerprint, History
 from artreplay.replay.adapter import Adapter, Relation, Unknown
 from artreplay.replay.adapters import adapt
 from artreplay.replay.cell import Cell
 from artreplay.replay.component_adapter import ComponentAdapter
-from artreplay.replay.interrupts import SMALL, Guard, Undo, Uninterrupted
 from artreplay.replay.ledger import MOVING, ArmLedger, Ledger, stream_ledger
 from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
 from artreplay.replay.plain_adapter import PlainAdapter
 from artreplay.replay.point_ledger import PointLedger
 from artreplay.replay.step import BAD_PROPOSAL, FED, FEED, NEEDS_ROOM, PENDING, PLACES, ROUND, USED, settle
 
-_FIRST_SLICE = 16  # interpreted steps before the clock is looked at
 _MOST_STEPS = 1 << 20  # compiled steps in one slice
 _SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 _PATIENCE = 1.0  # seconds of interpretation after which compiling is worth its cost
@@ -135,6 +134,8 @@ class Policy:
         settle.bound_to(algorithm, log)(algorithm, log, position, proposal, 1, len(samples) + 1)
 
     def _checked_samples(self, action: Any, reward: Any) -> list[tuple[int, float]]:
+        if isinstance(action, Allocation):
+            raise InvalidAction(f"the action must be a list of units, got {action!r} by itself: wrap it in a list")
         if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
             raise InvalidAction(f"the action must be a list of units, got {action!r}")
         if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
@@ -153,8 +154,8 @@ class Policy:
         mode = current_mode()
         _, position, run = self._parts or self._interpreted_parts()
         heavy = self._spent > _PATIENCE and self._spent > _HEAVY * (1 + position[ROUND])
-        fast = mode == "compiled" or (mode == "auto" and heavy)
-        limit = _FIRST_SLICE
+        fast = mode == "compiled" or (mode == "auto" and (heavy or (self._adapter.laborious and not feed_only)))
+        limit = 1  # a single step before the clock has been looked at
         while True:
             if fast:
                 run = self._compiled_run()
@@ -174,7 +175,7 @@ class Policy:
                     f"{len(self._adapter.proposal)}; a component that means to propose more must offer `width`"
                 )
             elif not fast and mode == "auto" and self._spent > _PATIENCE:
-                fast, limit = True, _FIRST_SLICE
+                fast, limit = True, 1
             else:
                 limit = next_limit(limit, took)
             _, position, run = self._parts or self._interpreted_parts()

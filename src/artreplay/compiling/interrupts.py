@@ -1,4 +1,4 @@
-"""Ctrl-C can come anywhere. A step that it would cut in two is undone, or finished first."""
+"""Ctrl-C can come anywhere. A step that it would cut in two is undone, or finished first; and it is never lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from signal import SIGINT
 from types import FrameType, TracebackType
 from typing import Any, cast
 
-from artreplay.compiling import Ints
+from artreplay.compiling.arrays import Ints
 
 SMALL = 1 << 14  # bytes of state up to which a copy costs less than holding a signal back
 
@@ -83,6 +83,36 @@ class Uninterrupted:
 
     def recover(self) -> None:
         """Nothing to do: a block always reaches its end."""
+
+
+class Heard(Uninterrupted):
+    """A block that an interrupt (Ctrl-C) ends at once, or when it is over if the exception got lost on the way.
+
+    Python prints and drops what is raised inside a callback from C or inside `__del__`; compiling is full of both.
+    """
+
+    __slots__ = ("_raised",)
+
+    def __enter__(self) -> None:
+        self._raised: BaseException | None = None
+        super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if self._raised is not None and error is not self._raised:
+            raise self._raised
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._previous is None:  # the block has not quite begun
+            self._pending = True
+            return
+        try:
+            self._previous(number, frame)
+        except BaseException as error:
+            self._raised = error
+            raise
 
 
 Guard = Undo | Uninterrupted
