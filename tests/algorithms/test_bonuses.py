@@ -138,3 +138,33 @@ def test_a_width_of_zero_and_constant_widths_are_allowed(a, b, n):
     low, high = sorted((a, b))
     found = width(lambda k: high if k < 5 else low, n)
     assert found == min(1.0, high if n < 5 else low)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"delta": -1}, "delta must lie strictly between 0 and 1, got -1"),
+        ({"delta": 0}, "delta must lie strictly between 0 and 1, got 0"),
+        ({"lipschitz": -100}, "lipschitz must be finite and at least 0, got -100"),
+        ({"lipschitz": float("nan")}, "lipschitz must be finite and at least 0, got nan"),
+        ({"diameter": float("inf")}, "diameter must be finite and at least 0, got inf"),
+        ({"diameter": "wide"}, "diameter must be a number, got 'wide'"),
+    ],
+    ids=str,
+)
+def test_the_parameters_of_the_theory_are_checked(given, sentence):
+    for make in (ar.bonus.Theory, ar.bonus.theory):
+        with pytest.raises(InvalidParameter, match=sentence):
+            make(**given)
+
+
+def test_the_theory_can_be_told_more():
+    assert ar.bonus.theory() == ar.bonus.theory
+    steep = ar.bonus.theory(lipschitz=2)(delta=0.05)
+    assert steep == ar.bonus.Theory(delta=0.05, lipschitz=2)
+    indices = []
+    for bonus in (ar.bonus.theory, steep):
+        base = ar.TreeAllocation(1, (1,), 1, 1, 10**6, 0.5, bonus=bonus, reward_range=(0, 100))
+        base.update(((0.5,), 1), 0)
+        indices.append(base.component.whole.index.bound.bound.scale)
+    assert indices[0] != indices[1]

@@ -114,9 +114,11 @@ def test_the_demo_says_when_something_was_compiled(run: Run, monkeypatch: pytest
 def test_algorithms_are_listed(run: Run) -> None:
     done = run("algorithms")
     assert done.code == 0
-    for cls in ar.algorithms.ALGORITHMS:
+    for cls in (*ar.algorithms.ALGORITHMS, ar.Regressor):
         line = next(line for line in done.out.splitlines() if f" {cls.__name__} " in line)
         assert ("not coupled" in line) == (not cls.coupled)
         assert cls.summary in line
     for name in ("mon-ucb", "psi-ucb", "top-ucb", "lin-ucb", "ucb1", "thompson", "ids", "random"):
         assert f"\n{name} " in done.out
+    assert "tree-ucb" not in done.out  # which the other commands would refuse
+    assert "(Python)" in next(line for line in done.out.splitlines() if " TreeUCB " in line)

@@ -229,3 +229,10 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence(tmp_path: Path) -> None:
         draw_space(plane, tmp_path / "space.jpg")
     with pytest.raises(InvalidFile, match="cannot be written"):
         draw_space(plane, tmp_path / "nowhere" / "space.png")
+
+
+@pytest.mark.parametrize("axes", [3, "left", [1, 2]])
+def test_axes_must_be_those_of_a_figure(axes):
+    policy = ar.Ignorant(ar.GridUCB(1, 100))
+    with pytest.raises(InvalidParameter, match="axes must be the axes of a matplotlib figure, got"):
+        draw_space(policy, axes=axes)

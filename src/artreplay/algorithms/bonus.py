@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,26 @@ class Theory:
     delta: float | None = None
     lipschitz: float = 1.0
     diameter: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what would make a bonus of nan, or one that is no bound."""
+        if self.delta is not None:
+            _checked_delta(self.delta)
+        for name in ("lipschitz", "diameter"):
+            value = checked_number(name, getattr(self, name))
+            if not 0.0 <= value < math.inf:
+                raise InvalidParameter(f"{name} must be finite and at least 0, got {getattr(self, name)!r}")
+
+    def __call__(
+        self, delta: float | None = None, lipschitz: float | None = None, diameter: float | None = None
+    ) -> Theory:
+        """The same with other parameters.
+
+        >>> theory(lipschitz=2)
+        Theory(delta=None, lipschitz=2, diameter=1.0)
+        """
+        given = {"delta": delta, "lipschitz": lipschitz, "diameter": diameter}
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
 
     def noise(self, horizon: int) -> float:
         """2 log(T/δ)."""

@@ -19,8 +19,9 @@ _DEFAULT_BITS = 30  # of a box in a tree without `epsilon`, over all axes
 class GridUCB(IndexedGrid):
     """Play the centre of the grid box with the highest index; index ← min(index, mean + b(n)).
 
-    The grid has `cells_per_side` boxes along each axis, or as many as make a box at most `gamma` wide; ⌈T^{1/(d+2)}⌉
-    unless given. Points lie in [0, 1]^d, or in `box`, one (low, high) pair per axis.
+    The grid has `cells_per_side` boxes along each axis, or as many as make a box at most `gamma` wide, as a share of
+    the side of the space; ⌈T^{1/(d+2)}⌉ unless given. Points lie in [0, 1]^d, or in `box`, one (low, high) pair per
+    axis.
 
     >>> import artreplay as ar
     >>> history = ar.History([[0.1], [0.2], [0.9]], [0, 0, 1])
@@ -56,7 +57,8 @@ class TreeUCB(IndexedTree):
     """Play the centre of the leaf with the highest index, of a tree whose leaves split as their samples become many.
 
     A leaf of depth k splits into 2^d halves when it has 4^k samples (`split="confidence"`: when its bonus is narrower
-    than the leaf), down to leaves of width `epsilon`. Children inherit count, sum and index.
+    than the leaf), as long as halves are at least `epsilon` wide, as a share of the side of the space. Children
+    inherit count, sum and index.
 
     >>> import artreplay as ar
     >>> policy = ar.Ignorant(ar.TreeUCB(2, horizon=1000))
@@ -105,5 +107,5 @@ def side_of(dim: int, horizon: int, cells_per_side: int | None, gamma: float | N
         return math.ceil(round(math.pow(horizon, 1.0 / (dim + 2)), 9))  # 4096^(1/4) is 8, not a little more
     width = checked_number("gamma", gamma)
     if not 2.0**-52 <= width <= 1.0:
-        raise InvalidParameter(f"gamma must lie in [2^-52, 1], got {gamma!r}")
+        raise InvalidParameter(f"gamma must lie in [2^-52, 1], as a share of the side of the space, got {gamma!r}")
     return math.ceil(round(1.0 / width, 9))

@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, RandomChoice, ThompsonSampling
+from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, RandomChoice, Regressor, ThompsonSampling
 from artreplay.cli.output import show, table
 from artreplay.errors import InvalidParameter
 
 _SHORT: dict[type[ArmAlgorithm], str] = {ThompsonSampling: "thompson", RandomChoice: "random"}
+
+ONLY_PYTHON = "(Python)"
 
 
 def name_of(cls: type) -> str:
@@ -60,11 +62,21 @@ def algorithms() -> None:
 
     Their names here and in Python, and whether Artificial Replay is exact for them.
     """
-    rows = [(name_of(cls), cls.__name__, "exact" if cls.coupled else "not coupled", cls.summary) for cls in ALGORITHMS]
+    listed: tuple[Any, ...] = (*ALGORITHMS, Regressor)
+    rows = [
+        (
+            name_of(cls) if cls in ARM_ALGORITHMS else ONLY_PYTHON,
+            cls.__name__,
+            "exact" if cls.coupled else "not coupled",
+            cls.summary,
+        )
+        for cls in listed
+    ]
     show(
         table(("name", "class", "replay", "rule"), rows, texts=4),
         "",
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
+        f"{ONLY_PYTHON}: chooses points, not arms, and is for Python only.",
     )
 
 

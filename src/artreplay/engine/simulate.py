@@ -18,7 +18,7 @@ from artreplay.engine.runs import Runs
 from artreplay.engine.stages import Setting, numbered
 from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, PointEnvironment
-from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
+from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
 from artreplay.history import History
 from artreplay.replay.adapter import Adapter
 from artreplay.replay.adapters import adapt
@@ -175,7 +175,7 @@ def _checked_setting(
 def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history: History) -> None:
     """A log that is given must be one of what the environment plays."""
     if isinstance(env, ArmEnvironment):
-        if history.points is not None:
+        if history.points is not None and len(history):
             raise InvalidHistory("simulate needs a log of arms, got one of points")
         if isinstance(adapter, PlainAdapter):
             numbered(adapter, env.n_arms)
@@ -207,8 +207,8 @@ def _check_logged_points(history: History, env: PointEnvironment) -> None:
     if history.levels is not None and env.levels is not None:
         rows = np.flatnonzero(~np.isin(history.levels, env.levels))
         if len(rows):
-            known = ", ".join(f"{level:g}" for level in env.levels)
-            raise InvalidHistory(f"level in row {rows[0]} is {history.levels[rows[0]]:g}, the levels are {known}")
+            known, level = ", ".join(map(exact, env.levels)), exact(history.levels[rows[0]])
+            raise InvalidHistory(f"level in row {rows[0]} is {level}, the levels are {known}")
 
 
 def _check_points(adapter: Adapter, env: PointEnvironment) -> None:

@@ -22,7 +22,7 @@ from artreplay.environments.point_stack import (
     nothing_known,
     with_mean,
 )
-from artreplay.errors import InvalidAction
+from artreplay.errors import InvalidAction, exact
 from artreplay.history import History
 from artreplay.replay.adapter import Adapter
 from artreplay.replay.ledger import ArmLedger, Ledger, arm_ledger, stream_ledger
@@ -229,8 +229,8 @@ class PlainPicker:
         if self._env.levels is not None and self._env.budget is not None:
             self._efforts[slot:] = [self._env.levels[level]]
             if sum(self._efforts) > self._env.budget * SLACK:
-                levels = ", ".join(map(repr, self._efforts))
-                raise InvalidAction(f"levels {levels} were proposed, more than the budget of {self._env.budget!r}")
+                levels = ", ".join(map(exact, self._efforts))
+                raise InvalidAction(f"levels {levels} were proposed, more than the budget of {exact(self._env.budget)}")
 
     def level(self, unit: int) -> int:
         """The number of the level of a unit that has been placed."""

@@ -23,7 +23,8 @@ class History:
 
     Labels may be anything hashable; which arm a label means is settled by the policy that reads the history. Rows are
     numbered from 0. `until` keeps the first rows only: rows appended later, perhaps by the policy itself, are not part
-    of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`.
+    of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of these
+    does as well.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -37,6 +38,7 @@ class History:
 
     def __init__(self, units: Any, rewards: Any, *, levels: Any = None, until: int | None = None) -> None:
         rewards = as_numbers(rewards, "reward")
+        units, levels = _without_allocations(units, levels)
         units = as_units(units)
         are_points = isinstance(units, np.ndarray) and units.ndim == 2
         if len(units) != len(rewards):
@@ -164,6 +166,22 @@ class History:
             first = last = int(np.flatnonzero(old._row_hashes != self._row_hashes[: len(old)])[0])
         where = f"row {first}" if first == last else f"a row between {first} and {last}"
         raise ChangedHistory(f"the log must be the one this policy knows, with rows appended at most: {where} changed")
+
+
+def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:
+    """The points and the levels of a list of allocations; anything else as it is."""
+    if not isinstance(units, (list, tuple)) or Allocation not in set(map(type, units)):
+        return units, levels
+    others = [row for row, unit in enumerate(units) if not isinstance(unit, Allocation)]
+    if others:
+        raise InvalidHistory(f"units must all be allocations or none, row {others[0]} is {units[others[0]]!r}")
+    if levels is not None:
+        raise InvalidHistory("levels must be left out where the units are allocations, which have their own")
+    dims = [np.ndim(unit.point) and len(unit.point) for unit in units]
+    if dims.count(dims[0]) < len(dims) or dims[0] == 0:
+        row = next((row for row, dim in enumerate(dims) if dim != dims[0] or dim == 0))
+        raise InvalidHistory(f"allocations must have points of equally many coordinates, row {row} is {units[row]!r}")
+    return [unit.point for unit in units], [unit.level for unit in units]
 
 
 def _coordinates(names: Any) -> list[str]:

@@ -10,7 +10,11 @@ from artreplay.history import Label
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One arm or box as it stands: samples shown (logged or online), mean, index; samples in the log, and used."""
+    """One arm or box as it stands: samples shown (logged or online), mean, index; samples in the log, and used.
+
+    In a tree, `count` and `mean` include what a box inherited: samples of the box it was split from, which may lie
+    elsewhere in it, and which its siblings count too. `logged` and `used` are of the box itself.
+    """
 
     unit: Label | Box
     count: int

@@ -65,7 +65,7 @@ class ComponentAdapter(Adapter):
 
     def numbers_of(self, history: History, unknown: Unknown) -> Ints:
         """The units of the log, which must be numbers the component has a place for."""
-        if history.points is not None:
+        if history.points is not None and len(history):
             raise InvalidHistory(f"{type(self.base).__qualname__} needs a log of numbered units, got one of points")
         table = np.empty(len(history.labels), np.int64)
         for place, label in enumerate(history.labels):

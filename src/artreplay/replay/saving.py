@@ -166,7 +166,7 @@ def _describe_base(policy: Policy, arrays: dict[str, np.ndarray[Any, Any]]) -> d
 
 
 def _encode_parameter(name: str, value: Any) -> Any:
-    own = name in ("bonus", "psi") and callable(value)
+    own = name in ("bonus", "psi") and callable(value) and not _is_spec(value)
     return {"$callable": _GIVEN_AGAIN} if own else _encode(value)
 
 
@@ -186,9 +186,14 @@ def _encode(value: Any) -> Any:
         return {"$bytes": value.hex()}
     if isinstance(value, dict) and all(isinstance(key, str) and not key.startswith("$") for key in value):
         return {key: _encode(item) for key, item in value.items()}
-    if type(value).__name__ in _SPECS and dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _is_spec(value):
         return {"$spec": type(value).__name__, "fields": dataclasses.asdict(value)}
     raise CannotSave(f"{value!r} of type {type(value).__name__} cannot be saved as JSON")
+
+
+def _is_spec(value: Any) -> bool:
+    """Whether this is a bonus or the like of this package, which its name and fields say all about."""
+    return type(value).__name__ in _SPECS and dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 def _describe_pending(policy: Policy) -> Any:

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 
 from artreplay.algorithms import PointAlgorithm
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidAction, InvalidParameter
+from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, Policy
 from artreplay.replay.saving import write_whole
 
@@ -151,7 +151,7 @@ def _checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float
     if level is None:
         return levels
     if level not in levels:
-        known = "none" if base.levels is None else ", ".join(f"{one:g}" for one in base.levels)
+        known = "none" if base.levels is None else ", ".join(exact(one) for one in base.levels)
         raise InvalidParameter(f"level must be one of the levels of the algorithm ({known}), got {level!r}")
     return (level,)
 
@@ -159,6 +159,8 @@ def _checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float
 def _check_layout(rows: Sequence[Sequence[_Panel]], axes: Axes | None) -> None:
     """Axes of the caller's own take a single panel, and a row is not wider than a page."""
     n_panels = sum(map(len, rows))
+    if axes is not None and not isinstance(axes, Axes):
+        raise InvalidParameter(f"axes must be the axes of a matplotlib figure, got {axes!r}")
     if axes is not None and n_panels > 1:
         raise InvalidParameter(f"axes takes one panel, there are {n_panels}: choose one policy and one level")
     if len(rows[0]) > _MOST_ACROSS:
