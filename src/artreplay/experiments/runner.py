@@ -139,6 +139,7 @@ def _results(
     workers = -1 if jobs is None else jobs  # all that a cluster has
     with _cluster(backend, address, jobs), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "[0-9]* tasks which were still being processed")  # when a run is stopped
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs")  # one that grew large is replaced
         try:
             for batch in _batches(todo, backend, workers):
                 how = "list" if backend == "ray" else "generator_unordered"
