@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 TESTS ?= tests src README.md docs
 
-.PHONY: demo reproduce test test-all lint types layers bench bench-peers clean
+.PHONY: demo reproduce test test-all lint types layers bench bench-peers bench-stores clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -38,6 +38,10 @@ layers: $(VENV)/.dev
 # Speed, as ratios within one run.
 bench: $(VENV)/.core
 	ONLY=$(ONLY) $(BIN)/python benchmarks/bench.py
+
+# Logs larger than memory: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept.
+bench-stores: $(VENV)/.dev
+	ROWS=$(ROWS) FOLDER=$(FOLDER) ONLY=$(ONLY) $(BIN)/python benchmarks/stores.py
 
 # TreeUCB beside another library, which is installed into an environment of its own.
 bench-peers: .venv-peers/.ready

@@ -29,7 +29,7 @@ from artreplay.algorithms import (
 from artreplay.cells import Box
 from artreplay.compiling import compiled
 from artreplay.engine import Runs, simulate
-from artreplay.history import Allocation, History
+from artreplay.history import Allocation, History, index_history, open_history
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, load
 
 __version__ = "0.1.0"
@@ -62,7 +62,9 @@ __all__ = [
     "compiling",
     "environments",
     "errors",
+    "index_history",
     "load",
+    "open_history",
     "psi",
     "simulate",
     "testing",

@@ -42,7 +42,7 @@ def test_a_log_that_is_not_utf8(refused: Refused, folder: Path) -> None:
 
 def test_no_log(refused: Refused, folder: Path) -> None:
     assert refused("recommend", "log.csv", *OPTIONS) == "log.csv does not exist"
-    assert refused("recommend", folder, *OPTIONS) == f"{folder} is not a file"
+    assert refused("recommend", folder, *OPTIONS) == f"{folder} has no Parquet file in it"
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b"a,b\0\n", b"PAR1 and nothing", b"\x89PNG\r\n"])

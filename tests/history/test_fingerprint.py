@@ -121,8 +121,8 @@ def test_labels_that_differ_have_fingerprints_that_differ(one, other):
 def test_the_place_of_a_label_among_the_labels_plays_no_part():
     """Whether a label was met earlier in the log says nothing about a row."""
     samples = [("b", 0.0), ("a", 1.0)]
-    hashes = log_of(samples)._row_hashes
-    assert log_of(samples[::-1])._row_hashes.tolist() == hashes[::-1].tolist()
+    hashes = log_of(samples).row_hashes
+    assert log_of(samples[::-1]).row_hashes.tolist() == hashes[::-1].tolist()
     shuffled = log_of(samples * 5).shuffled(1)
     again = ar.History([shuffled.unit(row) for row in range(10)], shuffled.rewards)
     assert same(shuffled.fingerprint, again.fingerprint)

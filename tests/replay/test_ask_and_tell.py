@@ -359,5 +359,5 @@ def test_something_that_is_no_base_is_refused(base):
 )
 @pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
 def test_something_that_is_no_history_is_refused(start, history):
-    with pytest.raises(ar.errors.InvalidHistory, match="history must be a History, got"):
+    with pytest.raises(ar.errors.InvalidHistory, match="history must be a History, or what open_history gives, got"):
         start(BASES["MonUCB"](), history)

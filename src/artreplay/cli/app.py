@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from artreplay.cli.check import check
+from artreplay.cli.index import index, inspect
 from artreplay.cli.names import algorithms
 from artreplay.cli.output import discard_stdout, write
 from artreplay.cli.recommend import recommend, tell
@@ -25,6 +26,8 @@ app.command()(demo)
 app.command()(recommend)
 # A reward may be negative, and −1 is not an option.
 app.command(context_settings={"ignore_unknown_options": True})(tell)
+app.command()(index)
+app.command()(inspect)
 app.command()(simulate)
 app.command()(algorithms)
 app.command()(check)

@@ -55,3 +55,19 @@ Replications = Annotated[int, typer.Option(help="Independent runs, each with mea
 Seed = Annotated[int, typer.Option(help="Draws everything random; the same seed gives the same result.")]
 StateFile = Annotated[Path, typer.Option(help="The policy between calls, as `recommend --state` wrote it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG", help="The log: a CSV, TSV, Parquet or DuckDB file, a folder, a pattern, a store, postgresql://…"
+    ),
+]
+Order = Annotated[
+    str | None, typer.Option(help='The column that fixes the order of the log, or "shuffle"; as it is if not said.')
+]
+OrderSeed = Annotated[int | None, typer.Option(help="The seed of --order shuffle.")]
+Table = Annotated[str | None, typer.Option(help="The table of a database, or a query.")]
+Units = Annotated[
+    list[str] | None, typer.Option("--unit", help="The column of the arm; for points, once for each coordinate.")
+]
+Reward = Annotated[str | None, typer.Option(help="The column with the reward.")]
+Level = Annotated[str | None, typer.Option(help="The column with the effort at each point.")]

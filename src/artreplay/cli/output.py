@@ -119,6 +119,15 @@ def percent(share: float) -> str:
     return "> 99.9 %" if 0.9995 <= share < 1.0 else f"{100 * share:.1f} %"
 
 
+def size(value: float) -> str:
+    """A number of bytes."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
+        value /= 1000
+    return ""
+
+
 def seconds(value: float) -> str:
     """A duration."""
     return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"

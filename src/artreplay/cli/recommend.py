@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.cli.names import name_of
-from artreplay.cli.options import Algorithm, AsJson, Budget, StateFile, Unknown, WithLog
-from artreplay.cli.output import count, number, percent, show, show_json, table, text_of
+from artreplay.cli.options import (
+    Algorithm,
+    AsJson,
+    Budget,
+    Order,
+    OrderSeed,
+    Source,
+    StateFile,
+    Table,
+    Unknown,
+    WithLog,
+)
+from artreplay.cli.output import count, number, percent, show, show_json, size, text_of
+from artreplay.cli.output import table as table_of
 from artreplay.cli.state import Request, arms_by_text, keep, prepared, recalled
 from artreplay.errors import InvalidAction, InvalidHistory
 from artreplay.replay import Cell
@@ -19,7 +32,7 @@ _MOST_ROWS = 20
 
 
 def recommend(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: CSV, TSV or Parquet, one row per past action.")],
+    log: Source,
     unit: Annotated[str | None, typer.Option(help="The column with the arm that was played.")] = None,
     reward: Annotated[str | None, typer.Option(help="The column with the reward that came of it.")] = None,
     horizon: Annotated[int | None, typer.Option(help="How many rounds are to be played in all.")] = None,
@@ -36,12 +49,21 @@ def recommend(
     until: Annotated[
         int | None, typer.Option(help="Only the first so many rows are the log; later ones were told already.")
     ] = None,
+    order: Order = None,
+    order_seed: OrderSeed = None,
+    table: Table = None,
+    allow_scan: Annotated[
+        bool, typer.Option("--allow-scan", help="Read a PostgreSQL table although it lacks an index.")
+    ] = False,
     reward_range: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be; 0 1 if not said.")
     ] = None,
     budget: Budget = None,
     seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random; 0 if not said.")] = None,
     policy: Annotated[WithLog | None, typer.Option(help="How the log is used; artificial-replay if not said.")] = None,
+    summaries: Annotated[
+        bool, typer.Option("--summaries", help="Take whole blocks of a store in by their summaries; same decisions.")
+    ] = False,
     all_arms: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +73,9 @@ def recommend(
     recommended, `artreplay tell` what came of it, and call this again with the log, which may have grown. Options that
     the state file already holds need not be repeated.
     """
-    request = Request(log, unit, reward, until, algorithm, horizon, budget, seed, reward_range, arms, unknown, policy)
+    columns = {"unit": unit, "reward": reward, "until": until, "order": order, "seed": order_seed, "table": table}
+    columns["allow_scan"] = allow_scan or None
+    request = Request(log, columns, algorithm, horizon, budget, seed, reward_range, arms, unknown, policy, summaries)
     asked, note = prepared(request, state)
     action = asked.ask()
     if state is not None:
@@ -116,7 +140,7 @@ def _show(policy: Any, action: Any, all_arms: bool) -> None:
     ]
     if not indexed:
         headers, rows = headers[:-1], [row[:-1] for row in rows]
-    show(f"next action: {', '.join(map(text_of, units))}", "", table(headers, rows))
+    show(f"next action: {', '.join(map(text_of, units))}", "", table_of(headers, rows))
     if len(shown) < len(cells):
         show(f"… and {len(cells) - len(shown):,} more (--all shows them)")
     show("", *_use_of_log(policy))
@@ -125,6 +149,10 @@ def _show(policy: Any, action: Any, all_arms: bool) -> None:
 def _use_of_log(policy: Any) -> list[str]:
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
+    reading = policy.reading
+    if reading.requests:
+        lines[-1] += f"; read {reading.rows:,} rows, {size(reading.bytes)}, in {reading.requests:,} requests"
+        lines[-1] += " (blocks by their summaries)" if getattr(policy, "replay", "") == "summaries" else ""
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose label is not an arm")
     if policy.rounds:
@@ -150,6 +178,7 @@ def _as_json(policy: Any, action: Any) -> dict[str, Any]:
         "policy": policy.kind,
         "rounds": policy.rounds,
         "log": {"samples": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
+        "reading": dataclasses.asdict(policy.reading),
         "arms": [
             {
                 "arm": cell.unit,

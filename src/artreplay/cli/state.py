@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from artreplay.cli.logs import Log, in_the_file, read_log, split_labels
+from artreplay.cli.logs import Log, in_the_file, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.replay import ArtificialReplay, FullStart, load
@@ -20,10 +21,8 @@ from artreplay.replay.saving import read_note, save
 class Request:
     """What the options say about a policy; None where they say nothing."""
 
-    log: Path
-    unit: str | None
-    reward: str | None
-    until: int | None
+    log: str
+    columns: dict[str, Any]  # what open_history is told
     algorithm: str | None
     horizon: int | None
     budget: int | None
@@ -32,6 +31,7 @@ class Request:
     arms: str | None
     unknown: str | None
     policy: str | None
+    summaries: bool
 
 
 def prepared(request: Request, state: Path | None) -> tuple[Any, dict[str, Any]]:
@@ -75,7 +75,7 @@ def _started(request: Request) -> tuple[Any, dict[str, Any]]:
     log, note = _read(request, {})
     arms = log.labels() if request.arms is None else log.parse(split_labels(request.arms))
     if not arms:
-        raise InvalidParameter(f"{request.log} has no rows to take the arms from: give --arms")
+        raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from: give --arms")
     base = make_base(
         cls,
         {
@@ -86,7 +86,10 @@ def _started(request: Request) -> tuple[Any, dict[str, Any]]:
         },
         arms=arms,
     )
-    make = FullStart if request.policy == FullStart.kind else ArtificialReplay
+    full = request.policy == FullStart.kind
+    if full and request.summaries:
+        raise InvalidParameter("--summaries is for artificial-replay, not for full-start")
+    make: Any = FullStart if full else partial(ArtificialReplay, replay="summaries" if request.summaries else "samples")
     try:
         policy = make(base, log.history, unknown="skip" if request.unknown == "skip" else "error")
     except InvalidHistory as error:
@@ -112,15 +115,9 @@ def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
 
 def _read(request: Request, note: dict[str, Any]) -> tuple[Log, dict[str, Any]]:
     """The log, by the columns given now or, failing that, last time."""
-    columns: dict[str, Any] = {
-        "unit": request.unit or note.get("unit"),
-        "reward": request.reward or note.get("reward"),
-        "until": note.get("until") if request.until is None else request.until,
-    }
-    for name in ("unit", "reward"):
-        if not columns[name]:
-            raise InvalidParameter(f"--{name} must name a column of {request.log}")
-    return read_log(request.log, columns["unit"], columns["reward"], columns["until"]), columns
+    given = {name: value for name, value in request.columns.items() if value is not None}
+    columns = {name: note[name] for name in request.columns if note.get(name) is not None} | given
+    return read_log(request.log, columns), columns
 
 
 def _note(path: Path) -> dict[str, Any]:

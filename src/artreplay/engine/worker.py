@@ -19,7 +19,7 @@ from artreplay.replay.adapters import adapt
 from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
 from artreplay.replay.plain_adapter import PlainAdapter
 from artreplay.replay.policies import load_batch
-from artreplay.replay.policy import next_limit
+from artreplay.replay.slices import next_limit
 from artreplay.replay.step import BAD_PROPOSAL, NEEDS_ROOM, PLACES, ROUND, USED
 
 _FIRST_LIMIT = 64

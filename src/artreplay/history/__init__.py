@@ -4,5 +4,17 @@ from artreplay.history.allocation import Allocation
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History
 from artreplay.history.labels import Label, encode_labels
+from artreplay.history.opening import open_history
+from artreplay.history.stores import Reading, Store, index_history
 
-__all__ = ["Allocation", "Fingerprint", "History", "Label", "encode_labels"]
+__all__ = [
+    "Allocation",
+    "Fingerprint",
+    "History",
+    "Label",
+    "Reading",
+    "Store",
+    "encode_labels",
+    "index_history",
+    "open_history",
+]

@@ -27,6 +27,10 @@ class Fingerprint(NamedTuple):
         if len(hashes) < self.rows:
             return len(hashes), self.rows - 1
         digests = _digests(hashes[: self.rows], self.block)
+        return self.first_difference_of(digests)
+
+    def first_difference_of(self, digests: Words) -> tuple[int, int] | None:
+        """The same for a log whose first rows have these digests, in blocks of the same size."""
         wrong = np.flatnonzero(digests != self.digests)
         if len(wrong) == 0:
             return None
@@ -36,7 +40,7 @@ class Fingerprint(NamedTuple):
 
 def fingerprint(hashes: Words) -> Fingerprint:
     """The fingerprint of a log with these row hashes."""
-    block = max(1, -(-len(hashes) // MOST_BLOCKS))
+    block = block_of(len(hashes))
     return Fingerprint(len(hashes), block, _digests(hashes, block))
 
 
@@ -68,26 +72,57 @@ def _lasting_text(label: Any) -> str | None:
     return None if " at 0x" in text else text
 
 
-def row_hashes(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:
+def hashes_of(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:
     """One hash per row from the hash of its unit and the bits of its float columns."""
     with np.errstate(over="ignore"):
         hashes = units
         for column in columns:
             bits = (column + 0.0).view(np.uint64)  # −0.0 and 0.0 are the same reward
-            hashes = _mix(hashes * np.uint64(0x9E3779B97F4A7C15) + bits)
+            hashes = mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + bits)
         return hashes
 
 
 def _digests(hashes: Words, block: int) -> Words:
-    if len(hashes) == 0:
-        return np.empty(0, np.uint64)
-    with np.errstate(over="ignore"):
-        if block > 1:  # the order of rows inside a block counts too
-            hashes = _mix(hashes + np.arange(len(hashes), dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03))
-        return np.add.reduceat(hashes, np.arange(0, len(hashes), block))
+    running = RunningDigests(len(hashes), block)
+    running.add(hashes)
+    return running.digests
 
 
-def _mix(words: Words) -> Words:
+class RunningDigests:
+    """The digests of a log of `rows` rows that comes in parts, one after the other."""
+
+    def __init__(self, rows: int, block: int | None = None) -> None:
+        self.rows = rows
+        self.block = block_of(rows) if block is None else block
+        self.digests: Words = np.zeros(-(-rows // self.block), np.uint64)
+        self.seen = 0
+
+    def add(self, hashes: Words) -> None:
+        """The hashes of the next rows; those past the end do not count."""
+        hashes = hashes[: self.rows - self.seen]
+        if len(hashes) == 0:
+            return
+        places = np.arange(self.seen, self.seen + len(hashes), dtype=np.uint64)
+        with np.errstate(over="ignore"):
+            if self.block > 1:  # the order of rows inside a block counts too
+                hashes = mixed(hashes + places * np.uint64(0xD1B54A32D192ED03))
+            blocks = places // np.uint64(self.block)
+            starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] + np.uint64(1)))
+            self.digests[blocks[starts].astype(np.int64)] += np.add.reduceat(hashes, starts)
+        self.seen += len(hashes)
+
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint, once all rows have come."""
+        return Fingerprint(self.rows, self.block, self.digests)
+
+
+def block_of(rows: int) -> int:
+    """How many rows share a digest in a log of so many rows."""
+    return max(1, -(-rows // MOST_BLOCKS))
+
+
+def mixed(words: Words) -> Words:
+    """Each word scrambled, one to one."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

@@ -13,9 +13,9 @@ from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
 from artreplay.history import frames
 from artreplay.history.allocation import Allocation
 from artreplay.history.columns import as_numbers, as_units, checked_points
-from artreplay.history.fingerprint import Fingerprint, fingerprint, label_hashes, row_hashes
+from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes
 from artreplay.history.labels import Label, encode_labels
-from artreplay.streams import checked_seed, fold
+from artreplay.history.shuffling import shuffled_order
 
 
 class History:
@@ -120,8 +120,7 @@ class History:
         >>> [history.shuffled(7).unit(row) for row in range(4)] == [history.shuffled(7).unit(row) for row in range(4)]
         True
         """
-        order = np.random.default_rng(fold(checked_seed(seed))).permutation(len(self))
-        return self.rows(order)
+        return self.rows(shuffled_order(len(self), seed))
 
     def rows(self, order: Ints) -> History:
         """The history of these rows, in this order."""
@@ -136,36 +135,47 @@ class History:
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """What a policy remembers of its log."""
-        return fingerprint(self._row_hashes)
+        return fingerprint(self.row_hashes)
 
     @cached_property
-    def _row_hashes(self) -> Words:
+    def row_hashes(self) -> Words:
+        """A hash of each row."""
         if self.points is not None:
             # Each dimension has a start of its own, with and without levels: a level is no coordinate.
             kind = 2 * self.points.shape[1] + (self.levels is not None)
             levels = [] if self.levels is None else [self.levels]
-            return row_hashes(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards])
+            return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards])
         if not self.labels:
             return np.empty(0, np.uint64)
-        return row_hashes(label_hashes(self.labels)[self.codes], [self.rewards])
+        return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards])
 
-    def check_continues(self, known: Fingerprint, old: History | None = None) -> None:
+    def check_continues(self, known: Fingerprint, old: object = None) -> None:
         """Refuse this log unless it is the known one, or that with rows appended.
 
         With the old log at hand the very row is named, else a block of rows if the log is long.
         """
-        if len(self) < known.rows:
-            raise ChangedHistory(
-                f"the log must hold the {known.rows} rows it had, with rows appended at most, got {len(self)} rows"
-            )
-        changed = known.first_difference(self._row_hashes)
+        check_not_shorter(len(self), known)
+        changed = known.first_difference(self.row_hashes)
         if changed is None:
             return
         first, last = changed
-        if old is not None:
-            first = last = int(np.flatnonzero(old._row_hashes != self._row_hashes[: len(old)])[0])
-        where = f"row {first}" if first == last else f"a row between {first} and {last}"
-        raise ChangedHistory(f"the log must be the one this policy knows, with rows appended at most: {where} changed")
+        if isinstance(old, History):
+            first = last = int(np.flatnonzero(old.row_hashes != self.row_hashes[: len(old)])[0])
+        raise changed_between(first, last)
+
+
+def check_not_shorter(rows: int, known: Fingerprint) -> None:
+    """Refuse a log that has fewer rows than it had."""
+    if rows < known.rows:
+        raise ChangedHistory(
+            f"the log must hold the {known.rows} rows it had, with rows appended at most, got {rows} rows"
+        )
+
+
+def changed_between(first: int, last: int) -> ChangedHistory:
+    """The error for a log of which a row changed."""
+    where = f"row {first}" if first == last else f"a row between {first} and {last}"
+    return ChangedHistory(f"the log must be the one this policy knows, with rows appended at most: {where} changed")
 
 
 def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.errors import InvalidFile
+from artreplay.replay.lazy_ledger import LazyArmLedger, LazyPointLedger
 from artreplay.replay.point_ledger import PointLedger
 
 
@@ -122,7 +123,12 @@ class RelationLedger:
         return -1
 
 
-Ledger = ArmLedger | PointLedger | KeyedLedger | RelationLedger
+Ledger = ArmLedger | PointLedger | LazyArmLedger | LazyPointLedger | KeyedLedger | RelationLedger
 
 # What a step changes in a ledger that is a component.
-MOVING: dict[type, tuple[str, ...]] = {ArmLedger: ("next",), PointLedger: ("earliest",)}
+MOVING: dict[type, tuple[str, ...]] = {
+    ArmLedger: ("next",),
+    PointLedger: ("earliest",),
+    LazyArmLedger: ("next",),
+    LazyPointLedger: ("next",),
+}

@@ -13,22 +13,33 @@ import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, PointAlgorithm
 from artreplay.cells.boxes import samples_in
-from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled, current_mode, packed, views
+from artreplay.compiling import UNBOUNDED, Ints, compiled, current_mode, packed, views
 from artreplay.compiling.interrupts import SMALL, Guard, Undo, Uninterrupted
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
-from artreplay.history import Allocation, Fingerprint, History
+from artreplay.history import Allocation, Fingerprint, History, Reading, Store
 from artreplay.replay.adapter import Adapter, Relation, Unknown
 from artreplay.replay.adapters import adapt
 from artreplay.replay.cell import Cell
 from artreplay.replay.component_adapter import ComponentAdapter
-from artreplay.replay.ledger import MOVING, ArmLedger, Ledger, stream_ledger
+from artreplay.replay.ledger import MOVING, Ledger, stream_ledger
+from artreplay.replay.logs import Flags, Log, Part, StoreLog, Used, open_log
 from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
 from artreplay.replay.plain_adapter import PlainAdapter
-from artreplay.replay.point_ledger import PointLedger
-from artreplay.replay.step import BAD_PROPOSAL, FED, FEED, NEEDS_ROOM, PENDING, PLACES, ROUND, USED, settle
+from artreplay.replay.slices import FIRST_SLICE, next_limit
+from artreplay.replay.step import (
+    BAD_PROPOSAL,
+    FED,
+    FEED,
+    NEEDS_ROOM,
+    NEEDS_ROWS,
+    PENDING,
+    PLACES,
+    ROUND,
+    SERVING,
+    USED,
+    settle,
+)
 
-_MOST_STEPS = 1 << 20  # compiled steps in one slice
-_SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 _PATIENCE = 1.0  # seconds of interpretation after which compiling is worth its cost
 _HEAVY = 1e-3  # seconds of interpretation per round above which even a short call is worth compiling
 
@@ -57,11 +68,9 @@ class Policy:
     def __init__(self, base: Any) -> None:
         self._adapter: Adapter = adapt(base)
         self._position: Ints = np.zeros(PLACES, np.int64)
-        self._history: History | None = None
+        self._log: Log | None = None
         self._fingerprint: Fingerprint | None = None  # known even where the log itself is not at hand
-        self._units: Ints = np.empty(0, np.int64)  # of the log, without skipped rows
-        self._rewards: Floats = np.empty(0)
-        self._ledger: Ledger = stream_ledger(self._units, self._rewards)
+        self._ledger: Ledger = stream_ledger(np.empty(0, np.int64), np.empty(0))
         # Counters of a component of the user's own may wrap around; those of this package never do.
         self._wraps = isinstance(self._adapter, ComponentAdapter)
         self._guard: Guard = Uninterrupted()
@@ -69,7 +78,6 @@ class Policy:
         self._parts: tuple[Any, ...] = ()
         self._fills = True  # whether arrays of the base can run over
         self._spent = 0.0  # seconds of interpretation
-        self._known: Any = None  # which rows of the log are not skipped
         self.skipped = 0
 
     # -- the two calls --------------------------------------------------------------------------------------
@@ -98,8 +106,7 @@ class Policy:
         else:
             samples = [(adapter.number(action), adapter.checked_reward(reward))]
         algorithm, position, _ = self._parts or self._interpreted_parts()
-        # A log that has begun to be shown may be elsewhere now: rows appended to it then wait for the next ask.
-        if position[FED] < position[FEED] and (position[FED] == 0 or self._history is not None):
+        if self._must_be_fed(position):
             self._open_log()
             self._run(feed_only=1)
             algorithm, position, _ = self._parts or self._interpreted_parts()
@@ -119,6 +126,12 @@ class Policy:
                     algorithm.update(number, value)
             position[ROUND] += 1
             position[PENDING] = 0
+            position[SERVING] = 0  # a proposal that waits for samples is out of date
+
+    def _must_be_fed(self, position: Any) -> bool:
+        """Whether the log, or the rest of it, is to be shown before anything else."""
+        # A log that has begun to be shown may be elsewhere now: rows appended to it then wait for the next ask.
+        return position[FED] < position[FEED] and (position[FED] == 0 or self._log is not None)
 
     def _make_room(self, need: int) -> None:
         self._adapter.make_room(max(need, 1))
@@ -155,7 +168,7 @@ class Policy:
         _, position, run = self._parts or self._interpreted_parts()
         heavy = self._spent > _PATIENCE and self._spent > _HEAVY * (1 + position[ROUND])
         fast = mode == "compiled" or (mode == "auto" and (heavy or (self._adapter.laborious and not feed_only)))
-        limit = 1  # a single step before the clock has been looked at
+        limit = FIRST_SLICE
         while True:
             if fast:
                 run = self._compiled_run()
@@ -174,11 +187,20 @@ class Policy:
                     f"{type(self._adapter.base).__qualname__} must propose at least 1 unit and at most "
                     f"{len(self._adapter.proposal)}; a component that means to propose more must offer `width`"
                 )
+            elif result == NEEDS_ROWS:
+                self._read_more()
             elif not fast and mode == "auto" and self._spent > _PATIENCE:
-                fast, limit = True, 1
+                fast, limit = True, FIRST_SLICE
             else:
                 limit = next_limit(limit, took)
             _, position, run = self._parts or self._interpreted_parts()
+
+    def _read_more(self) -> None:
+        """Read the samples that the ledger wants."""
+        if isinstance(self._log, StoreLog) and self._log.reader is not None:
+            ledger: Any = self._log.reader.fill(cast(Any, self._ledger), self._position)
+            if ledger is not self._ledger:
+                self._ledger, self._parts = ledger, ()
 
     def _compiled_run(self) -> Callable[[int, int], int]:
         algorithm, ledger = self._adapter.algorithm, self._ledger
@@ -191,13 +213,13 @@ class Policy:
         """
         adapter = self._adapter
         ledger = self._ledger
-        if isinstance(adapter, NamedAdapter) and isinstance(ledger, (ArmLedger, PointLedger)):
+        if isinstance(adapter, NamedAdapter) and type(ledger) in MOVING:
             names = MOVING[type(ledger)]
             queues = tuple(getattr(ledger, name) for name in names)
             moving, memory = packed(_Moving(self._position, queues, adapter.base.component))
             self._position, adapter.base.component = moving.position, moving.component
             moved: dict[str, Any] = dict(zip(names, moving.ledger, strict=True))
-            self._ledger = ledger._replace(**moved)
+            self._ledger = cast(Any, ledger)._replace(**moved)
             self._guard = Undo(memory) if memory.nbytes <= SMALL else Uninterrupted()
             position = memoryview(cast(Any, self._position))
             parts: tuple[Any, ...] = (views(adapter.algorithm), views(self._ledger), position, adapter.proposed)
@@ -210,38 +232,29 @@ class Policy:
 
     def _open_log(self) -> None:
         """What must be true before the log is shown."""
-        if self._history is None:
+        if self._log is None:
             self._require_log()
 
     def _require_log(self) -> None:
-        if self._history is None and self._fingerprint is not None:
+        if self._log is None and self._fingerprint is not None:
             raise InvalidHistory("this policy was loaded without its log: give it with extend(history) first")
 
-    def _read_history(self, history: History, used: Ints | None) -> None:
+    def _read_history(self, history: History | Store, used: Used | None) -> None:
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails or is cut short."""
-        if not isinstance(history, History):
-            raise InvalidHistory(f"history must be a History, got {type(history).__name__}")
-        units = self._adapter.numbers_of(history, self.unknown)
-        rewards = self._adapter.rewards_of(history)
-        known = units >= 0
-        if not known.all():
-            units, rewards = units[known], rewards[known]
-        rows = np.flatnonzero(known)
-        ledger = self._ledger_of(units, rewards, lambda row: history.unit(int(rows[row])), used)
+        log, ledger = self._opened(open_log(self._adapter, history, self.unknown), used)
         with Uninterrupted():
-            self._history, self._fingerprint, self._known = history, None, known
-            self._units, self._rewards, self._ledger = units, rewards, ledger
-            self.skipped = len(known) - len(units)
-            self._position[FEED] = self._to_feed()
+            self._log, self._fingerprint, self._ledger = log, None, ledger
+            self.skipped = log.skipped
+            self._position[SERVING] = 0
+            self._begin(log, used)
             self._parts = ()
 
-    def _ledger_of(self, units: Ints, rewards: Floats, logged: Callable[[int], Any], used: Ints | None) -> Ledger:
-        """The ledger of a log of which some samples are used already; `logged(row)` is a unit as it was logged."""
-        return stream_ledger(units, rewards)
+    def _opened(self, log: Log, used: Used | None) -> tuple[Log, Ledger]:
+        """The ledger of a log of which some samples are used already; and the log, read into memory if it must be."""
+        return log, stream_ledger(np.empty(0, np.int64), np.empty(0))
 
-    def _to_feed(self) -> int:
-        """How many samples are shown from front to back before the first proposal."""
-        return 0
+    def _begin(self, log: Log, used: Used | None) -> None:
+        """Set the position to where a log is to be shown from."""
 
     # -- what people see ------------------------------------------------------------------------------------
 
@@ -252,9 +265,14 @@ class Policy:
         return self._adapter.base
 
     @property
-    def history(self) -> History | None:
+    def history(self) -> History | Store | None:
         """The log; None without one, or while a loaded policy waits for it."""
-        return self._history
+        return None if self._log is None else self._log.history
+
+    @property
+    def reading(self) -> Reading:
+        """How much of the log was read: samples used, rows and bytes read, requests to a file or a database."""
+        return Reading() if self._log is None else self._log.reading(self.used)
 
     @property
     def used(self) -> int:
@@ -274,27 +292,30 @@ class Policy:
         return int(self._position[ROUND])
 
     def _log_size(self) -> int:
-        if self._history is None and self._fingerprint is not None:
-            return self._fingerprint.rows - self.skipped
-        return len(self._units)
+        if self._log is None:
+            return 0 if self._fingerprint is None else self._fingerprint.rows - self.skipped
+        return self._log.size
 
     def unused_rows(self) -> list[int]:
         """The rows of the log that have not been shown, in order; rows that were skipped are not among them."""
         self._require_log()
         self._guard.recover()
-        rows = np.flatnonzero(self._shown_rows() == 0)
-        found: list[int] = (rows if self.skipped == 0 else np.flatnonzero(self._known)[rows]).tolist()
-        return found
+        shown = self._shown()
+        return (
+            [] if self._log is None else [row for part in self._log.parts() for row in part.rows[~shown(part)].tolist()]
+        )
 
-    def _shown_rows(self) -> Ints:
-        """1 for each row of the log that has been shown; rows that were skipped are left out."""
-        return np.zeros(len(self._units), np.int64)
+    def _shown(self) -> Callable[[Part], Flags]:
+        """Says of consecutive parts of the log which samples were shown."""
+        return lambda part: np.zeros(len(part.rows), np.bool_)
 
-    def _used_units(self) -> Ints:
-        """The units of the samples shown, in order."""
+    def _used_counts(self, count: Callable[[Ints], Ints]) -> Ints:
+        """The samples shown, counted by unit or box, as `count` does it."""
         self._guard.recover()
-        units: Ints = self._units[self._shown_rows() == 1]
-        return units
+        counts, shown = count(np.empty(0, np.int64)), self._shown()
+        for part in () if self._log is None else self._log.parts():
+            counts = counts + count(part.units[shown(part)])
+        return counts
 
     def used_by_cell(self) -> dict[Hashable, int]:
         """Logged samples shown, by cell: an arm, or a tuple of arms that share a cell."""
@@ -307,7 +328,8 @@ class Policy:
             members.setdefault(cell, []).append(self._adapter.unit(number))
         names = {cell: units[0] if len(units) == 1 else tuple(units) for cell, units in members.items()}
         counts: dict[Hashable, int] = dict.fromkeys(names.values(), 0)
-        for number, used in enumerate(np.bincount(self._used_units()).tolist()):
+        units = max(cell_of, default=-1) + 1
+        for number, used in enumerate(self._used_counts(partial(np.bincount, minlength=units)).tolist()):
             if used:
                 counts[names[cell_of[number]]] += used
         return counts
@@ -315,10 +337,11 @@ class Policy:
     def _cells(self) -> dict[int, Hashable]:
         """The cell of each unit that is known."""
         adapter = self._adapter
+        units = np.empty(0, np.int64) if self._log is None else self._log.some_units()
         if isinstance(adapter, PlainAdapter):
             cell = adapter.cell_of(self.relation if self.relation == "trivial" else None)
-            return {number: cell(number) for number in sorted(set(self._units.tolist()))}
-        cells = adapter.cell_of_units(self._units).tolist()
+            return {number: cell(number) for number in sorted(set(units.tolist()))}
+        cells = adapter.cell_of_units(units).tolist()
         return dict(enumerate([0] * len(cells) if self.relation == "trivial" else cells))
 
     def cells(self) -> list[Cell]:
@@ -337,13 +360,16 @@ class Policy:
         count, mean, index = base.statistics()
         index = np.full(len(count), math.nan) if index is None else index
         names: Sequence[Any]
+        counted: Callable[[Ints], Ints]
         if isinstance(base, PointAlgorithm):
             numbers = base.cell_numbers()
             names = [base.box_of(number) for number in numbers.tolist()]
-            logged, used = (samples_in(base.lattice, numbers, units) for units in (self._units, self._used_units()))
+            counted = partial(samples_in, base.lattice, numbers)
         else:
             names = base.arms
-            logged, used = (np.bincount(units, minlength=base.n_arms) for units in (self._units, self._used_units()))
+            counted = partial(np.bincount, minlength=base.n_arms)
+        used = self._used_counts(counted)
+        logged = used if self._log is None else self._log.counts(counted)
         columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
         return [Cell(*row) for row in zip(*columns, strict=True)]
 
@@ -371,10 +397,3 @@ class Policy:
         return (
             f"<{name} of {self._adapter.base!r}: {self.rounds} rounds, {self.used} of {self._log_size()} samples used>"
         )
-
-
-def next_limit(limit: int, took: float) -> int:
-    """How many steps the next slice may have, so that it takes about `_SLICE_SECONDS`."""
-    if took < _SLICE_SECONDS / 2:
-        return min(limit * 2, _MOST_STEPS)
-    return max(limit // 2, 1) if took > _SLICE_SECONDS else limit

@@ -22,12 +22,13 @@ from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
-from artreplay.history import Fingerprint, History
+from artreplay.history import Fingerprint, History, Store
 from artreplay.replay.adapter import checked_relation
 from artreplay.replay.component_adapter import ComponentAdapter
-from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant
+from artreplay.replay.logs import UsedRows
+from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant, checked_replay
 from artreplay.replay.policy import Policy
-from artreplay.replay.step import PENDING, USED
+from artreplay.replay.step import KEPT, PENDING, USED
 
 FORMAT = 1
 _MAGIC = "artreplay policy"
@@ -38,7 +39,7 @@ _GIVEN_AGAIN = "given again"
 
 def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | None = None) -> None:
     """Write a policy to `path`; `note` is JSON of the caller's own, handed back by `read_note`."""
-    arrays: dict[str, np.ndarray[Any, Any]] = {"position": policy._position}
+    arrays: dict[str, np.ndarray[Any, Any]] = {"position": policy._position[:KEPT]}
     document: dict[str, Any] = {
         "magic": _MAGIC,
         "format": FORMAT,
@@ -55,16 +56,19 @@ def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | No
             "unknown": policy.unknown,
             "skipped": policy.skipped,
             "batch": getattr(policy, "batch", False),
+            "replay": getattr(policy, "replay", "samples"),
             "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
         }
         arrays["digests"] = known.digests
-        arrays["used"] = policy._used()
+        arrays["position"] = policy._kept_position()
+        used = policy._used()
+        arrays |= {"used_rows": used.rows} if isinstance(used, UsedRows) else {"used": used}
     write_whole(Path(path), lambda file: _write_zip(file, document, arrays))
 
 
 def load(
     path: str | os.PathLike[str],
-    history: History | None = None,
+    history: History | Store | None = None,
     *,
     base: Any = None,
     relation: Any = None,
@@ -331,9 +335,9 @@ def _empty_policy(document: dict[str, Any], base: Any) -> Policy:
 
 def _restore_state(policy: Policy, document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
     position = arrays["position"]
-    if position.shape != policy._position.shape or position.dtype != np.int64 or (position < 0).any():
+    if position.shape != (KEPT,) or position.dtype != np.int64 or (position < 0).any():
         raise InvalidFile("the position in the file is not one of a policy")
-    policy._position[:] = position
+    policy._position[:KEPT] = position
     pending = document["pending"]
     if pending is not None:
         if len(pending["units"]) != position[PENDING] or not pending["units"]:
@@ -355,12 +359,14 @@ def _restore_history(
     policy.skipped = entry["skipped"]
     if isinstance(policy, FullStart):
         policy.batch = entry["batch"]
-    rows, block, used = (
-        checked_count("rows", entry["rows"], least=0),
-        checked_count("block", entry["block"]),
-        arrays["used"],
-    )
-    if used.ndim != 1 or used.dtype != np.int64 or (used < 0).any() or used.sum() != policy._position[USED]:
+    if isinstance(policy, ArtificialReplay):
+        policy.replay = checked_replay(entry.get("replay", "samples"))
+    rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])
+    by_row = "used_rows" in arrays
+    used = arrays["used_rows"] if by_row else arrays["used"]
+    if used.ndim != 1 or used.dtype != np.int64 or (used < 0).any():
+        raise InvalidFile("the samples used in the file do not fit its position")
+    if (len(used) if by_row else used.sum()) != policy._position[USED] or (by_row and (np.diff(used) <= 0).any()):
         raise InvalidFile("the samples used in the file do not fit its position")
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
-    policy._used_without_log = used
+    policy._used_without_log = UsedRows(used) if by_row else used

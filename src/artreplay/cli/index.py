@@ -1,0 +1,190 @@
+"""`index` and `inspect`: a log laid out for reading in parts, and a look at it."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+
+from artreplay.cli.logs import for_the_shell, in_the_file
+from artreplay.cli.options import AsJson, Level, Order, OrderSeed, Reward, Source, Table, Units
+from artreplay.cli.output import count, number, percent, show, show_json, size, text_of
+from artreplay.cli.output import table as table_of
+from artreplay.engine.progress import Progress
+from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.history import index_history, open_history
+from artreplay.history.inspection import Group, Inspection
+from artreplay.history.looking import inspect_history
+from artreplay.history.stores import append_history, check_store
+
+_MOST_ROWS = 20
+
+
+class Format(StrEnum):
+    """What a log is laid out as."""
+
+    STORE = "store"
+    PARQUET = "parquet"
+
+
+_BAR = 30  # letters of the longest bar
+
+
+def index(
+    log: Source,
+    unit: Units = None,
+    reward: Reward = None,
+    level: Level = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The store to make: a new folder.")] = None,
+    order: Order = None,
+    order_seed: OrderSeed = None,
+    until: Annotated[int | None, typer.Option(help="Only the first so many rows are the log.")] = None,
+    table: Table = None,
+    format_: Annotated[
+        Format, typer.Option("--format", help="A store of files, or, for arms, clustered Parquet for any bucket.")
+    ] = Format.STORE,
+    memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
+    append: Annotated[bool, typer.Option("--append", help="Add the rows the log has gained to the store.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the files of a store, LOG, with their checksums.")
+    ] = False,
+) -> None:
+    """Lay a log out on disk so that policies read only the part they need.
+
+    The store appears when it is whole, and is opened by `recommend`, `inspect` and `ar.open_history`. It needs DuckDB
+    (pip install 'artreplay[sql]').
+    """
+    if check:
+        _check(log)
+        return
+    if output is None:
+        raise InvalidParameter("-o must name the store to make, or, with --append, to add to")
+    try:
+        with Stages() as stages:
+            if append:
+                added = append_history(log, output, table=table, memory=memory, advance=stages.advance)
+            else:
+                added = -1
+                columns = {"unit": units_of(unit), "reward": reward, "level": level, "order": order, "until": until}
+                how: Any = {"seed": order_seed, "table": table, "format": format_.value, "memory": memory}
+                index_history(log, output, **columns, **how, advance=stages.advance)
+    except InvalidHistory as error:
+        raise type(error)(in_the_file(log, error)) from error
+    except InvalidParameter as error:
+        raise InvalidParameter(for_the_shell(str(error))) from error
+    made = open_history(output)
+    rows = f"{len(made):,} rows"
+    taken = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
+    show(
+        f"{output}: {rows}, {size(taken)}"
+        if added < 0
+        else f"{output}: {added:,} rows added, {rows} now, {size(taken)}"
+    )
+
+
+def inspect(
+    log: Source,
+    unit: Units = None,
+    reward: Reward = None,
+    level: Level = None,
+    order: Order = None,
+    order_seed: OrderSeed = None,
+    table: Table = None,
+    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a log: what it covers, and what about it could mislead a warm start."""
+    try:
+        found = inspect_history(log, units_of(unit), reward, level, order, seed=order_seed, table=table)
+    except InvalidHistory as error:
+        raise type(error)(in_the_file(log, error)) from error
+    except InvalidParameter as error:
+        raise InvalidParameter(for_the_shell(str(error))) from error
+    if as_json:
+        show_json(dataclasses.asdict(found))
+    else:
+        _show(found, all_groups)
+
+
+def units_of(unit: list[str] | None) -> Any:
+    """One column of labels, or several of coordinates."""
+    return unit[0] if unit is not None and len(unit) == 1 else unit or None
+
+
+def _check(path: str) -> None:
+    with Progress("checking", 1) as bar:
+        done = 0
+
+        def advance(read: int) -> None:
+            """Count the bytes."""
+            nonlocal done
+            done += read
+            bar.update(0.5)
+
+        manifest = check_store(path, advance)
+    show(f"{path}: {manifest['rows']:,} rows, {size(done)} as they were written")
+
+
+def _show(found: Inspection, all_groups: bool) -> None:
+    what = "arms" if found.kind == "arms" else "regions of the first two axes"
+    lines = [f"{found.rows:,} rows, {len(found.groups):,} {what}"]
+    if found.missing:
+        lines.append(f"{found.missing:,} rows without a reward or a unit, left out here")
+    if found.rows:
+        lines.append(f"rewards from {found.low:g} to {found.high:g}")
+    show(*lines, "")
+    groups = sorted(found.groups, key=lambda group: -group.rows)
+    shown = groups if all_groups else groups[:_MOST_ROWS]
+    if shown:
+        show(
+            table_of(
+                ("arm" if found.kind == "arms" else "region", "share of the log", "rows", "", "mean"),
+                _rows(shown, found),
+                texts=2,
+            )
+        )
+    if len(shown) < len(groups):
+        show(f"… and {len(groups) - len(shown):,} more (--all shows them)")
+    show("", *([f"warning: {text}" for text in found.warnings] or ["nothing to warn of"]))
+
+
+def _rows(groups: list[Group], found: Inspection) -> list[tuple[str, ...]]:
+    most = max(group.rows for group in groups)
+    return [
+        (
+            text_of(group.name),
+            "█" * max(round(_BAR * group.rows / most), 1),
+            count(group.rows),
+            percent(group.rows / found.rows),
+            number(group.mean),
+        )
+        for group in groups
+    ]
+
+
+class Stages:
+    """One progress bar over the stages of indexing, some of which run in threads of DuckDB."""
+
+    _parts: ClassVar[dict[str, tuple[float, float]]] = {  # where each begins and ends
+        "looking at the log": (0.0, 0.25),
+        "sorting": (0.25, 0.65),
+        "writing": (0.65, 1.0),
+    }
+
+    def __init__(self) -> None:
+        self._bar = Progress("indexing", 1)
+
+    def __enter__(self) -> Stages:
+        self._bar.__enter__()
+        return self
+
+    def advance(self, stage: str, done: int, rows: int | None) -> None:
+        """Show how far a stage is; one of unknown length stays at its beginning."""
+        first, last = self._parts[stage]
+        self._bar.update(first + (last - first) * (done / rows if rows else 0.0))
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.__exit__(None, None, None)

@@ -1,0 +1,212 @@
+"""What a log looks like to someone who wants to start from it, and what about it may do harm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, Words
+from artreplay.history.history import History
+from artreplay.history.labels import Label
+from artreplay.history.sources.parts import Numbering
+
+_SIDE = 8  # regions along an axis
+_PATTERN = 512  # rows that must come again for a log to be called repeated
+_LEAST = 20  # samples of an arm from which its order can be judged
+_DRIFT = 4.0  # standard errors from which rewards that follow the order are called drifting
+_UNLIKELY = 1e-4  # chance of an opening run of lowest rewards below which it is worth a warning
+
+
+@dataclass
+class Group:
+    """An arm or a region: its samples, their mean, and how its rewards run with the order."""
+
+    name: Label | str
+    rows: int
+    mean: float
+    drift: float  # in standard errors; nan where it cannot be said
+    is_sorted: bool
+    opening: int  # lowest rewards before the first other one
+
+
+@dataclass
+class Inspection:
+    """What `inspect` says."""
+
+    rows: int = 0
+    missing: int = 0  # rows without a reward, or without a unit, which are left out
+    kind: str = "arms"
+    low: float = math.nan
+    high: float = math.nan
+    groups: list[Group] = field(default_factory=list)
+    repeats_at: int | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def inspected(parts: Iterable[History], missing: int = 0) -> Inspection:
+    """Look at a log once, from front to back, in bounded memory."""
+    looks = _Looks()
+    for part in parts:
+        if len(part):
+            looks.see(part)
+    found = Inspection(looks.rows, missing, looks.kind, looks.low, looks.high, looks.groups(), looks.repeats_at)
+    found.warnings = _warnings(found)
+    return found
+
+
+class _Looks:
+    """Running sums for each arm or region."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.kind = "arms"
+        self.low, self.high = math.inf, -math.inf
+        self.numbering = Numbering()
+        self.sums: Floats = np.zeros(
+            (0, 6)
+        )  # samples; sums of x, y, xy, xx, yy: x the number of a sample, y its reward
+        self.last: Floats = np.zeros(0)
+        self.ups: Ints = np.zeros(0, np.int64)
+        self.downs: Ints = np.zeros(0, np.int64)
+        self.opening: Ints = np.zeros(0, np.int64)  # −1 − length once it has ended
+        self.box: tuple[Floats, Floats] | None = None
+        self.pattern: Words = np.empty(0, np.uint64)
+        self.tail: Words = np.empty(0, np.uint64)
+        self.repeats_at: int | None = None
+
+    def see(self, part: History) -> None:
+        """The next rows."""
+        self._look_for_repeats(part.row_hashes)
+        self.low, self.high = min(self.low, float(part.rewards.min())), max(self.high, float(part.rewards.max()))
+        codes = self._codes(part)
+        order = np.argsort(codes, kind="stable")
+        codes, rewards = codes[order], part.rewards[order]
+        present, starts = np.unique(codes, return_index=True)
+        self._grow(int(codes[-1]) + 1)
+        for code, values in zip(present.tolist(), np.split(rewards, starts[1:]), strict=True):
+            self._add(code, values)
+        self.rows += len(part)
+
+    def _codes(self, part: History) -> Ints:
+        if part.points is None:
+            return self.numbering.codes(part)
+        self.kind = "points"
+        if self.box is None:
+            low, high = part.points.min(axis=0), part.points.max(axis=0)
+            unit = (low >= 0).all() and (high <= 1).all()
+            self.box = (np.zeros_like(low), np.ones_like(low)) if unit else (low, high)
+        low, high = self.box
+        axes = slice(0, 2)  # regions of the first two axes: more would be too many to look at
+        span = np.where(high > low, high - low, 1.0)
+        places = np.clip((part.points - low) / span * _SIDE, 0, _SIDE - 1).astype(np.int64)[:, axes]
+        codes: Ints = places[:, 0] if places.shape[1] == 1 else places[:, 0] * _SIDE + places[:, 1]
+        return codes
+
+    def _grow(self, groups: int) -> None:
+        more = groups - len(self.sums)
+        if more > 0:
+            self.sums = np.concatenate([self.sums, np.zeros((more, 6))])
+            self.last = np.concatenate([self.last, np.full(more, math.nan)])
+            zeros = np.zeros(more, np.int64)
+            self.ups, self.downs, self.opening = (
+                np.concatenate([column, zeros]) for column in (self.ups, self.downs, self.opening)
+            )
+
+    def _add(self, code: int, values: Floats) -> None:
+        x = self.sums[code, 0] + np.arange(len(values))
+        self.sums[code] += (len(values), x.sum(), values.sum(), (x * values).sum(), (x * x).sum(), (values**2).sum())
+        steps = np.diff(values, prepend=self.last[code])
+        self.ups[code] += int((steps > 0).sum())
+        self.downs[code] += int((steps < 0).sum())
+        if self.opening[code] >= 0:
+            ends = np.flatnonzero(values > self.low)
+            run = self.opening[code] + (int(ends[0]) if len(ends) else len(values))
+            self.opening[code] = -1 - run if len(ends) else run
+        self.last[code] = values[-1]
+
+    def _look_for_repeats(self, hashes: Words) -> None:
+        """Whether the rows the log begins with come again: a file that was appended to itself."""
+        if len(self.pattern) < _PATTERN:
+            before = len(self.pattern)
+            self.pattern = np.concatenate([self.pattern, hashes[: _PATTERN - before]])
+        joined = np.concatenate([self.tail, hashes])
+        first = self.rows - len(self.tail)
+        if self.repeats_at is None and len(self.pattern) == _PATTERN:
+            last = max(len(joined) - _PATTERN + 1, 0)
+            starts: list[int] = np.flatnonzero(joined[:last] == self.pattern[0]).tolist()
+            for start in starts:
+                if first + start > 0 and (joined[start : start + _PATTERN] == self.pattern).all():
+                    self.repeats_at = int(first + start)
+                    break
+        self.tail = joined[-(_PATTERN - 1) :]
+
+    def groups(self) -> list[Group]:
+        """Each arm, or each region that has samples."""
+        names: list[Label | str] = list(self.numbering.labels)
+        found = []
+        for code in np.flatnonzero(self.sums[:, 0]).tolist():
+            n, _, y, *_ = self.sums[code].tolist()
+            run = int(self.opening[code])
+            ordered = min(self.ups[code], self.downs[code]) == 0 and max(self.ups[code], self.downs[code]) > 0
+            name = names[code] if self.kind == "arms" else self._region(code)
+            found.append(
+                Group(name, int(n), y / n, _drift(self.sums[code]), bool(ordered), -1 - run if run < 0 else run)
+            )
+        return found
+
+    def _region(self, code: int) -> str:
+        low, high = self.box if self.box is not None else (np.zeros(1), np.ones(1))
+        places = [code] if len(low) == 1 else list(divmod(code, _SIDE))
+        edges = [
+            (low[axis] + (high[axis] - low[axis]) * np.array([place, place + 1]) / _SIDE)
+            for axis, place in enumerate(places)
+        ]
+        return " × ".join(f"[{edge[0]:g}, {edge[1]:g})" for edge in edges)
+
+
+def _drift(sums: Floats) -> float:
+    """How far the rewards of a group follow the order, in standard errors of no relation."""
+    n, x, y, xy, xx, yy = sums.tolist()
+    across, along = yy - y * y / n, xx - x * x / n
+    if n < _LEAST or across <= 1e-12 * max(yy, 1.0):
+        return math.nan
+    r = (xy - x * y / n) / math.sqrt(across * along)
+    return float(r * math.sqrt((n - 2) / max(1 - r * r, 1e-12)))
+
+
+def _warnings(found: Inspection) -> list[str]:
+    what = "arm" if found.kind == "arms" else "region"
+    said = []
+    if found.rows == 0:
+        return ["the log is empty: a policy over it starts from nothing"]
+    if found.missing:
+        said.append(f"{found.missing:,} rows lack a reward or a unit; a policy refuses them")
+    if not (found.low >= 0.0 and found.high <= 1.0):
+        said.append(
+            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: give the algorithm a reward_range"
+        )
+    for group in found.groups:
+        name = f"{what} {group.name}"
+        chance = (1.0 - (group.mean - found.low) / (found.high - found.low)) if found.high > found.low else 1.0
+        if group.rows >= _LEAST and group.is_sorted:
+            said.append(f"{name}: its rewards are sorted; the method takes their order for chance: shuffle the log")
+        elif abs(group.drift) > _DRIFT:
+            way = "rise" if group.drift > 0 else "fall"
+            said.append(
+                f"{name}: its rewards {way} along the log ({group.drift:+.0f} standard errors); the method assumes "
+                "they do not: use the recent part, or shuffle"
+            )
+        elif group.opening >= 5 and chance < 1.0 and chance**group.opening < _UNLIKELY:
+            said.append(
+                f"{name}: it opens with {group.opening:,} of the lowest rewards, against a mean of {group.mean:.2g}: "
+                "its index falls and stays down"
+            )
+    single = sum(group.rows == 1 for group in found.groups)
+    if single and found.kind == "arms":
+        said.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says next to nothing")
+    if found.repeats_at is not None:
+        said.append(f"from row {found.repeats_at:,} on the log repeats its first rows: each sample would count twice")
+    return said

@@ -1,0 +1,65 @@
+"""A table of PostgreSQL from its first row to its last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from artreplay.errors import InvalidHistory
+from artreplay.history.needing import needed
+from artreplay.history.postgres.database import Table
+from artreplay.history.sources.columns import Columns
+from artreplay.history.sources.source import Source
+
+_FETCH = 50_000  # rows that are asked for at once
+
+
+class PostgresSource(Source):
+    """A table in the order of a column, because its rows have no order of their own."""
+
+    kind = "a PostgreSQL table"
+
+    def __init__(self, table: Table, columns: Columns) -> None:
+        super().__init__(table.name)
+        if columns.sorted_by is None:
+            raise InvalidHistory(f"order= must name a column: the rows of {table.name} have no order of their own")
+        self._table = table
+        self._columns = columns
+
+    def column_names(self) -> list[str]:
+        """The columns there are."""
+        return self._table.column_names()
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The rows in order, a batch at a time."""
+        for rows in ordered_rows(self._table, columns, str(self._columns.sorted_by)):
+            yield _table(rows, columns, self._columns)
+
+
+def ordered_rows(table: Table, columns: Sequence[str], order: str, until: Any = None, skip: int = 0) -> Iterator[Any]:
+    """All rows in order, some at a time; up to a value of the order, behind the first few."""
+    sql = needed("psycopg.sql", "PostgreSQL")
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    bound = sql.SQL("WHERE {} <= %s").format(sql.Identifier(order)) if until is not None else sql.SQL("")
+    query = sql.SQL("SELECT {} FROM {} {} ORDER BY {} OFFSET %s").format(names, table.sql, bound, sql.Identifier(order))
+    with table.database.stream() as cursor:
+        cursor.execute(query, [*([] if until is None else [until]), skip])
+        while rows := cursor.fetchmany(_FETCH):
+            yield rows
+
+
+def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str], log: Columns) -> Any:
+    import pyarrow as pa
+
+    values = dict(zip(columns, zip(*rows, strict=True), strict=True))
+    numbers = {log.reward, log.level, *(log.units if log.are_points else ())}
+    arrays = {name: _numbers(column) if name in numbers else list(column) for name, column in values.items()}
+    try:
+        return pa.table(arrays)
+    except pa.ArrowException as error:
+        raise InvalidHistory(f"the labels of a log must be of one type: {error}") from error
+
+
+def _numbers(column: Sequence[Any]) -> list[float]:
+    return [math.nan if value is None else float(value) for value in column]

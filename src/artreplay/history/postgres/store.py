@@ -1,0 +1,176 @@
+"""A log of arms in PostgreSQL, read page by page through an index on (arm, order)."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import struct
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from artreplay.compiling import Ints
+from artreplay.errors import ChangedHistory, InvalidHistory
+from artreplay.history.history import History
+from artreplay.history.labels import Label
+from artreplay.history.needing import needed
+from artreplay.history.postgres.database import Table
+from artreplay.history.postgres.source import ordered_rows
+from artreplay.history.sources.columns import Columns
+from artreplay.history.stores.reading import Reading
+from artreplay.history.stores.store import ArmStore, Fetched
+
+_ROW_BYTES = 30  # about what a row takes on the wire: 7 of a message, two numbers and their lengths
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+class PostgresArms(ArmStore):
+    """A table as it stands when it is opened: rows that come later, behind the last one, do not belong to it."""
+
+    first_prefetch = 256
+
+    def __init__(self, table: Table, columns: Columns, allow_scan: bool, until: int | None) -> None:
+        self._sql = needed("psycopg.sql", "PostgreSQL")
+        self._table = table
+        self.name = table.name
+        self._unit, self._reward = columns.units[0], columns.reward
+        self._order = str(columns.sorted_by)
+        self.reading = Reading()
+        columns.check(table.column_names())
+        if not allow_scan and not table.has_index([self._unit, self._order]):
+            raise InvalidHistory(self._no_index())
+        self._last = self._last_order(until)
+        self.labels: list[Label] = [] if self._last is None else self._distinct()
+        self._pages: dict[int, tuple[int, Any]] = {}  # of each label: samples read, and the order of the last one
+
+    def _no_index(self) -> str:
+        where = (
+            "a query has no index" if self._table.is_query else f"{self.name} has no index on its arms and their order"
+        )
+        names = self._sql.SQL("CREATE INDEX ON {} ({}, {}) INCLUDE ({});").format(
+            self._sql.Identifier(*("log",) if self._table.is_query else self._table.text.split(".")),
+            *(self._sql.Identifier(name) for name in (self._unit, self._order, self._reward)),
+        )
+        return (
+            f"{where}, so that every look at an arm would scan all of it: {names.as_string(None)} or allow the scan "
+            "(allow_scan=True), or index the log"
+        )
+
+    def _query(self, text: str, values: list[Any]) -> list[Any]:
+        """The rows of a prepared statement; names in braces are those of the table and of its columns."""
+        names = {name: self._sql.Identifier(column) for name, column in self._names().items()}
+        with self._table.database.cursor() as cursor:
+            cursor.execute(self._sql.SQL(text).format(table=self._table.sql, **names), values, prepare=True)
+            rows: list[Any] = cursor.fetchall()
+        self.reading.count(0, _ROW_BYTES * len(rows))
+        return rows
+
+    def _names(self) -> dict[str, str]:
+        return {"unit": self._unit, "reward": self._reward, "order": self._order}
+
+    def _last_order(self, until: int | None) -> Any:
+        """The order of the last row that belongs to the log; None for an empty one."""
+        if until == 0:
+            return None
+        if until is not None:
+            found = self._query("SELECT {order} FROM {table} ORDER BY {order} OFFSET %s LIMIT 1", [until - 1])
+            if found:
+                return found[0][0]
+        return self._query("SELECT max({order}) FROM {table}", [])[0][0]
+
+    def _distinct(self) -> list[Label]:
+        """The labels, each found behind the one before it, so that the index is entered once for each."""
+        if self._query("SELECT 1 FROM {table} WHERE {unit} IS NULL AND {order} <= %s LIMIT 1", [self._last]):
+            raise InvalidHistory(f"a unit of {self.name} is missing, expected a label in every row")
+        rows = self._query(
+            "WITH RECURSIVE found AS ((SELECT {unit} AS arm FROM {table} WHERE {order} <= %s ORDER BY {unit} LIMIT 1)"
+            " UNION ALL SELECT (SELECT {unit} FROM {table} WHERE {unit} > found.arm AND {order} <= %s"
+            " ORDER BY {unit} LIMIT 1) FROM found WHERE found.arm IS NOT NULL)"
+            " SELECT arm FROM found WHERE arm IS NOT NULL",
+            [self._last, self._last],
+        )
+        return [arm for (arm,) in rows]
+
+    def counted(self) -> Self:
+        """The same table, with counters and pages of its own."""
+        same = super().counted()
+        same._pages = {}
+        return same
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> int:
+        return 0 if self._last is None else int(self.counts().sum())
+
+    def counts(self) -> Ints:
+        """How many samples each label has; the server counts them."""
+        return self._counts
+
+    @cached_property
+    def _counts(self) -> Ints:
+        rows = self._query("SELECT {unit}, count(*) FROM {table} WHERE {order} <= %s GROUP BY 1", [self._last])
+        found = dict(rows)
+        return np.array([found.get(label, 0) for label in self.labels], np.int64)
+
+    def fetch(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
+        """The next page of a label. It begins with the last row of the page before, which must still be there."""
+        label = self.labels[code]
+        known, last = self._pages.get(code, (0, None))
+        select = "SELECT {order}, {reward} FROM {table} WHERE {unit} = %s AND {order} <= %s"
+        if after == 0:
+            rows = self._query(select + " ORDER BY {order} LIMIT %s", [label, self._last, n])
+        elif after == known:
+            more = " AND {order} >= %s ORDER BY {order} LIMIT %s"
+            rows = self._query(select + more, [label, self._last, last, n + 1])
+        else:
+            rows = self._query(select + " ORDER BY {order} OFFSET %s LIMIT %s", [label, self._last, after - 1, n + 1])
+        if after and (not rows or (after == known and rows[0][0] != last)):
+            raise ChangedHistory(f"{self.name} changed while it was read: a row of {label!r} is gone")
+        exhausted = len(rows) < (n + 1 if after else n)
+        self._check(label, rows)
+        if rows:
+            self._pages[code] = after + len(rows) - (1 if after else 0), rows[-1][0]
+        rows = rows[1:] if after else rows
+        self.reading.rows += len(rows)
+        orders = np.array([as_row(order) for order, _ in rows], np.int64) if with_rows else np.empty(0, np.int64)
+        return Fetched(orders, np.array([reward for _, reward in rows], np.float64), exhausted)
+
+    def _check(self, label: Label, rows: list[Any]) -> None:
+        for place, (order, reward) in enumerate(rows):
+            if reward is None or not math.isfinite(reward):
+                raise InvalidHistory(
+                    f"reward of {label!r} at {self._order} = {order} is {reward}, expected a finite number"
+                )
+            if place and rows[place - 1][0] == order:
+                raise InvalidHistory(
+                    f"{self._order} must be different in every row of an arm, {order} is there twice for {label!r}"
+                )
+
+    def parts(self, since: int = 0) -> Iterator[History]:
+        """The log in order."""
+        if self._last is None:
+            return
+        for rows in ordered_rows(self._table, [self._unit, self._reward], self._order, self._last, since):
+            self.reading.count(len(rows), _ROW_BYTES * len(rows))
+            units, rewards = zip(*rows, strict=True)
+            yield History(list(units), [math.nan if reward is None else float(reward) for reward in rewards])
+
+
+def as_row(order: Any) -> int:
+    """A value of the order as a whole number in the same order, to merge arms by."""
+    if isinstance(order, int):
+        return order
+    if isinstance(order, datetime.datetime):
+        aware = order if order.tzinfo else order.replace(tzinfo=datetime.UTC)
+        return (aware - _EPOCH) // datetime.timedelta(microseconds=1)
+    if isinstance(order, datetime.date):
+        return order.toordinal()
+    try:
+        bits: int = struct.unpack("<q", struct.pack("<d", float(order) + 0.0))[0]
+    except (TypeError, ValueError):
+        raise InvalidHistory(f"order must be a number or a time to merge arms by, got {order!r}") from None
+    return bits if bits >= 0 else -(bits + (1 << 63))

@@ -1,0 +1,69 @@
+"""Which columns of a source are the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from artreplay.errors import InvalidHistory, InvalidParameter
+
+SHUFFLE = "shuffle"
+
+
+class Columns(NamedTuple):
+    """The columns of a log by name; several units are the coordinates of a point."""
+
+    unit: str | tuple[str, ...]
+    reward: str
+    level: str | None = None
+    order: str | None = None
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The columns that say what was played."""
+        return (self.unit,) if isinstance(self.unit, str) else self.unit
+
+    @property
+    def are_points(self) -> bool:
+        """Whether a unit is a point."""
+        return not isinstance(self.unit, str)
+
+    @property
+    def sorted_by(self) -> str | None:
+        """The column that fixes the order; None for the order of the source, or of the shuffle."""
+        return None if self.order == SHUFFLE else self.order
+
+    def read(self, with_order: bool = True) -> list[str]:
+        """The columns that must be read, each once."""
+        extra = [self.level, self.sorted_by if with_order else None]
+        return list(dict.fromkeys([*self.units, self.reward, *(name for name in extra if name is not None)]))
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse a source that lacks a column, or has it twice."""
+        roles = [("unit", name) for name in self.units] + [("reward", self.reward)]
+        roles += [(role, name) for role, name in (("level", self.level), ("order", self.sorted_by)) if name is not None]
+        for role, name in roles:
+            if list(names).count(name) != 1:
+                columns = ", ".join(map(repr, names)) or "none"
+                raise InvalidHistory(f"there must be one column {name!r} ({role}=), the columns are {columns}")
+
+
+def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None) -> Columns:
+    """The columns as a caller names them: `unit` is a name, or a list of names of coordinates."""
+    for name, value in (("reward", reward), ("level", level), ("order", order)):
+        if not isinstance(value, str) and (value is not None or name == "reward"):
+            raise InvalidParameter(f"{name} must name a column, got {value!r}")
+    units = (unit,) if isinstance(unit, str) else tuple(unit) if isinstance(unit, (list, tuple)) else ()
+    if not units or not all(isinstance(name, str) for name in units):
+        raise InvalidParameter(f"unit must name at least one column, as a text or as a list of texts, got {unit!r}")
+    if level is not None and isinstance(unit, str):
+        raise InvalidParameter(f"level must stand beside the coordinates of points, unit is the one column {unit!r}")
+    if reward in units or level in units or reward == level:
+        raise InvalidParameter(f"unit, reward and level must be different columns, got {units}, {reward!r}, {level!r}")
+    return Columns(unit if isinstance(unit, str) else units, reward, level, order)
+
+
+def check_seed_and_order(columns: Columns, seed: int | None) -> None:
+    """A seed belongs to a shuffle, and a shuffle needs one."""
+    if (columns.order == SHUFFLE) != (seed is not None):
+        raise InvalidParameter(f'seed= and order="shuffle" go together, got order={columns.order!r}, seed={seed!r}')

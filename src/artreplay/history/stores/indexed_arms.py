@@ -1,0 +1,132 @@
+"""An indexed store of arms: the samples of each arm lie together, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints
+from artreplay.history.fingerprint import Fingerprint
+from artreplay.history.history import History
+from artreplay.history.labels import Label
+from artreplay.history.stores.columns import FileColumn
+from artreplay.history.stores.generations import fingerprint_of
+from artreplay.history.stores.manifest import decode_label_list, read_array, read_manifest
+from artreplay.history.stores.merging import merged_parts
+from artreplay.history.stores.reading import Reading
+from artreplay.history.stores.store import ArmStore, Fetched
+from artreplay.history.stores.summaries import Summaries
+
+
+class _Generation(NamedTuple):
+    """The rows that were added at one time."""
+
+    starts: Ints  # of each label: where its samples begin in the columns; one more entry for the end
+    rewards: FileColumn
+    rows: FileColumn
+
+
+class IndexedArms(ArmStore):
+    """A folder that `artreplay index` made of a log of arms."""
+
+    def __init__(self, folder: Path, until: int | None = None) -> None:
+        self.folder = folder
+        self.name = str(folder)
+        self.reading = Reading()
+        self.manifest = read_manifest(folder)
+        self._labels(self.manifest["generations"][-1])
+        self._generations = [self._opened(generation) for generation in self.manifest["generations"]]
+        self.opening_bytes = sum(generation.starts.nbytes for generation in self._generations)
+        # Of each label, how many samples came with the generations before.
+        self._before = np.zeros((len(self._generations) + 1, len(self.labels)), np.int64)
+        for number, generation in enumerate(self._generations):
+            self._before[number + 1] = self._before[number] + np.diff(generation.starts)
+        self._counts: Ints = self._before[-1]
+        self._rows: int = self.manifest["rows"]
+        low, high = self.manifest["rewards"]
+        self.reward_bounds = None if low is None else (low, high)
+        if until is not None and until < self._rows:
+            self._cut(until)
+
+    def _labels(self, generation: dict[str, Any]) -> None:
+        self.labels: list[Label] = decode_label_list(read_array(self.folder, generation, "labels.json", "u1"))
+
+    def _opened(self, generation: dict[str, Any]) -> _Generation:
+        counts = read_array(self.folder, generation, "counts.i8", "<i8")
+        starts = np.zeros(len(self.labels) + 1, np.int64)
+        np.cumsum(counts, out=starts[1 : len(counts) + 1])
+        starts[len(counts) + 1 :] = starts[len(counts)]
+        folder = self.folder / generation["name"]
+        width = generation["row_bytes"]
+        return _Generation(starts, FileColumn(folder / "reward.f8", "<f8"), FileColumn(folder / "row", f"<u{width}"))
+
+    def _cut(self, until: int) -> None:
+        """Only the first rows belong to the log: of each label, those below `until`."""
+        self._rows = until
+        self._counts = np.array([self._first_at(code, until) for code in range(len(self.labels))], np.int64)
+
+    def _first_at(self, code: int, row: int) -> int:
+        """How many samples of a label lie before a row."""
+        low, high = 0, int(self._before[-1][code])
+        while low < high:
+            middle = (low + high) // 2
+            if int(self._read("rows", code, middle, middle + 1, Reading())[0]) < row:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def counts(self) -> Ints:
+        """How many samples each label has."""
+        return self._counts
+
+    def fetch(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
+        """The next `n` samples of a label behind its first `after` ones."""
+        stop = max(min(after + n, int(self._counts[code])), after)
+        rewards = self._read("rewards", code, after, stop, self.reading)
+        rows = self._read("rows", code, after, stop, self.reading) if with_rows else np.empty(0, np.int64)
+        return Fetched(rows.astype(np.int64), rewards, stop >= self._counts[code])
+
+    def _read(self, column: str, code: int, start: int, stop: int, reading: Reading) -> Any:
+        """A range of the samples of one label, over all generations."""
+        found = []
+        for number, generation in enumerate(self._generations):
+            before, behind = int(self._before[number][code]), int(self._before[number + 1][code])
+            first, last = max(start, before), min(stop, behind)
+            if first < last:
+                shift = int(generation.starts[code]) - before
+                file: FileColumn = getattr(generation, column)
+                found.append(file.read(first + shift, last + shift, reading, rows=column == "rewards"))
+        if len(found) == 1:
+            return found[0]
+        empty: Floats | Ints = np.empty(0) if column == "rewards" else np.empty(0, np.int64)
+        return np.concatenate(found) if found else empty
+
+    def parts(self, since: int = 0) -> Iterator[History]:
+        """The log in order: the arms merged by their rows."""
+        starts = [self._first_at(code, since) for code in range(len(self.labels))] if since else None
+        return merged_parts(self, since, starts)
+
+    def summaries(self) -> Summaries | None:
+        """The block summaries; None for a store of which only the first rows belong to the log."""
+        if self._rows < self.manifest["rows"]:
+            return None
+        found = Summaries(self.folder, self.manifest["generations"], self._before)
+        self.reading.count(0, found.bytes)
+        return found
+
+    def known_fingerprints(self) -> Sequence[Fingerprint]:
+        """Those of the log as it stood after each time rows were added."""
+        return [fingerprint_of(self.folder, generation) for generation in self.manifest["generations"]]
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What a policy remembers of this log."""
+        last = self.manifest["generations"][-1]
+        return fingerprint_of(self.folder, last) if self._rows == self.manifest["rows"] else super().fingerprint

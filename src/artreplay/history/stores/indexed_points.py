@@ -1,0 +1,180 @@
+"""An indexed store of points: in each epoch of the log the samples of a box lie together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints
+from artreplay.history.fingerprint import Fingerprint
+from artreplay.history.history import History
+from artreplay.history.stores.columns import FileColumn
+from artreplay.history.stores.covering import CODE_BITS, Raster
+from artreplay.history.stores.generations import fingerprint_of
+from artreplay.history.stores.manifest import read_array, read_manifest
+from artreplay.history.stores.reading import Reading
+from artreplay.history.stores.store import PointStore, Region
+
+FIRST_EPOCH = 4096
+MOST_IN_EPOCH = 1 << 21  # so that an epoch, which may have to be read whole, fits memory
+BLOCK = 128  # rows of an epoch that share an entry in its directory
+
+
+class Cut(NamedTuple):
+    """How an order of rows is cut into epochs: the first ones are short, because their rows are wanted first."""
+
+    first: int = FIRST_EPOCH
+    most: int = MOST_IN_EPOCH
+    block: int = BLOCK
+
+    def epochs(self, since: int, rows: int) -> list[tuple[int, int]]:
+        """The epochs of so many rows, from a row on.
+
+        >>> Cut().epochs(10, 20_000)
+        [(10, 4106), (4106, 12298), (12298, 20010)]
+        """
+        found, start, size = [], since, self.first
+        while start < since + rows:
+            stop = min(start + size, since + rows)
+            found.append((start, stop))
+            start, size = stop, min(2 * size, self.most)
+        return found
+
+
+class _Epoch(NamedTuple):
+    """Rows [first, last) of the log, sorted by level and Z-order code."""
+
+    first: int
+    last: int
+    offset: int  # of its first sample in the columns
+    keys: Ints  # of the first sample of each block
+    points: FileColumn
+    rewards: FileColumn
+    rows: FileColumn
+    levels: FileColumn | None
+
+
+class IndexedPoints(PointStore):
+    """A folder that `artreplay index` made of a log of points."""
+
+    def __init__(self, folder: Path, until: int | None = None) -> None:
+        self.folder = folder
+        self.name = str(folder)
+        self.reading = Reading()
+        self.manifest = read_manifest(folder)
+        space = self.manifest["space"]
+        self.raster = Raster(np.array(space["low"]), np.array(space["high"]))
+        self.bounds = np.array(space["least"]), np.array(space["most"])
+        self.dim = len(space["low"])
+        self.level_values = self.manifest["levels"]
+        low, high = self.manifest["rewards"]
+        self.reward_bounds = None if low is None else (low, high)
+        self._rows: int = self.manifest["rows"] if until is None else min(until, self.manifest["rows"])
+        self._cut = Cut(*self.manifest["cut"])
+        self._epochs = [epoch for generation in self.manifest["generations"] for epoch in self._opened(generation)]
+        self.opening_bytes = sum(epoch.keys.nbytes for epoch in self._epochs)
+
+    def _opened(self, generation: dict[str, Any]) -> Iterator[_Epoch]:
+        folder = self.folder / generation["name"]
+        keys = read_array(self.folder, generation, "keys.i8", "<i8")
+        columns = (
+            FileColumn(folder / "point.f8", "<f8", self.dim),
+            FileColumn(folder / "reward.f8", "<f8"),
+            FileColumn(folder / "row", f"<u{generation['row_bytes']}"),
+            None if self.level_values is None else FileColumn(folder / "level.u2", "<u2"),
+        )
+        at = 0
+        for first, last in self._cut.epochs(generation["first"], generation["rows"]):
+            blocks = -(-(last - first) // self._cut.block)
+            if first < self._rows:
+                yield _Epoch(first, last, first - generation["first"], keys[at : at + blocks], *columns)
+            at += blocks
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def fetch(self, low: Sequence[float], high: Sequence[float], level: float | None, since: int, n: int) -> Region:
+        """The samples of a box from a row on, epoch by epoch, until there are `n` of them or no more."""
+        ranges = self._ranges(low, high, level)
+        found: list[Region] = []
+        until = since
+        for epoch in self._epochs:
+            if epoch.last <= since:
+                continue
+            if sum(len(region.rows) for region in found) >= n:
+                break
+            found += [self._read(epoch, *places, since) for places in _places(epoch, ranges, self._cut.block)]
+            until = min(epoch.last, self._rows)
+        return _in_order(found, self.dim, self.level_values is not None, until)
+
+    def _ranges(self, low: Sequence[float], high: Sequence[float], level: float | None) -> list[tuple[int, int]]:
+        number = 0
+        if level is not None and self.level_values is not None:
+            if level not in self.level_values:
+                return []
+            number = self.level_values.index(level) << CODE_BITS
+        return [(number + first, number + last) for first, last in self.raster.ranges(low, high)]
+
+    def _read(self, epoch: _Epoch, start: int, stop: int, since: int) -> Region:
+        start, stop = start + epoch.offset, stop + epoch.offset
+        rows = epoch.rows.read(start, stop, self.reading, rows=True).astype(np.int64)
+        points = epoch.points.read(start, stop, self.reading)
+        rewards = epoch.rewards.read(start, stop, self.reading)
+        levels = None
+        if epoch.levels is not None and self.level_values is not None:
+            levels = np.array(self.level_values)[epoch.levels.read(start, stop, self.reading)]
+        keep = (rows >= since) & (rows < self._rows)
+        if keep.all():
+            return Region(rows, points, levels, rewards, 0)
+        return Region(rows[keep], points[keep], None if levels is None else levels[keep], rewards[keep], 0)
+
+    def parts(self, since: int = 0) -> Iterator[History]:
+        """The log in order, an epoch at a time."""
+        for epoch in self._epochs:
+            if epoch.last > since:
+                read = [self._read(epoch, 0, epoch.last - epoch.first, since)]
+                region = _in_order(read, self.dim, self.level_values is not None, epoch.last)
+                part = object.__new__(History)
+                part.rewards, part.points, part.levels = region.rewards, region.points, region.levels
+                part.labels, part.codes = [], np.empty(0, np.int64)
+                yield part
+
+    def known_fingerprints(self) -> Sequence[Fingerprint]:
+        """Those of the log as it stood after each time rows were added."""
+        return [fingerprint_of(self.folder, generation) for generation in self.manifest["generations"]]
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What a policy remembers of this log."""
+        last = self.manifest["generations"][-1]
+        return fingerprint_of(self.folder, last) if self._rows == self.manifest["rows"] else super().fingerprint
+
+
+def _places(epoch: _Epoch, ranges: Sequence[tuple[int, int]], block: int) -> list[tuple[int, int]]:
+    """Where in an epoch samples of these ranges of keys can lie, in whole blocks."""
+    found: list[tuple[int, int]] = []
+    for first, last in ranges:
+        start = max(int(np.searchsorted(epoch.keys, first, side="left")) - 1, 0) * block
+        stop = min(int(np.searchsorted(epoch.keys, last, side="left")) * block, epoch.last - epoch.first)
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        elif start < stop:
+            found.append((start, stop))
+    return found
+
+
+def _in_order(regions: Sequence[Region], dim: int, with_levels: bool, until: int) -> Region:
+    """Samples of several regions in the order of the log."""
+    rows: Ints = np.concatenate([np.empty(0, np.int64), *(region.rows for region in regions)])
+    points: Floats = np.concatenate([np.empty((0, dim)), *(region.points for region in regions)])
+    rewards: Floats = np.concatenate([np.empty(0), *(region.rewards for region in regions)])
+    order = np.argsort(rows, kind="stable")
+    levels = None
+    if with_levels:
+        levels = np.concatenate([np.empty(0), *(region.levels for region in regions if region.levels is not None)])[
+            order
+        ]
+    return Region(rows[order], points[order], levels, rewards[order], until)

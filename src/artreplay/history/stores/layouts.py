@@ -1,0 +1,232 @@
+"""The two layouts of an indexed store: arm by arm, or epoch by epoch and box by box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, resized
+from artreplay.history.history import History
+from artreplay.history.sources import Columns
+from artreplay.history.stores.covering import CODE_BITS, Raster, raster_of
+from artreplay.history.stores.indexed_points import Cut
+from artreplay.history.stores.manifest import Written, decode_label_list, encode_label_list, read_array, written_array
+from artreplay.history.stores.summaries import Summing
+from artreplay.history.stores.surveying import Survey
+
+
+class Layout:
+    """How samples are sorted and written."""
+
+    kind: str
+    sorted_by: tuple[str, ...]
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+
+    def schema(self) -> Any:
+        """Of the batches that are sorted."""
+        raise NotImplementedError
+
+    def keyed(self, part: History, first: int, since: int, until: int) -> Iterator[Any]:
+        """Samples from row `first` on, with what they are sorted by; the rows [since, until) are written together."""
+        raise NotImplementedError
+
+    def write(
+        self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
+    ) -> dict[str, Any]:
+        """Write sorted samples; what the manifest says of the files."""
+        raise NotImplementedError
+
+    def described(self) -> dict[str, Any]:
+        """What the manifest says of the layout."""
+        raise NotImplementedError
+
+
+class ArmLayout(Layout):
+    """Arm by arm, inside an arm by row."""
+
+    kind = "arms"
+    sorted_by = ("code", "row")
+
+    def __init__(self, survey: Survey, before: tuple[Ints, Floats] | None = None) -> None:
+        """`before` has the count and the sum of each arm in the generations before."""
+        super().__init__(survey)
+        self.before = (np.zeros(0, np.int64), np.zeros(0)) if before is None else before
+
+    def schema(self) -> Any:
+        """The number of the label, the row, the reward."""
+        import pyarrow as pa
+
+        return pa.schema([("code", pa.int64()), ("row", pa.int64()), ("reward", pa.float64())])
+
+    def keyed(self, part: History, first: int, since: int, until: int) -> Iterator[Any]:
+        """Samples with the number of their label."""
+        import pyarrow as pa
+
+        rows = np.arange(first, first + len(part))
+        yield pa.record_batch([self.survey.numbering.codes(part), rows, part.rewards], schema=self.schema())
+
+    def write(
+        self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
+    ) -> dict[str, Any]:
+        """The columns, how many samples each label has, and the labels."""
+        labels = list(self.survey.numbering.labels)
+        encoded = encode_label_list(labels)
+        counts = np.zeros(len(labels), np.int64)
+        summing = Summing(resized(self.before[0], len(labels)), resized(self.before[1], len(labels)))
+        with _Columns(folder, ("reward.f8", "row")) as columns:
+            for batch in batches:
+                codes = np.asarray(batch.column("code"))
+                rewards = np.asarray(batch.column("reward")).astype("<f8")
+                counts += np.bincount(codes, minlength=len(labels))
+                columns.write("reward.f8", rewards)
+                present, starts = np.unique(codes, return_index=True)
+                for code, some in zip(present.tolist(), np.split(rewards, starts[1:]), strict=True):
+                    summing.add(code, some)
+                columns.write("row", np.asarray(batch.column("row")).astype(f"<u{row_bytes}"))
+                advance(columns.rows(len(codes)))
+            files = columns.finish()
+        files["counts.i8"] = written_array(folder / "counts.i8", counts.astype("<i8"))
+        files["labels.json"] = written_array(folder / "labels.json", encoded)
+        return files | summing.save(folder)
+
+    def described(self) -> dict[str, Any]:
+        """Nothing but what each generation says."""
+        return {}
+
+
+class PointLayout(Layout):
+    """Epoch by epoch, inside an epoch by level and Z-order code."""
+
+    kind = "points"
+    sorted_by = ("epoch", "key", "row")
+
+    cut: ClassVar[Cut] = Cut()  # of new stores
+
+    def __init__(self, survey: Survey, raster: Raster, cut: Cut | None = None) -> None:
+        super().__init__(survey)
+        self.raster = raster
+        self._cut = self.cut if cut is None else cut
+        self.axes = range(len(raster.low))
+
+    def schema(self) -> Any:
+        """The epoch and the key, the row, the reward, and the coordinates."""
+        import pyarrow as pa
+
+        names = [("epoch", pa.int64()), ("key", pa.int64()), ("row", pa.int64()), ("reward", pa.float64())]
+        return pa.schema([*names, *((f"x{axis}", pa.float64()) for axis in self.axes)])
+
+    def keyed(self, part: History, first: int, since: int, until: int) -> Iterator[Any]:
+        """Samples with their epoch, and their level and code in one number."""
+        import pyarrow as pa
+
+        points = np.empty((0, len(self.axes))) if part.points is None else part.points
+        rows = np.arange(first, first + len(part))
+        starts = np.array([start for start, _ in self._cut.epochs(since, until - since)])
+        keys = (self.survey.level_numbers(part) << CODE_BITS) | self.raster.codes(points)
+        columns = [np.searchsorted(starts, rows, side="right"), keys, rows, part.rewards]
+        yield pa.record_batch([*columns, *(points[:, axis].copy() for axis in self.axes)], schema=self.schema())
+
+    def write(
+        self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
+    ) -> dict[str, Any]:
+        """The columns, and the key of the first sample of each block of each epoch."""
+        names = ("point.f8", "reward.f8", "row", *(("level.u2",) if self.survey.has_levels else ()))
+        firsts: list[Any] = []
+        sizes = iter(stop - start for start, stop in self._cut.epochs(since, self.survey.rows - since))
+        left = 0  # samples of the epoch at hand that are still to come
+        at = 0  # the place of the next sample in its epoch
+        with _Columns(folder, names) as columns:
+            for batch in batches:
+                keys = np.asarray(batch.column("key"))
+                columns.write("point.f8", np.column_stack([np.asarray(batch.column(f"x{axis}")) for axis in self.axes]))
+                columns.write("reward.f8", np.asarray(batch.column("reward")).astype("<f8"))
+                columns.write("row", np.asarray(batch.column("row")).astype(f"<u{row_bytes}"))
+                if self.survey.has_levels:
+                    columns.write("level.u2", (keys >> CODE_BITS).astype("<u2"))
+                done = 0
+                while done < len(keys):
+                    if left == 0:
+                        left, at = next(sizes), 0
+                    some = min(left, len(keys) - done)
+                    firsts.append(keys[done : done + some][-at % self._cut.block :: self._cut.block])
+                    done, left, at = done + some, left - some, at + some
+                advance(columns.rows(len(keys)))
+            files = columns.finish()
+        directory = np.concatenate([np.empty(0, np.int64), *firsts]).astype("<i8")
+        files["keys.i8"] = written_array(folder / "keys.i8", directory)
+        return files
+
+    def described(self) -> dict[str, Any]:
+        """The space that is divided, the box the points lie in, and the levels."""
+        survey = self.survey
+        least, most = (np.zeros(0) if side is None else side for side in (survey.least, survey.most))
+        space = {"low": self.raster.low, "high": self.raster.high, "least": least, "most": most}
+        return {
+            "space": {name: side.tolist() for name, side in space.items()},
+            "cut": list(self._cut),
+            "levels": list(survey.levels) if survey.has_levels else None,
+        }
+
+
+class _Columns:
+    """The column files of a generation, written side by side."""
+
+    def __init__(self, folder: Path, names: Iterable[str]) -> None:
+        self._files = {name: Written(folder / name) for name in names}
+        self._rows = 0
+
+    def __enter__(self) -> _Columns:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def write(self, name: str, array: Any) -> None:
+        """Append to one column."""
+        self._files[name].write(array)
+
+    def rows(self, more: int) -> int:
+        """Count rows; how many there are now."""
+        self._rows += more
+        return self._rows
+
+    def finish(self) -> dict[str, Any]:
+        """Force all to disk; what the manifest says of them."""
+        return {name: file.finish() for name, file in self._files.items()}
+
+
+def layout_of(
+    columns: Columns, survey: Survey | None, folder: Path | None = None, manifest: dict[str, Any] | None = None
+) -> Layout:
+    """The layout for a log that was looked at, or of a store that is to be continued."""
+    if folder is not None and manifest is not None:
+        return _continued(folder, manifest)
+    survey = Survey() if survey is None else survey
+    if not columns.are_points or survey.least is None or survey.most is None:
+        return ArmLayout(survey)
+    return PointLayout(survey, raster_of(survey.least, survey.most))
+
+
+def _continued(folder: Path, manifest: dict[str, Any]) -> Layout:
+    low, high = manifest["rewards"]
+    rewards = None if low is None else (low, high)
+    if manifest["kind"] == "arms":
+        last = manifest["generations"][-1]
+        survey = Survey(decode_label_list(read_array(folder, last, "labels.json", "u1")))
+        survey.rewards = rewards
+        counts = np.zeros(len(survey.numbering.labels), np.int64)
+        for generation in manifest["generations"]:
+            some = read_array(folder, generation, "counts.i8", "<i8")
+            counts[: len(some)] += some
+        return ArmLayout(survey, (counts, read_array(folder, last, "total.f8", "<f8")))
+    space = {name: np.array(side) for name, side in manifest["space"].items()}
+    survey = Survey(levels=manifest["levels"] or ())
+    survey.rewards, survey.has_levels = rewards, manifest["levels"] is not None
+    survey.least, survey.most = space["least"], space["most"]
+    return PointLayout(survey, Raster(space["low"], space["high"]), Cut(*manifest["cut"]))

@@ -1,0 +1,85 @@
+"""Samples that lie arm by arm, put back into the order of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints
+from artreplay.history.history import History
+from artreplay.history.labels import Label
+from artreplay.history.stores.store import ArmStore
+
+_WINDOW = 1 << 20  # rows that are put in order at once ...
+_PER_ARM = 32  # ... or so many per arm, if that is more, because each arm is looked at once per window
+_MOST = 1 << 22
+
+
+class ArmStream:
+    """The samples of one arm in order, as far as they are wanted, with the rows they are in."""
+
+    def __init__(self, store: ArmStore, code: int, after: int = 0) -> None:
+        self._store = store
+        self._code = code
+        self._after = after  # samples that were read
+        self.exhausted = False
+        self.rows: Ints = np.empty(0, np.int64)
+        self.rewards: Floats = np.empty(0)
+
+    def read(self, n: int) -> None:
+        """Read `n` more samples behind those at hand."""
+        got = self._store.fetch(self._code, self._after, n, with_rows=True)
+        self._after += len(got.rewards)
+        self.exhausted = got.exhausted
+        self.rows = np.concatenate([self.rows, got.rows])
+        self.rewards = np.concatenate([self.rewards, got.rewards])
+
+    def known_to(self) -> int:
+        """All samples of the arm in rows before this one are at hand."""
+        if self.exhausted:
+            return 1 << 62
+        return int(self.rows[-1]) + 1 if len(self.rows) else 0
+
+    def head(self, row: int) -> tuple[Ints, Floats]:
+        """The samples at hand in rows before this one."""
+        count = int(np.searchsorted(self.rows, row))
+        return self.rows[:count], self.rewards[:count]
+
+    def take_before(self, row: int) -> tuple[Ints, Floats]:
+        """Remove the samples in rows before this one."""
+        rows, rewards = self.head(row)
+        self.rows, self.rewards = self.rows[len(rows) :], self.rewards[len(rows) :]
+        return rows, rewards
+
+
+def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None) -> Iterator[History]:
+    """A log in order, from row `since` on; `starts` says how many samples of each arm lie before it."""
+    arms = len(store.labels)
+    streams = [ArmStream(store, code, 0 if starts is None else starts[code]) for code in range(arms)]
+    counts = store.counts()
+    window = min(max(_WINDOW, _PER_ARM * arms), _MOST)
+    total = len(store)
+    for first in range(since, total, window):
+        last = min(first + window, total)
+        rewards = np.empty(last - first)
+        codes = np.empty(last - first, np.int64)
+        for code, stream in enumerate(streams):
+            share = int(counts[code] * window / max(total, 1))
+            while stream.known_to() < last:
+                stream.read(share + share // 8 + 64)
+            rows, values = stream.take_before(last)
+            rewards[rows - first] = values
+            codes[rows - first] = code
+        yield part_of(store.labels, codes, rewards)
+
+
+def part_of(labels: Sequence[Label], codes: Ints, rewards: Floats) -> History:
+    """Some rows of a log as a history that has only the labels it needs."""
+    present, local = np.unique(codes, return_inverse=True)
+    part = object.__new__(History)
+    part.rewards = rewards
+    part.points = part.levels = None
+    part.labels = [labels[code] for code in present.tolist()]
+    part.codes = local.astype(np.int64).reshape(-1)
+    return part

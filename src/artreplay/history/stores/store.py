@@ -1,0 +1,136 @@
+"""A log that is read in parts: what the policies ask of it, wherever it lies."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Self
+
+from artreplay.compiling import Floats, Ints
+from artreplay.errors import ChangedHistory
+from artreplay.history.fingerprint import Fingerprint, RunningDigests
+from artreplay.history.history import History, changed_between, check_not_shorter
+from artreplay.history.labels import Label
+from artreplay.history.sources.parts import joined
+from artreplay.history.stores.reading import Reading
+from artreplay.history.stores.summaries import Summaries
+
+
+class Fetched(NamedTuple):
+    """Some samples of an arm in order: the rows they are in, their rewards, and whether the arm has no more."""
+
+    rows: Ints
+    rewards: Floats
+    exhausted: bool
+
+
+class Region(NamedTuple):
+    """Rows [since, until) of a log as far as they lie in some box, in order; a store may add some that lie outside."""
+
+    rows: Ints
+    points: Floats
+    levels: Floats | None
+    rewards: Floats
+    until: int
+
+
+class Store:
+    """A log larger than memory. `reading` counts what was read through this object.
+
+    A policy takes it in place of a `History`; it reads what it needs. `load()` is the whole log as a `History`.
+    """
+
+    kind: ClassVar[str]
+    name: str
+    reading: Reading
+    first_prefetch: ClassVar[int] = 64  # samples of a cell that are read at first; then twice as many, and so on
+    opening_bytes: int = 0  # that every reader pays: the directory
+    reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def parts(self, since: int = 0) -> Iterator[History]:
+        """The log in order from a row on, a bounded number of rows at a time."""
+        raise NotImplementedError
+
+    def counted(self) -> Self:
+        """The same store, with counters of its own."""
+        same = copy.copy(self)
+        same.reading = Reading(bytes=self.opening_bytes)
+        return same
+
+    def load(self) -> History:
+        """The whole log in memory."""
+        return joined(self.parts())
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What a policy remembers of this log; the same as that of the log in memory."""
+        digests = RunningDigests(len(self))
+        for part in self.counted().parts():
+            digests.add(part.row_hashes)
+        return digests.fingerprint()
+
+    def known_fingerprints(self) -> Sequence[Fingerprint]:
+        """Fingerprints of this log, or of beginnings of it, that need not be worked out."""
+        return ()
+
+    def check_continues(self, known: Fingerprint, old: object = None) -> None:
+        """Refuse this log unless it is the known one, or that with rows appended."""
+        check_not_shorter(len(self), known)
+        for mine in self.known_fingerprints():
+            if (mine.rows, mine.block) == (known.rows, known.block):
+                changed = mine.first_difference_of(known.digests) if len(mine.digests) == len(known.digests) else (0, 0)
+                break
+        else:
+            digests = RunningDigests(known.rows, known.block)
+            for part in self.counted().parts():
+                digests.add(part.row_hashes)
+                if digests.seen >= known.rows:
+                    break
+            if len(digests.digests) != len(known.digests):
+                raise ChangedHistory("the log must be the one this policy knows, with rows appended at most")
+            changed = known.first_difference_of(digests.digests)
+        if changed is not None:
+            raise changed_between(*changed)
+
+
+class ArmStore(Store):
+    """A log of arms: samples of one arm can be had in order, without looking at the others."""
+
+    kind = "arms"
+    labels: list[Label]
+
+    def counts(self) -> Ints:
+        """How many samples each label has."""
+        raise NotImplementedError
+
+    def summaries(self) -> Summaries | None:
+        """The block summaries, where there are any."""
+        return None
+
+    def fetch(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
+        """About `n` samples of a label behind its first `after` ones; `rows` is empty unless it is asked for."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name} of {len(self)} samples on {len(self.labels)} arms>"
+
+
+class PointStore(Store):
+    """A log of points: samples in a box can be had in order, without looking at most others."""
+
+    kind = "points"
+    dim: int
+    level_values: list[float] | None  # None for a log without levels
+    bounds: tuple[Floats, Floats]  # the lowest and the highest coordinate along each axis
+
+    def fetch(self, low: Sequence[float], high: Sequence[float], level: float | None, since: int, n: int) -> Region:
+        """The samples with low ≤ x ≤ high from row `since` on, at least `n` of them unless the log ends before."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        effort = "" if self.level_values is None else f", at {len(self.level_values)} levels"
+        return f"<{type(self).__name__} {self.name} of {len(self)} samples at points of dimension {self.dim}{effort}>"

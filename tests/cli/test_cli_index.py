@@ -1,0 +1,152 @@
+"""`artreplay index`: a store from any source, whole or not at all; and what `recommend` makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import COLUMNS, OPTIONS, Refused, Run, samples, write_csv
+
+import artreplay as ar
+
+
+@pytest.fixture
+def store(run: Run, log: Path) -> Path:
+    assert run("index", log, *COLUMNS, "-o", "log.arh").code == 0
+    return Path("log.arh")
+
+
+def test_a_store_recommends_what_its_log_does(run: Run, log: Path, store: Path) -> None:
+    from_log, from_store = (
+        run("recommend", log, *OPTIONS, "--json").json,
+        run("recommend", store, "--horizon", 100, "--json").json,
+    )
+    assert from_store["reading"]["rows"] <= 200
+    assert from_store["reading"]["requests"] > 0
+    for answer in (from_log, from_store):
+        del answer["reading"]
+    assert from_store == from_log
+    assert "; read " in run("recommend", store, "--horizon", 100).out
+
+
+def test_a_state_goes_from_the_log_to_its_store(run: Run, log: Path, store: Path) -> None:
+    run("recommend", log, *OPTIONS, "--state", "state.ar")
+    run("tell", "--state", "state.ar", "red", 1)
+    done = run("recommend", store, "--state", "state.ar", "--json")
+    assert done.json["rounds"] == 1
+
+
+def test_rows_that_the_log_gained_are_added(run: Run, refused: Refused, folder: Path, log: Path, store: Path) -> None:
+    write_csv(log, samples(260))
+    assert run("index", log, "--append", "-o", store).out.startswith("log.arh: 60 rows added, 260 rows now")
+    assert run("index", log, "--append", "-o", store).out.startswith("log.arh: 0 rows added")
+    before = sorted(path.name for path in store.rglob("*"))
+    write_csv(log, [("red", 0), *samples(260)])
+    assert "row 0 changed" in refused("index", log, "--append", "-o", store)
+    write_csv(log, samples(100))
+    assert "must hold the 260 rows it had" in refused("index", log, "--append", "-o", store)
+    assert sorted(path.name for path in store.rglob("*")) == before
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_table_of_duckdb(run: Run, refused: Refused, folder: Path, log: Path) -> None:
+    with duckdb.connect("shop.duckdb") as connection:
+        numbered = f"SELECT *, row_number() OVER () AS place FROM read_csv('{log}')"
+        connection.execute(f"CREATE TABLE clicks AS SELECT *, 200 - place AS back FROM ({numbered})")
+    for table in ("clicks", "SELECT * FROM clicks"):
+        done = run("recommend", "shop.duckdb", "--table", table, *OPTIONS, "--json")
+        assert done.json["log"]["samples"] == 200
+    backwards = run("recommend", "shop.duckdb", "--table", "clicks", "--order", "back", *OPTIONS, "--json").json
+    turned = ar.open_history(log, "arm", "click")
+    turned = turned.rows(range(199, -1, -1))
+    assert (
+        backwards["action"]
+        == ar.ArtificialReplay(ar.MonUCB(arms=["[bold] blue", "grün", "red"], horizon=100), turned).ask()
+    )
+    assert "--table must name a table" in refused("recommend", "shop.duckdb", *OPTIONS)
+    assert "Table with name nothing does not exist" in refused("inspect", "shop.duckdb", "--table", "nothing", *COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("none.csv", *COLUMNS, "-o", "x.arh"), "none.csv does not exist"),
+        (
+            ("log.csv", "--unit", "arms", "--reward", "click", "-o", "x.arh"),
+            "log.csv: there must be one column 'arms' (--unit)",
+        ),
+        (("log.csv", *COLUMNS), "-o must name the store"),
+        (("log.csv", *COLUMNS, "-o", "x.arh", "--memory", "lots"), "memory must be an amount such as 2GB"),
+        (("log.csv", *COLUMNS, "-o", "no/where/x.arh"), "x.arh cannot be written"),
+        (("log.csv", *COLUMNS, "-o", "log.csv"), "log.csv exists already"),
+        (("log.csv", *COLUMNS, "-o", "x.arh", "--order", "shuffle"), '--order-seed and order="shuffle" go together'),
+        (("log.csv", "--append", "-o", "x.arh"), "x.arh does not exist"),
+        (("log.csv", "--check"), "log.csv is not an indexed store"),
+        (("cut.parquet", *COLUMNS, "-o", "x.arh"), "cut.parquet cannot be read as Parquet"),
+        (("nan.parquet", *COLUMNS, "-o", "x.arh"), "reward in row 299999 is nan, expected a finite number"),
+    ],
+)
+def test_what_is_refused_leaves_nothing_behind(
+    refused: Refused, folder: Path, log: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    pq.write_table(pa.table({"arm": ["a"] * 300_000, "click": [0.0] * 299_999 + [float("nan")]}), "nan.parquet")
+    Path("cut.parquet").write_bytes(Path("nan.parquet").read_bytes()[:500])
+    before = sorted(folder.iterdir())
+    assert sentence in refused("index", *arguments)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_store_that_is_damaged_is_noticed(run: Run, refused: Refused, store: Path) -> None:
+    assert "200 rows" in run("index", store, "--check").out
+    column = store / "g000" / "reward.f8"
+    data = bytearray(column.read_bytes())
+    data[5] ^= 1
+    column.write_bytes(data)
+    assert "reward.f8 does not fit its checksum" in refused("index", store, "--check")
+    column.write_bytes(data[:-8])
+    assert "reward.f8 must have 1,600 bytes, it has 1,592" in refused("recommend", store, "--horizon", 9)
+    (store / "g000" / "counts.i8").unlink()
+    assert "counts.i8 cannot be read: No such file" in refused("inspect", store)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"format": 99}, "is a store of format 99, this version of artreplay reads 1"),
+        ({"rows": 7}, "manifest.json does not fit its checksum"),
+        ({"magic": "else"}, "is not an indexed store"),
+    ],
+)
+def test_a_manifest_that_was_changed_is_noticed(
+    refused: Refused, store: Path, change: dict[str, object], sentence: str
+) -> None:
+    manifest = store / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
+    assert sentence in refused("recommend", store, "--horizon", 9)
+    manifest.write_text("{")
+    assert "manifest.json is damaged" in refused("recommend", store, "--horizon", 9)
+
+
+def test_other_columns_than_those_of_the_store_are_refused(refused: Refused, store: Path) -> None:
+    assert "was indexed with unit='arm', got 'colour'" in refused(
+        "recommend", store, "--unit", "colour", "--horizon", 9
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_store_that_may_not_be_read(refused: Refused, store: Path) -> None:
+    (store / "manifest.json").chmod(0)
+    assert "Permission denied" in refused("recommend", store, "--horizon", 9)
+
+
+def test_a_process_that_was_killed_while_appending_is_no_harm(run: Run, log: Path, store: Path) -> None:
+    (store / "g001").mkdir()
+    (store / "g001" / "junk").write_text("half a column")
+    write_csv(log, samples(230))
+    assert run("index", log, "--append", "-o", store).code == 0
+    assert len(ar.open_history(store)) == 230

@@ -1,0 +1,161 @@
+"""A policy over a store does what it does over the same log in memory, whatever the algorithm."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bases import EXACT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from point_bases import EFFORT, EXACT_POINTS
+from store_logs import PLACES, opened, played, random_log, stands
+
+import artreplay as ar
+from artreplay.errors import InvalidFile
+from artreplay.history.stores.columns import FileColumn
+
+THOROUGH = 10 if os.environ.get("ARTREPLAY_THOROUGH") else 1
+
+
+class OwnMean:
+    """A plain object: plays the arm whose mean is highest, each arm once at first."""
+
+    def __init__(self) -> None:
+        self.samples: dict[int, list[float]] = {arm: [] for arm in range(4)}
+
+    def propose(self) -> int:
+        fresh = [arm for arm, seen in self.samples.items() if not seen]
+        return fresh[0] if fresh else max(self.samples, key=lambda arm: sum(self.samples[arm]) / len(self.samples[arm]))
+
+    def update(self, arm: int, reward: float) -> None:
+        self.samples[arm].append(reward)
+
+
+NOT_EXACT = {
+    "UCB1": lambda: ar.UCB1(4),
+    "Thompson": lambda: ar.ThompsonSampling(4, seed=3),
+    "IDS": lambda: ar.IDS(3, seed=1),
+    "RandomChoice": lambda: ar.RandomChoice(4, budget=2, seed=5),
+    "RandomAllocation": lambda: ar.RandomAllocation(
+        1, levels=EFFORT["levels"], budget=1.5, max_units=2, cells_per_side=3, seed=2
+    ),
+    "TreeAllocation, paper": lambda: ar.TreeAllocation(1, epsilon=0.25, rule="paper", **EFFORT),
+    "own": OwnMean,
+}
+BASES = {**EXACT, **EXACT_POINTS, **NOT_EXACT}
+POLICIES = [ar.ArtificialReplay, ar.FullStart]
+ROWS = st.integers(0, 60)
+SEEDS = st.integers(0, 10**6)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@given(
+    name=st.sampled_from(sorted(BASES)),
+    rows=ROWS,
+    seed=SEEDS,
+    policy=st.sampled_from(POLICIES),
+)
+@settings(max_examples=12 * THOROUGH)
+def test_a_store_is_as_good_as_memory(place, name, rows, seed, policy):
+    log = random_log(BASES[name](), rows, seed)
+    with opened(log, place) as store:
+        in_memory, in_parts = policy(BASES[name](), log.history()), policy(BASES[name](), store)
+        assert played(in_parts, 10, seed) == played(in_memory, 10, seed)
+        assert stands(in_parts) == stands(in_memory)
+
+
+@given(name=st.sampled_from(sorted({**EXACT, **EXACT_POINTS})), rows=ROWS, seed=SEEDS)
+@settings(max_examples=6 * THOROUGH)
+def test_everything_related_is_a_full_start(name, rows, seed):
+    log = random_log(BASES[name](), rows, seed)
+    with opened(log, "indexed") as store:
+        trivial = ar.ArtificialReplay(BASES[name](), store, relation="trivial")
+        full = ar.FullStart(BASES[name](), store)
+        assert [action for action, _ in played(trivial, 6, seed)] == [action for action, _ in played(full, 6, seed)]
+
+
+SAVED = sorted(
+    name for name in BASES if "callable" not in name and "own" not in name and name in {**EXACT, **NOT_EXACT}
+)
+SAVED_POINTS = ["GridUCB", "TreeUCB", "TreeUCB, d=2", "TreeAllocation", "GridAllocation, greedy"]
+
+
+def practical(name: str) -> Any:
+    """The algorithm with a bonus that can be saved."""
+    base = BASES[name]()
+    return (
+        base
+        if not callable(getattr(base, "bonus", None))
+        else type(base)(**base.parameters() | {"bonus": ar.bonus.practical(0.8)})
+    )
+
+
+@given(
+    name=st.sampled_from([*SAVED, *SAVED_POINTS]),
+    rows=ROWS,
+    seed=SEEDS,
+    rounds=st.integers(0, 5),
+    policy=st.sampled_from(POLICIES),
+    turns=st.sampled_from(["store, then memory", "memory, then store", "store, then store"]),
+)
+@settings(max_examples=12 * THOROUGH)
+def test_a_policy_is_saved_over_one_and_continued_over_the_other(
+    name, rows, seed, rounds, policy, turns, tmp_path_factory
+):
+    log = random_log(practical(name), rows, seed)
+    file: Path = tmp_path_factory.mktemp("saved") / "policy.ar"
+    with opened(log, "indexed") as store:
+        places = {"store": store, "memory": log.history()}
+        first, then = (places[turn] for turn in turns.split(", then "))
+        straight = policy(practical(name), log.history())
+        expected = played(straight, rounds, seed), played(straight, 5, seed + 1)
+        broken = policy(practical(name), first)
+        begun = played(broken, rounds, seed)
+        broken.save(file)
+        continued = ar.load(file, then)
+        assert (begun, played(continued, 5, seed + 1)) == expected
+        assert stands(continued) == stands(straight)
+
+
+@given(name=st.sampled_from(sorted(set(BASES) - {"own"})), rows=ROWS, seed=SEEDS, policy=st.sampled_from(POLICIES))
+@settings(max_examples=15 * THOROUGH)
+def test_reading_that_fails_or_is_interrupted_is_taken_up_again(name, rows, seed, policy):
+    log = random_log(BASES[name](), rows, seed)
+    rng = np.random.default_rng(seed)
+    with opened(log, "indexed") as store, pytest.MonkeyPatch.context() as patch:
+        in_memory, in_parts = policy(BASES[name](), log.history()), policy(BASES[name](), store)
+        patch.setattr(FileColumn, "read", unreliable(FileColumn.read, rng))
+        patch.setattr(in_parts, "ask", persistent(in_parts.ask))
+        patch.setattr(in_parts, "tell", persistent(in_parts.tell))
+        assert played(in_parts, 8, seed) == played(in_memory, 8, seed)
+        patch.undo()
+        assert stands(in_parts) == stands(in_memory)
+
+
+def unreliable(read: Callable[..., Any], rng: np.random.Generator) -> Callable[..., Any]:
+    """Reading that fails every third time, or is cut short by Ctrl-C."""
+
+    def read_or_not(*arguments: Any, **options: Any) -> Any:
+        if rng.random() < 0.3:
+            raise rng.choice([InvalidFile, KeyboardInterrupt])("gone")
+        return read(*arguments, **options)
+
+    return read_or_not
+
+
+def persistent(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A call that is made again until it succeeds."""
+
+    def call_again(*arguments: Any) -> Any:
+        while True:
+            try:
+                return call(*arguments)
+            except (InvalidFile, KeyboardInterrupt):
+                continue
+
+    return call_again
