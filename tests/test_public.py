@@ -15,7 +15,8 @@ NAMES = {
     "errors", "index_history", "load", "open_history", "psi", "simulate", "testing",
 }  # fmt: skip
 ENVIRONMENTS = {
-    "ArmEnvironment", "KArmed", "Linear", "Metric", "PiecewiseLinear", "PointEnvironment", "Quadratic", "TopArms",
+    "ArmEnvironment", "KArmed", "Linear", "Metric", "Patrol", "PiecewiseLinear", "PointEnvironment", "Quadratic",
+    "TopArms",
 }  # fmt: skip
 TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"}
 

@@ -31,6 +31,14 @@ class InvalidFile(ArtReplayError):
     """A file is missing, truncated, of another version, or not what its name promises."""
 
 
+class InvalidRecords(ArtReplayError, ValueError):
+    """Patrol records that cannot be used as they are; the sentence says what to change."""
+
+
+class MissingPackage(ArtReplayError, ImportError):
+    """A package that only some users need is not installed; the sentence says how to get it."""
+
+
 class CannotSave(ArtReplayError, TypeError):
     """Something about a policy (a plain object, a callable, a label) cannot be written as arrays and JSON."""
 

@@ -91,7 +91,8 @@ def test_settings_that_need_something_are_skipped_not_faked(tmp_path: Path, monk
     monkeypatch.setattr(runner, "missing", lambda setting: setting.needs)  # as on a machine without scikit-learn
     done = sweep(tmp_path, [one for one in settings if one.needs], force=True)
     assert not done.computed
-    assert {one.needs for one in done.skipped} == {"patrol", SCIKIT}
+    assert {one.needs for one in done.skipped} == {SCIKIT}
+    assert {one["environment"] for one in done.skipped} == {"patrol", "quadratic"}
     assert not stored(tmp_path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from artreplay.experiments.claims import claims
 from artreplay.experiments.numbers import numbers
 from artreplay.experiments.results import Results
 from artreplay.experiments.store import Store
+from artreplay.report import reproduction
 from artreplay.report.reproduction import write_report
 
 pytestmark = pytest.mark.xdist_group("reproduction")
 
-DRAWN = ["karmed", "top-arms", "thompson-ids", "performance", "imbalanced", "fixed-vs-adaptive", "domains", "theory"]
+DRAWN = ["karmed", "top-arms", "thompson-ids", "performance", "imbalanced", "discretisation"]
+DRAWN += ["fixed-vs-adaptive", "domains", "theory"]
 EMPTY = {"meta", "link", "br"}
 
 
@@ -77,11 +80,11 @@ def test_no_name_is_given_twice(read: Reader) -> None:
     assert len(read.ids) == len(set(read.ids))
 
 
-def test_what_could_not_be_computed_is_told(page: Path) -> None:
+def test_a_tiny_run_says_that_it_is_one(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert "How a log divides space: needs patrol (4 settings)" in text
     assert "A tiny run" in text
     assert "artreplay 1.2.3" in text
+    assert "Not computed" not in text
 
 
 def test_the_summary_has_every_number_and_claim(page: Path, results: Results) -> None:
@@ -107,6 +110,17 @@ def test_the_same_results_give_the_same_summary_and_figures(page: Path, results:
         write_report(Results(SMOKE, few, results.store), tmp_path / name, version="1")
     for path in sorted((tmp_path / "one").rglob("*.*")):
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+
+
+def test_what_was_not_computed_is_told_with_what_it_needs(results: Results, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(reproduction, "missing", lambda setting: setting.needs)  # as on a machine without scikit-learn
+    few = experiments(SMOKE, ["fixed-vs-adaptive", "domains"])
+    store = Store(tmp_path / "results")
+    quadratic = next(one for one in few[1].settings if one["environment"] == "quadratic")
+    store.write(quadratic, results.store.read(quadratic))
+    text = write_report(Results(SMOKE, few, store), tmp_path / "report", version="1").read_text(encoding="utf-8")
+    assert "Fixed and adaptive cells: not computed yet (3 settings)" in text
+    assert "The domains: needs scikit-learn (1 setting)" in text
 
 
 def test_a_part_of_the_catalogue_is_reported_as_such(results: Results, tmp_path: Path) -> None:
@@ -142,7 +156,6 @@ def test_several_processes_draw_the_same(results: Results, page: Path, tmp_path:
 
 
 def test_a_damaged_result_is_told_on_the_page(results: Results, tmp_path: Path) -> None:
-    import shutil
 
     few = experiments(SMOKE, ["domains"])
     for setting in few[0].settings:

@@ -236,3 +236,12 @@ def test_axes_must_be_those_of_a_figure(axes):
     policy = ar.Ignorant(ar.GridUCB(1, 100))
     with pytest.raises(InvalidParameter, match="axes must be the axes of a matplotlib figure, got"):
         draw_space(policy, axes=axes)
+
+
+def test_boxes_outside_a_mask_have_no_colour():
+    mask = np.array([[True, False], [False, True]])
+    base = ar.GridAllocation(2, (1,), budget=1, max_units=1, horizon=10, cells_per_side=2, mask=mask)
+    figure = draw_space(ar.Ignorant(base))
+    boxes = figure.axes[0].collections[0]
+    FigureCanvasAgg(figure).draw()
+    assert [colour[3] > 0 for colour in boxes.get_facecolors()] == [True, False, False, True]

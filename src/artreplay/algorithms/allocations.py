@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.allocation_selectors import PaperChoice, budgeted_choice, contest
@@ -16,22 +17,27 @@ from artreplay.algorithms.budget import ExactChoice, GreedyChoice, solver_of
 from artreplay.algorithms.indexed_points import IndexedGrid, IndexedTree, Split, checked_depth
 from artreplay.algorithms.leaves import champions
 from artreplay.algorithms.points import Play, PointAlgorithm, active_levels, checked_levels
+from artreplay.cells import Lattice
+from artreplay.cells.boxes import WITHIN, samples_in
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidParameter, checked_count, checked_number
+from artreplay.morton import interleaved, mirrored
 
 Solver = Literal["exact", "greedy"]
 Rule = Literal["finest", "paper"]
+Mask = NDArray[np.bool_]
 
 _LABORIOUS = 1 << 20  # entries of the exact solver's table, times levels: about a second without compiling
 
 
 class _Allocating(PointAlgorithm):
-    """What both share: a budget of effort, and the solver that splits it."""
+    """What both share: a budget of effort, the solver that splits it, and the boxes that can be chosen at all."""
 
     several = True
     levels: tuple[float, ...]
     max_units: int
     _most: int
+    mask: Mask | None
 
     @property
     def width(self) -> int:
@@ -56,11 +62,17 @@ class GridAllocation(_Allocating, IndexedGrid):
 
     `solver="exact"` finds the largest sum of indices; `"greedy"` takes boxes by index per level, as the paper does,
     and can leave budget unspent when `max_units` binds. A level of 0 is never chosen; rows logged at it are kept.
+    `mask` has True for each box that can be chosen, along one axis for each coordinate; None for all boxes. A box
+    outside it has an index of minus infinity, and samples that lie there are data like any other.
 
     >>> import artreplay as ar
     >>> base = ar.GridAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, cells_per_side=4)
     >>> ar.Ignorant(base).ask()
     [Allocation(point=(0.125,), level=1.0), Allocation(point=(0.375,), level=2.0)]
+    >>> mask = [False, True, False, True]
+    >>> base = ar.GridAllocation(1, (1, 2), budget=3, max_units=2, horizon=100, cells_per_side=4, mask=mask)
+    >>> ar.Ignorant(base).ask()
+    [Allocation(point=(0.375,), level=1.0), Allocation(point=(0.875,), level=2.0)]
     """
 
     summary = "the best affordable set of grid boxes, each at a level"
@@ -80,12 +92,18 @@ class GridAllocation(_Allocating, IndexedGrid):
         play: Play = "centre",
         seed: int = 0,
         reward_range: RewardRange = (0.0, 1.0),
+        mask: Any = None,
     ) -> None:
         dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
         self.cells_per_side = checked_count("cells_per_side", cells_per_side)
         super().__init__(box, dim, self.cells_per_side, play, seed, reward_range)
         active, chooser = self._split_budget(levels, budget, max_units, solver)
+        self.mask = checked_mask(mask, self.lattice)
         cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, _grid_scale)))
+        if self.mask is not None:
+            outside = np.delete(np.arange(len(cells.code)), cells.place[codes_inside(self.mask, self.lattice)])
+            for level in range(len(self.levels)):
+                index.value[level * cells.places + outside] = -np.inf
         selector = budgeted_choice(contest(index.value, cells.places, len(self.levels)), chooser, active, self.width)
         self._choose_by(selector, cells, index)
 
@@ -95,8 +113,9 @@ class TreeAllocation(_Allocating, IndexedTree):
 
     With `rule="finest"` the choice is among the finest boxes, each valued by the leaf it lies in, and Artificial Replay
     is exact. These are what halving the space gives as long as boxes are at least `epsilon` wide, as a share of its
-    side. `rule="paper"` chooses among the leaves themselves, greedily; against the paper's
-    theorem that is not exact, and marked so.
+    side. `rule="paper"` chooses among the leaves themselves, greedily; against the paper's theorem that is not exact,
+    and marked so. `mask` has True for each of the finest boxes that can be chosen, along one axis for each coordinate;
+    None for all. Samples that lie outside it are data like any other.
 
     >>> import artreplay as ar
     >>> base = ar.TreeAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, epsilon=0.25)
@@ -123,6 +142,7 @@ class TreeAllocation(_Allocating, IndexedTree):
         play: Play = "centre",
         seed: int = 0,
         reward_range: RewardRange = (0.0, 1.0),
+        mask: Any = None,
     ) -> None:
         dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
         super().__init__(box, dim, 1 << checked_depth(epsilon), play, seed, reward_range)
@@ -130,18 +150,66 @@ class TreeAllocation(_Allocating, IndexedTree):
             raise InvalidParameter(f'rule must be "finest" or "paper", got {rule!r}')
         if rule == "paper" and solver == "exact":
             raise InvalidParameter('rule="paper" is solved greedily: leave solver out, or give solver="greedy"')
+        if rule == "paper" and mask is not None:
+            raise InvalidParameter('a mask says which finest boxes can be chosen: it needs rule="finest"')
         usual = "greedy" if rule == "paper" else "exact"
         active, chooser = self._split_budget(levels, budget, max_units, usual if solver is None else solver)
         self.rule: Rule = rule
         self.coupled = rule == "finest"
         self.epsilon = epsilon
         cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, _tree_scale)))
-        ranking = champions(cells, scattered=rule == "finest")
+        self.mask = checked_mask(mask, self.lattice)
+        ranking = champions(cells, scattered=rule == "finest", inside=self._inside())
         selector: Any = budgeted_choice(ranking, chooser, active, self.width)
         if isinstance(chooser, GreedyChoice) and rule == "paper":
             hidden = np.zeros(self.width * len(active), np.int64)
             selector = PaperChoice(ranking, active, chooser.level, chooser.cost, chooser.budget, self.width, hidden)
         self._choose_by(selector, cells, index, split)
+
+    def _inside(self) -> Ints | None:
+        """1 for each finest box in the mask, by the rank the boxes have in ties; None without a mask."""
+        if self.mask is None:
+            return None
+        bits = self.dim * self.lattice.bits
+        inside = np.zeros(1 << bits, np.int64)
+        inside[mirrored(codes_inside(self.mask, self.lattice), bits)] = 1
+        return inside
+
+    def _barred(self, boxes: Ints) -> Mask:
+        """Which boxes have no finest box in the mask."""
+        if self.mask is None:
+            return super()._barred(boxes)
+        finest = codes_inside(self.mask, self.lattice) | (1 << (self.dim * self.lattice.bits))
+        barred: Mask = samples_in(self.lattice, boxes & WITHIN, finest) == 0
+        return barred
+
+    def is_sound(self) -> bool:
+        """Whether what was read from a file can be a state of this algorithm; its mask must be the algorithm's."""
+        inside = self._inside()
+        kept = True if inside is None else np.array_equal(self.algorithm.selector.ranking.inside, inside)
+        return kept and super().is_sound()
+
+
+def checked_mask(mask: Any, grid: Lattice) -> Mask | None:
+    """A mask over the finest boxes as an array of its own that does not change; None stays None."""
+    if mask is None:
+        return None
+    given, shape = np.asarray(mask), (grid.side,) * len(grid.low)
+    if given.dtype != np.bool_ or given.shape != shape:
+        size = " × ".join(map(str, shape))
+        raise InvalidParameter(
+            f"mask must be {size} values True or False, got an array of {given.dtype} of shape {given.shape}"
+        )
+    if not given.any():
+        raise InvalidParameter("mask must let in at least one box, it lets in none")
+    kept: Mask = given.copy()
+    kept.setflags(write=False)
+    return kept
+
+
+def codes_inside(mask: Mask, grid: Lattice) -> Ints:
+    """The Z-order codes of the finest boxes that a mask lets in."""
+    return interleaved(np.argwhere(mask), grid.bits)
 
 
 def _grid_scale(theory: Theory, horizon: int) -> float:

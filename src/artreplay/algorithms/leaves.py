@@ -20,21 +20,32 @@ class Champions(NamedTuple):
     leaf came to be.
 
     The rank is the Z-order of a box's low corner. With `scattered` it is that code with its bits mirrored: the finest
-    boxes inside one leaf then follow each other far apart, and `take_out` takes them one at a time.
+    boxes inside one leaf then follow each other far apart, and `take_out` takes them one at a time. Of these, only the
+    ones `inside` can be chosen, and a leaf without any is nobody's champion.
     """
 
     leaf: Ints
     rank: Ints
     scattered: int
+    inside: Ints  # 1 for each finest box that can be chosen, by rank; empty if all can
 
     def born(self, cells: Any, node: int) -> None:
-        """Give a new leaf its rank; it is its own champion."""
+        """Give a new leaf its rank; it is its own champion, if it has a box that can be chosen."""
         code = (cells.box[node] & WITHIN) - (1 << (cells.dim * cells.depth[node]))
         if self.scattered == 1:
             self.rank[node] = mirrored(code, cells.dim * cells.depth[node])
         else:
             self.rank[node] = code << (cells.dim * (cells.deepest - cells.depth[node]))
-        self.leaf[node] = node
+        self.stand(cells, node)
+
+    def stand(self, cells: Any, leaf: int) -> None:
+        """Let a leaf stand for the first of its finest boxes, from its rank on, that can be chosen; if any."""
+        end = 1 << (cells.dim * cells.deepest)
+        if len(self.inside) > 0:
+            step = 1 << (cells.dim * cells.depth[leaf])
+            while self.rank[leaf] < end and self.inside[self.rank[leaf]] == 0:
+                self.rank[leaf] += step
+        self.leaf[leaf] = leaf if self.rank[leaf] < end else NOBODY
 
     def elected(self, cells: Any, node: int, value: Floats) -> int:
         """The best of the champions of a node's children."""
@@ -84,16 +95,14 @@ class Champions(NamedTuple):
 
     def take_out(self, cells: Any, cell: int, value: Floats) -> None:
         """Leave out the first finest box of a leaf that is still in; with the last of them the leaf itself."""
-        bits = cells.dim * cells.depth[cell]
-        self.rank[cell] += 1 << bits
-        if self.rank[cell] >> (cells.dim * cells.deepest) > 0:
-            self.leaf[cell] = NOBODY
+        self.rank[cell] += 1 << (cells.dim * cells.depth[cell])
+        self.stand(cells, cell)
         self.climb(cells, cell, value)
 
     def put_back(self, cells: Any, cell: int, value: Floats) -> None:
         """Undo all `take_out` of a leaf."""
         self.rank[cell] &= (1 << (cells.dim * cells.depth[cell])) - 1
-        self.leaf[cell] = cell
+        self.stand(cells, cell)
         self.climb(cells, cell, value)
 
     def place(self, cells: Any, cell: int) -> int:
@@ -122,9 +131,10 @@ class Champions(NamedTuple):
         return self._replace(leaf=resized(self.leaf, nodes), rank=resized(self.rank, nodes))
 
 
-def champions(cells: Forest, scattered: bool) -> Champions:
-    """The champions of a forest of roots."""
-    made = Champions(np.zeros(len(cells.child), np.int64), np.zeros(len(cells.child), np.int64), int(scattered))
+def champions(cells: Forest, scattered: bool, inside: Ints | None = None) -> Champions:
+    """The champions of a forest of roots; `inside` says by rank which finest boxes can be chosen, None for all."""
+    leaf, rank = (np.zeros(len(cells.child), np.int64) for _ in range(2))
+    made = Champions(leaf, rank, int(scattered), np.empty(0, np.int64) if inside is None else inside)
     for root in range(int(cells.size[0])):
         made.born(cells, root)
     return made

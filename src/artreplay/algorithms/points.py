@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artreplay.algorithms.algorithm import Algorithm, RewardRange
 from artreplay.algorithms.composition import SplittingAlgorithm
+from artreplay.algorithms.leaves import NOBODY
 from artreplay.cells import Box, Lattice, lattice
 from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, box_of, outside, units_of
 from artreplay.cells.forest import is_whole
@@ -212,7 +214,14 @@ class TreePoints(PointAlgorithm):
             return False
         size = int(inner.cells.size[0])
         champion = next(array[:size] for name, array in per_node.items() if name.endswith(_CHAMPION))
-        return bool(((champion >= 0) & (champion < size)).all() and (inner.cells.child[champion] < 0).all())
+        chosen = champion[~self._barred(inner.cells.box[:size])]
+        if len(chosen) != np.count_nonzero(champion != NOBODY):
+            return False
+        return bool(((chosen >= 0) & (chosen < size)).all() and (inner.cells.child[chosen] < 0).all())
+
+    def _barred(self, boxes: Ints) -> NDArray[np.bool_]:
+        """Which of these boxes can never be chosen, nor any part of them."""
+        return np.zeros(len(boxes), np.bool_)
 
     def cell_numbers(self) -> Ints:
         """The leaves."""

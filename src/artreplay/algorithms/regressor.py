@@ -224,8 +224,9 @@ class Regressor:
     def _features_of(self, unit: Any) -> tuple[float, ...]:
         """The coordinates and the level of a unit, each scaled to [-1, 1]."""
         place, number = self._space.checked_place(unit)
-        grid = self._space.lattice
-        scaled = (2.0 * (np.array(place) - grid.low) / grid.span - 1.0).tolist()
+        scaled = [
+            2.0 * (x - low) / (high - low) - 1.0 for x, (low, high) in zip(place, self._space.edges(), strict=True)
+        ]
         return (*scaled, 2.0 * self.levels[number] / self.levels[-1] - 1.0)
 
     def _features_of_grid(self) -> Floats:

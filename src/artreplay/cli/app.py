@@ -14,6 +14,7 @@ from artreplay.cli.check import check
 from artreplay.cli.index import index, inspect
 from artreplay.cli.names import algorithms
 from artreplay.cli.output import discard_stdout, write
+from artreplay.cli.patrol import patrol
 from artreplay.cli.recommend import recommend, tell
 from artreplay.cli.reproduce import report, reproduce
 from artreplay.cli.simulate import demo, simulate
@@ -33,6 +34,7 @@ app.command()(algorithms)
 app.command()(check)
 app.command()(reproduce)
 app.command()(report)
+app.add_typer(patrol, name="patrol")
 
 
 def _say_version(wanted: bool) -> None:

@@ -218,6 +218,7 @@ class PlainPicker:
         self._adapter = adapter
         self._env = env
         self._known: dict[int, tuple[Floats, int]] = {}  # of each unit: its point, and the number of its level
+        self.worked_out: dict[int, tuple[np.uint64, np.int64]] = {}  # what each is known by, and where it lies
         self._efforts: list[float] = []  # of the units of the action so far
 
     def place(self, grid: Lattice, unit: int, round_: int, slot: int, out: Floats) -> None:

@@ -1,6 +1,7 @@
 """Where online rewards come from, and logs: domains, keyed reward stacks, generators of histories."""
 
 from artreplay.environments.arms import ArmEnvironment, KArmed, Linear, TopArms
+from artreplay.environments.patrol import Patrol
 from artreplay.environments.points import Metric, PiecewiseLinear, PointEnvironment, Quadratic
 
 __all__ = [
@@ -8,6 +9,7 @@ __all__ = [
     "KArmed",
     "Linear",
     "Metric",
+    "Patrol",
     "PiecewiseLinear",
     "PointEnvironment",
     "Quadratic",

@@ -133,6 +133,16 @@ class PlainPointRewards(PointRewards):
 
     __slots__ = ()
 
+    def work_out(self, unit: int, round_: int, slot: int) -> None:
+        """The same point for a unit whenever it is played, so that it is worked out once."""
+        known = self.picker.worked_out
+        if unit in known:
+            self.picker.place(self.lattice, unit, round_, slot, self.point)
+            self.seen[slot], self.unit[slot] = known[unit]
+        else:
+            super().work_out(unit, round_, slot)
+            known[unit] = (self.seen[slot], self.unit[slot])
+
     def played(self, unit: int, slot: int) -> int:
         """What the base is told was played: what it proposed."""
         return unit

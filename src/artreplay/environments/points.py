@@ -125,24 +125,28 @@ class PointEnvironment:
         """Points, numbers of their levels, and rewards: keyed by the row, so that a shorter log is a prefix."""
         numbers = np.arange(rows)
         values = np.array(self.level_values())
-        places = _draws(key, LOG_LEVEL, 0, numbers, 1)[:, 0] * len(values)
-        levels = np.minimum(places.astype(np.int64), len(values) - 1)
-        points = self._scaled(_draws(key, LOG_UNIT, 0, numbers, self.dim))
+        points, levels = self.draw_places(key, numbers)
         means = self.means(points, values[levels])
         if self.bad_share is not None:
-            wanted = _draws(key, LOG_SIDE, 0, numbers, 1)[:, 0] < self.bad_share
+            wanted = log_draws(key, LOG_SIDE, 0, numbers, 1)[:, 0] < self.bad_share
             wrong = np.flatnonzero(((means <= self._bad[levels]) != wanted) & ~self._alike[levels])
             attempt = 0
             while len(wrong):
                 attempt += 1
                 if attempt > _MOST_ATTEMPTS:
                     raise InvalidParameter(_NO_FIFTH)
-                points[wrong] = self._scaled(_draws(key, LOG_UNIT, 64 * attempt, wrong, self.dim))
+                points[wrong] = self._scaled(log_draws(key, LOG_UNIT, 64 * attempt, wrong, self.dim))
                 means[wrong] = self.means(points[wrong], values[levels[wrong]])
                 wrong = wrong[(means[wrong] <= self._bad[levels[wrong]]) != wanted[wrong]]
         if self.noise == "none":
             return points, levels, means
-        return points, levels, (_draws(key, LOG_REWARD, 0, numbers, 1)[:, 0] < means).astype(np.float64)
+        return points, levels, (log_draws(key, LOG_REWARD, 0, numbers, 1)[:, 0] < means).astype(np.float64)
+
+    def draw_places(self, key: np.uint64, numbers: Ints) -> tuple[Floats, Ints]:
+        """The points of these rows of a log and the numbers of their levels, both uniform."""
+        count = len(self.level_values())
+        levels = np.minimum((log_draws(key, LOG_LEVEL, 0, numbers, 1)[:, 0] * count).astype(np.int64), count - 1)
+        return self._scaled(log_draws(key, LOG_UNIT, 0, numbers, self.dim)), levels
 
     def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
         """The log that `simulate(seed=seed)` uses in one replication: to look at, or to use elsewhere.
@@ -281,7 +285,8 @@ def fill_draws(key: Any, purpose: int, first: int, numbers: Ints, out: Floats) -
     return len(numbers)
 
 
-def _draws(key: np.uint64, purpose: int, first: int, numbers: Ints, columns: int) -> Floats:
+def log_draws(key: np.uint64, purpose: int, first: int, numbers: Ints, columns: int) -> Floats:
+    """Uniform draws for rows of a log, in as many columns."""
     out = np.empty((len(numbers), columns))
     fill_draws(np.array([key], np.uint64), purpose, first, np.ascontiguousarray(numbers, np.int64), out)
     return out

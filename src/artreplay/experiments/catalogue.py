@@ -16,7 +16,7 @@ POLICIES = (REPLAY, FULL, IGNORANT)
 LOGS = ("uniform", "random")
 ARMS = 10
 BAD_SHARES = (0.1, 0.5, 0.7, 0.9)
-PATROL, SCIKIT = "patrol", "scikit-learn"  # what a setting may need
+SCIKIT = "scikit-learn"  # what a setting may need
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Scale:
     small_log: int = 300  # of allocations
     large_log: int = 3000
     imbalanced_log: int = 10_000
+    logged: tuple[int, ...] = (500, 1500, 6000, 10_000)  # waypoints after which a partition is drawn
+    waypoints: int = 180_677  # of the synthetic park
     finest: int = 32
     paddings: tuple[int, ...] = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
     streams: tuple[int, ...] = (10, 100, 1000, 10_000)  # samples after which an index is looked at
@@ -64,6 +66,8 @@ SMOKE = Scale(
     small_log=20,
     large_log=60,
     imbalanced_log=100,
+    logged=(20, 50, 100, 200),
+    waypoints=2000,
     finest=8,
     paddings=(100, 1000),
     streams=(10, 100),
@@ -145,7 +149,8 @@ def _thompson_and_ids(scale: Scale) -> Iterator[Setting]:
 
 # -- allocations --------------------------------------------------------------------------------------------------
 
-DOMAINS = ("piecewise linear", "quadratic", "patrol")
+PATROL = "patrol"  # a network that is fitted to the records of a synthetic park
+DOMAINS = ("piecewise linear", "quadratic", PATROL)
 NOISES = ("bernoulli", "none")
 SOLVERS = ("exact", "greedy")
 RULES = ("paper", "finest")
@@ -156,7 +161,7 @@ _BINDING = {"levels": (2.0, 4.0, 8.0), "budget": 40.0, "max_units": 5}
 
 def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, history: int, **other: Any) -> Setting:
     """A simulation that splits a budget over places."""
-    needs = PATROL if other.get("environment") == "patrol" else SCIKIT if algorithm == "Regressor" else None
+    needs = SCIKIT if other["environment"] == PATROL or algorithm == "Regressor" else None
     given: dict[str, Any] = {
         **_EFFORT,
         "algorithm": algorithm,
@@ -168,11 +173,16 @@ def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, histo
     return make_setting(experiment, "simulate", scale.others, scale.seed, needs, **given)
 
 
+def _world(domain: str, scale: Scale) -> dict[str, Any]:
+    """What says which domain it is."""
+    return {"environment": domain, "waypoints": scale.waypoints if domain == PATROL else None}
+
+
 def _performance(scale: Scale) -> Iterator[Setting]:
     made = partial(_allocation, "performance", scale)
     for domain in DOMAINS:
         for noise in NOISES:
-            world: dict[str, Any] = {"environment": domain, "noise": noise}
+            world: dict[str, Any] = {**_world(domain, scale), "noise": noise}
             yield made("RandomAllocation", IGNORANT, 0, **world)
             for history in (scale.small_log, scale.large_log):
                 for algorithm in CELLS.values():
@@ -203,23 +213,22 @@ def _imbalanced(scale: Scale) -> Iterator[Setting]:
 
 # -- pictures -----------------------------------------------------------------------------------------------------
 
-LOGGED = (500, 1500, 6000, 10_000)
-
 
 def _discretisation(scale: Scale) -> Iterator[Setting]:
-    for history in LOGGED:
+    for history in scale.logged:
         yield make_setting(
             "discretisation",
             "partition",
             1,
             scale.seed,
-            PATROL,
+            SCIKIT,
             algorithm="TreeAllocation",
-            environment="patrol",
             history=history,
-            horizon=0,
+            horizon=scale.horizon,
+            rounds=0,
             finest=scale.finest,
             **_EFFORT,
+            **_world(PATROL, scale),
         )
 
 
@@ -232,8 +241,8 @@ def _fixed_and_adaptive(scale: Scale) -> Iterator[Setting]:
 
 def _domains(scale: Scale) -> Iterator[Setting]:
     for domain in DOMAINS:
-        needs = PATROL if domain == "patrol" else None
-        fixed = {"environment": domain, "finest": scale.finest, "shown": scale.shown, "level": 1.0}
+        needs = SCIKIT if domain == PATROL else None
+        fixed = {**_world(domain, scale), "finest": scale.finest, "shown": scale.shown, "level": 1.0}
         yield make_setting("domains", "surface", 1, scale.seed, needs, **_EFFORT, **fixed)
 
 

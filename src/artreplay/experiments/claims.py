@@ -10,7 +10,7 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.experiments import views
-from artreplay.experiments.catalogue import BAD_SHARES, FULL_SCALE, LOGGED, SOLVERS
+from artreplay.experiments.catalogue import BAD_SHARES, FULL_SCALE, SOLVERS
 from artreplay.experiments.numbers import Verdict
 from artreplay.experiments.parts import hills
 from artreplay.experiments.results import Results, difference, estimate, larger, reduced, same_actions, shown
@@ -214,7 +214,7 @@ def _over_square(result: Result) -> tuple[Floats, Floats, Floats]:
 
 
 def _discretisation(results: Results) -> Iterator[Claim]:
-    found = [(logged, results.get("discretisation", history=logged)) for logged in LOGGED]
+    found = [(logged, results.get("discretisation", history=logged)) for logged in results.scale.logged]
     shares = {logged: half_of_samples(result) for logged, result in found if result is not None}
     if shares:
         told = ", ".join(f"{share:.0%} after {logged:,}" for logged, share in shares.items())

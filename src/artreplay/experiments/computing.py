@@ -40,7 +40,7 @@ def code_fingerprint() -> str:
     """A hash of all sources that results depend on."""
     digest = hashlib.blake2b(digest_size=10)
     package = Path(artreplay.experiments.__file__).parents[1]
-    folders = ("algorithms", "cells", "compiling", "engine", "environments", "history", "replay")
+    folders = ("algorithms", "cells", "compiling", "engine", "environments", "history", "patrol", "replay")
     sources = [path for folder in folders for path in (package / folder).rglob("*.py")]
     sources += [*package.glob("*.py"), Path(__file__), Path(artreplay.experiments.parts.__file__)]
     for path in sorted(sources):
@@ -127,7 +127,7 @@ def _partition(setting: Setting, threads: int | None) -> Measured:
     base = base_of(setting)
     policy = FullStart(base, history) if len(history) else Ignorant(base)
     rng = np.random.default_rng(setting.seed)
-    for _ in range(setting["horizon"]):
+    for _ in range(setting.get("rounds", setting["horizon"])):
         point = policy.ask()
         mean = env.means(np.array([point]), np.ones(1))[0]
         policy.tell(point, float(rng.random() < mean))

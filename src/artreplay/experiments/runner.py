@@ -73,7 +73,7 @@ def run(
     store.sweep()
     todo = _plan(settings, store, force, done)
     jobs = jobs if jobs is None else max(min(jobs, len(todo)), 1)
-    others = sum(1 for setting in todo if setting.needs != SCIKIT)
+    others = sum(1 for setting in todo if not _trains(setting))
     with Progress("computing", len(todo)) as progress:
         for setting, result in _results(todo, jobs, backend, address, mode):
             store.write(setting, result)
@@ -81,8 +81,8 @@ def run(
             done.processor_seconds[setting.key] = result.seconds
             progress.update(len(done.computed))
             done.seconds = time.perf_counter() - began
-            others -= setting.needs != SCIKIT
-            if others == 0 and setting.needs != SCIKIT:
+            others -= not _trains(setting)
+            if others == 0 and not _trains(setting):
                 done.seconds_before_training = done.seconds
     return done
 
@@ -117,7 +117,12 @@ def _plan(settings: Iterable[Setting], store: Store, force: bool, done: Done) ->
         if state != "missing":
             done.damaged.append(state)
         todo.append(setting)
-    return sorted(todo, key=lambda setting: (setting.needs == SCIKIT, -_guess(setting)))
+    return sorted(todo, key=lambda setting: (_trains(setting), -_guess(setting)))
+
+
+def _trains(setting: Setting) -> bool:
+    """Whether an estimator is trained over and over, which takes by far the longest."""
+    return bool(setting.get("algorithm") == "Regressor")
 
 
 def _guess(setting: Setting) -> float:

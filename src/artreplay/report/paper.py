@@ -14,7 +14,6 @@ from artreplay.experiments.catalogue import (
     DOMAINS,
     FULL,
     IGNORANT,
-    LOGGED,
     LOGS,
     POLICIES,
     REPLAY,
@@ -184,7 +183,7 @@ def _time(look: Look, found: Sequence[Result | None]) -> Bar:
 
 
 def _discretisation(results: Results) -> Iterator[Panel]:
-    for logged in LOGGED:
+    for logged in results.scale.logged:
         result = results.get("discretisation", history=logged)
         if result is not None:
             cells, samples = result.cells(), result.samples()

@@ -321,13 +321,14 @@ def _draw_cells(
             (left, bottom), (right, top) = low, high
         else:
             left, right, bottom = low[0], high[0], heights[0]
-            top = cell.index if scale is not None else heights[1]
+            top = max(cell.index, heights[0]) if scale is not None else heights[1]
         shapes.append([(left, bottom), (right, bottom), (right, top), (left, top)])
     drawn = PolyCollection(shapes, edgecolors="#4a4a4a", linewidths=0.6, zorder=1)
     if scale is None:
         drawn.set_facecolor("#ffffff")
     else:
-        drawn.set(array=np.array([cell.index for cell in cells]), cmap=_COLOURS, norm=scale)
+        indices = np.array([cell.index for cell in cells])
+        drawn.set(array=np.ma.masked_invalid(indices), cmap=_COLOURS, norm=scale)  # outside a mask there is no colour
     axes.add_collection(drawn, autolim=False)
 
 

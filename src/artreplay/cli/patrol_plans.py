@@ -1,0 +1,155 @@
+"""`patrol map`, `patrol plan`, `patrol record`: what is in a park, where to go next, and what came of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from artreplay.cli.options import AsJson
+from artreplay.cli.output import NONE, show, show_json, table
+from artreplay.errors import InvalidParameter
+
+if TYPE_CHECKING:  # what the commands need is imported when they run: it takes a while, and others do not need it
+    from artreplay.patrol.park import Outcome
+    from artreplay.patrol.plan import Plan
+    from artreplay.patrol.site import Site
+
+ParkFolder = Annotated[Path, typer.Argument(help="The park folder, as `patrol import` made it.")]
+Blur = Annotated[float, typer.Option("--blur-m", help="Round positions in all files to so many metres.")]
+Out = Annotated[Path | None, typer.Option("--output", "-o", help="The folder the files go to.")]
+
+
+def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
+    """Draw what the records say: effort, coverage and finds, as a picture and as a page that opens offline."""
+    from artreplay.patrol.park import Park
+    from artreplay.patrol.view import view_of
+    from artreplay.patrol.writers import write_map
+
+    opened = Park(park)
+    _, rows = opened.samples
+    opened.last_day()
+    view = view_of(opened.site, rows, blur_m=blur_m)
+    paths = write_map(view, park / "map" if output is None else output)
+    share = f"{100 * view.coverage:.0f} % of the area was ever visited"
+    show(f"{int(view.visits.sum()):,} visits, {int(view.finds.sum()):,} with a find; {share}", *_written(paths))
+
+
+def plan(
+    park: ParkFolder,
+    budget: Annotated[float, typer.Option(help="The effort to share out, in the unit of the site file.")],
+    places: Annotated[int, typer.Option(help="The most places to go to.")] = 5,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder the plan goes to.")] = Path("plan"),
+    start: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="The first day; the day after the last record if not said."),
+    ] = None,
+    blur_m: Blur = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Plan the next period: where to go and with what effort, as GPX, GeoJSON, GeoPackage, CSV, picture and page."""
+    from artreplay.patrol.park import Park
+    from artreplay.patrol.plan import checked_blur
+    from artreplay.patrol.view import view_of
+    from artreplay.patrol.writers import write_plan
+
+    opened = Park(park)
+    checked_blur(blur_m)  # before a plan is kept
+    made, policy = opened.plan(budget, places, None if start is None else start.date())
+    _, rows = opened.samples
+    view = view_of(opened.site, rows, made, policy, blur_m)
+    paths = write_plan(view, output)
+    if as_json:
+        show_json((view.plan or made).to_dict())
+        return
+    show(_headline(made), "", _table(made), "", *[f"{item.number}  {item.why}" for item in made.items], "")
+    show(
+        f"made from {made.used:,} of {made.samples:,} visits in the records",
+        *_short_of_budget(made, opened.site),
+        *_written(paths),
+    )
+
+
+def record(
+    park: ParkFolder,
+    records: Annotated[Path, typer.Argument(help="The new records: any file or folder that `patrol import` reads.")],
+    plan: Annotated[Path, typer.Option("--plan", help="The plan they belong to: its folder, or its plan_id.")],
+    date_format: Annotated[str | None, typer.Option(help="How days are written, such as %d/%m/%Y.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add new records to a park, and say what became of a plan: the effort as walked, and what was found."""
+    from artreplay.patrol.park import Park
+    from artreplay.patrol.readers import read_records
+    from artreplay.patrol.writers import find_plan_id
+
+    opened = Park(park)
+    plan_id = find_plan_id(plan)
+    plans = opened.plans()
+    if plan_id not in plans:
+        known = ", ".join(plans) or "none"
+        raise InvalidParameter(f"{park} has no plan {plan_id}: its plans are {known}")
+    found, quality = read_records(records, opened.site, date_format)
+    outcome = opened.record(plans[plan_id], found, quality, source=records.name)
+    if as_json:
+        show_json({"plan_id": plan_id, "items": [one.__dict__ for one in outcome.items]} | outcome.added.__dict__)
+        return
+    show(*quality.warnings(), *_outcome(outcome, plans[plan_id]))
+
+
+def _headline(plan: Plan) -> str:
+    days = f"{plan.start} to {plan.end}"
+    return f"plan {plan.plan_id}, {days}: {plan.effort:g} of {plan.budget:g} {plan.unit} in {len(plan.items)} places"
+
+
+def _table(plan: Plan) -> object:
+    """The places without their positions, which belong into files and not on screens and into logs."""
+    rows = [
+        (
+            str(item.number),
+            item.item_id,
+            f"{item.level:g}",
+            f"{item.index:.3f}",
+            NONE if item.mean is None else f"{item.mean:.3f}",
+            f"{item.count:,}",
+            f"{item.visits:,}",
+        )
+        for item in plan.items
+    ]
+    return table(["", "place", f"effort, {plan.unit}", "index", "mean", "samples", "visits here"], rows, texts=2)
+
+
+def _short_of_budget(plan: Plan, site: Site) -> list[str]:
+    if plan.effort >= plan.budget:
+        return []
+    left = f"note: {plan.budget - plan.effort:g} {plan.unit} of the budget are left"
+    most = plan.places * max(site.levels)
+    if most < plan.budget:
+        return [
+            f"{left}: {plan.places} places at {max(site.levels):g} {plan.unit} are {most:g}; allow more with --places"
+        ]
+    return [f"{left}: a plan that spends them would go to places that promise less"]
+
+
+def _written(paths: list[Path]) -> list[str]:
+    return [f"{', '.join(path.name for path in paths)} in {paths[0].parent}"]
+
+
+def _outcome(outcome: Outcome, plan: Plan) -> list[object]:
+    found = {True: "yes", False: "no", None: NONE}
+    rows = [
+        (one.item_id, f"{one.planned:g}", f"{one.effort:.1f}", str(one.visits), found[one.found])
+        for one in outcome.items
+    ]
+    missed = sum(one.visits == 0 for one in outcome.items)
+    said = (
+        [] if not missed else [f"{missed} of {len(rows)} places were not visited: nothing is known of them, not a zero"]
+    )
+    if outcome.elsewhere > 0.0:
+        said.append(f"{outcome.elsewhere:,.1f} {plan.unit} were walked at other places, and count as well")
+    rows_said = f"{outcome.added.new:,} new rows, {outcome.added.known:,} the park had already"
+    if outcome.added.planned:
+        said.append(f"{outcome.added.planned:,} waypoints were places of a plan that the device brought back, and went")
+    headers = ["place", f"planned, {plan.unit}", "walked", "visits", "found"]
+    return [rows_said, "", table(headers, rows, texts=1), "", *said]

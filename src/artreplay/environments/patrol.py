@@ -1,0 +1,79 @@
+"""`Patrol`: a fitted surface of chances to find something, and a log that lies where patrols really went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints
+from artreplay.environments.points import Noise, PointEnvironment, log_draws
+from artreplay.errors import InvalidParameter
+from artreplay.history import History
+from artreplay.streams import LOG_UNIT
+
+
+class FittedSurface(Protocol):
+    """Anything that knows the mean reward of points of the unit square at levels of effort."""
+
+    def means(self, points: Floats, levels: Floats) -> Floats:
+        """One mean in [0, 1] for each point at its level."""
+
+
+class Patrol(PointEnvironment):
+    """Green security: effort is split over places in the unit square, the mean reward is that of a surface.
+
+    With `log`, past records with levels, the places and levels of a simulated log are drawn from its rows, so that it
+    lies where patrols went; its rewards come from the surface. Without, logged places are uniform.
+
+    >>> class Flat:
+    ...     def means(self, points, levels):
+    ...         return 0.5 * levels
+    >>> Patrol(Flat(), log=History([(0.1, 0.1), (0.1, 0.2)], [0, 1], levels=[1, 0.5])).draw_history(100)
+    <History of 100 samples at points of dimension 2, at 2 levels>
+    """
+
+    def __init__(
+        self,
+        surface: FittedSurface,
+        levels: Sequence[float] = (0.5, 1.0),
+        budget: float = 2.0,
+        max_units: int = 5,
+        log: History | None = None,
+        noise: Noise = "bernoulli",
+        bad_share: float | None = None,
+        finest: int = 32,
+    ) -> None:
+        if not callable(getattr(surface, "means", None)):
+            raise InvalidParameter(f"surface must offer means(points, levels), got {surface!r}")
+        super().__init__(surface.means, 2, None, levels, budget, max_units, noise, bad_share, finest)
+        self.log = log
+        if log is not None:
+            self._log_levels = self._checked_log(log)
+
+    def _checked_log(self, log: History) -> Ints:
+        """The numbers of the levels of its rows."""
+        if self.bad_share is not None:
+            raise InvalidParameter("bad_share is for logs that are uniform: give it or a log, not both")
+        if log.points is None or log.levels is None or log.points.shape[1] != 2 or len(log) == 0:
+            raise InvalidParameter(f"log must hold samples at points of dimension 2, with levels, got {log!r}")
+        if not ((log.points >= 0.0) & (log.points <= 1.0)).all():
+            raise InvalidParameter("the points of the log must lie in the unit square, some do not")
+        values = np.array(self.level_values())
+        numbers: Ints = np.minimum(np.searchsorted(values, log.levels), len(values) - 1)
+        wrong = np.flatnonzero(values[numbers] != log.levels)
+        if len(wrong):
+            raise InvalidParameter(
+                f"the level in row {wrong[0]} of the log is {log.levels[wrong[0]]}, not one of {values}"
+            )
+        return numbers
+
+    def draw_places(self, key: np.uint64, numbers: Ints) -> tuple[Floats, Ints]:
+        """Points and numbers of levels: rows of the log, drawn one by one, if there is one."""
+        if self.log is None or self.log.points is None:
+            return super().draw_places(key, numbers)
+        draws = log_draws(key, LOG_UNIT, 0, numbers, 1)[:, 0] * len(self.log)
+        rows = np.minimum(draws.astype(np.int64), len(self.log) - 1)
+        places: Any = self.log.points[rows]
+        return places, self._log_levels[rows]

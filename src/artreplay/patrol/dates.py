@@ -1,0 +1,211 @@
+"""Days and times as people and machines write them; what can be read in two ways is not guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import time as clock
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from artreplay.errors import InvalidRecords
+from artreplay.patrol.area import Bools
+
+FORMATS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%d-%b-%Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d.%m.%y",
+)
+_TIME = re.compile(
+    r"(\d{1,2}):(\d{2})(?::(\d{2})(\.\d+)?)?\s*([AaPp])?\.?(?:[Mm]\.?)?\s*(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})?",
+)
+_EARLIEST, _LATEST = date(1970, 1, 1), date(2100, 1, 1)
+
+
+class Moments(NamedTuple):
+    """The day and, where it is known, the time of each row, both of the park."""
+
+    day: np.ndarray[Any, Any]  # datetime64[D], NaT where it cannot be read
+    time: np.ndarray[Any, Any]  # datetime64[us], NaT where there is none
+    bad_times: int  # rows whose time is there and cannot be read
+
+
+def read_moments(dates: Any, times: Any, date_format: str | None, zone: str | None, source: str) -> Moments:
+    """Days and times from two columns of text; `date_format` ends any doubt, `zone` is that of the park."""
+    days, day_codes = _coded(dates)
+    found_days = _days(days, date_format, source)
+    clocks, clock_codes = _coded(times)
+    found = [_clock(text) for text in clocks]
+    day = np.array(found_days, "datetime64[D]")[day_codes]
+    of_day = np.array([None if one is None else one[0] for one in found], "timedelta64[us]")[clock_codes]
+    bad = np.array([one is None and bool(text) for one, text in zip(found, clocks, strict=True)], np.bool_)[clock_codes]
+    time = day.astype("datetime64[us]") + of_day
+    offsets = [None if one is None else one[1] for one in found]
+    time = _in_the_park(time, offsets, clock_codes, zone, source)
+    moved = ~np.isnat(time)
+    return Moments(np.where(moved, time.astype("datetime64[D]"), day), time, int(bad.sum()))
+
+
+def _coded(column: Any) -> tuple[list[str], np.ndarray[Any, Any]]:
+    """The distinct texts of a column without the space around them, and for each row the number of its text."""
+    encoded = pa.chunked_array([pa.array(column, pa.string())] if not isinstance(column, pa.ChunkedArray) else column)
+    encoded = encoded.combine_chunks().fill_null("").dictionary_encode()
+    return [text.strip() for text in encoded.dictionary.to_pylist()], np.asarray(encoded.indices)
+
+
+# -- days ---------------------------------------------------------------------------------------------------------
+
+
+def _days(texts: Sequence[str], date_format: str | None, source: str) -> list[date | None]:
+    if date_format is not None:
+        return _with_format(texts, date_format, source)
+    written = [text for text in texts if text]
+    if not written:
+        return [None] * len(texts)
+    readings = {form: [parsed(text, form) for text in texts] for form in FORMATS}
+    counts = {form: sum(day is not None for day in days) for form, days in readings.items()}
+    most = max(counts.values())
+    if most == 0:
+        raise InvalidRecords(
+            f"{source}: dates such as {written[0]!r} cannot be read: say how they are written, "
+            "for example --date-format %d/%m/%Y"
+        )
+    best = [form for form in FORMATS if counts[form] == most]
+    _check_unambiguous(texts, best, readings, source)
+    _check_one_way(texts, best[0], readings, source)
+    return readings[best[0]]
+
+
+def parsed(text: str, form: str) -> date | None:
+    """A day written in this form; None if it is not, or in no century of ours."""
+    try:
+        day = datetime.strptime(text, form).date()
+    except ValueError:
+        return None
+    return day if _EARLIEST <= day < _LATEST else None
+
+
+def _with_format(texts: Sequence[str], form: str, source: str) -> list[date | None]:
+    days = [parsed(text, form) for text in texts]
+    written = [text for text in texts if text]
+    if written and not any(days):
+        raise InvalidRecords(f"{source}: no date is written as {form}, they look like {written[0]!r}")
+    return days
+
+
+def _check_unambiguous(texts: Sequence[str], best: list[str], readings: dict[str, Any], source: str) -> None:
+    """Refuse dates that two forms read equally well and differently."""
+    first, *others = best
+    for other in others:
+        for text, one, two in zip(texts, readings[first], readings[other], strict=True):
+            if one != two:
+                raise InvalidRecords(
+                    f"{source}: dates such as {text!r} can be {_spoken(one)} or {_spoken(two)}, and no other date "
+                    f"tells which: give --date-format {first} or --date-format {other}"
+                )
+
+
+def _check_one_way(texts: Sequence[str], best: str, readings: dict[str, Any], source: str) -> None:
+    """Refuse a file whose dates are written in two ways, such as two exports pasted together."""
+    for place, text in enumerate(texts):
+        if readings[best][place] is None:
+            other = next((form for form in FORMATS if readings[form][place] is not None), None)
+            if other is not None:
+                raise InvalidRecords(
+                    f"{source}: most dates are written as {best}, but {text!r} is written as {other}: "
+                    "import the parts as two files, each with its own --date-format"
+                )
+
+
+def _spoken(day: date | None) -> str:
+    return "no date" if day is None else f"{day.day} {day:%B %Y}"
+
+
+# -- times --------------------------------------------------------------------------------------------------------
+
+
+def _clock(text: str) -> tuple[timedelta, timezone | None] | None:
+    """The time since midnight and the offset from UTC, if one is written; None if it is no time.
+
+    >>> _clock("2:05 PM")
+    (datetime.timedelta(seconds=50700), None)
+    """
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    hours, minutes, seconds, fraction, half, offset = match.groups()
+    hour = int(hours)
+    if half is not None:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half in "Pp" else 0)
+    try:
+        checked = clock(hour, int(minutes), int(seconds or 0))
+    except ValueError:
+        return None
+    since = timedelta(hours=checked.hour, minutes=checked.minute, seconds=checked.second + float(fraction or 0))
+    return since, _offset(offset)
+
+
+def _offset(text: str | None) -> timezone | None:
+    if text is None:
+        return None
+    if text == "Z":
+        return UTC
+    digits = text[1:].replace(":", "")
+    ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
+    return timezone(-ahead if text[0] == "-" else ahead)
+
+
+def _in_the_park(
+    time: np.ndarray[Any, Any],
+    offsets: Sequence[timezone | None],
+    codes: np.ndarray[Any, Any],
+    zone: str | None,
+    source: str,
+) -> np.ndarray[Any, Any]:
+    """Times that bring an offset, as the clocks of the park showed them; others are taken to be just that."""
+    known: Bools = ~np.isnat(time)
+    used = {offsets[code] for code in np.unique(codes[known]).tolist()}
+    if zone is None:
+        if len(used) > 1:
+            raise InvalidRecords(
+                f"{source}: times come from several time zones ({_zones(used)}): "
+                "say which one the park has, for example time_zone: Africa/Kampala in the site file"
+            )
+        return time
+    local = time.copy()
+    park = ZoneInfo(zone)
+    for offset in used - {None}:
+        ahead = np.timedelta64(offset.utcoffset(None) or timedelta(0), "us")
+        rows = known & np.array([one == offset for one in offsets], np.bool_)[codes]
+        local[rows] = _from_utc(time[rows] - ahead, park)
+    return local
+
+
+def _from_utc(times: np.ndarray[Any, Any], park: ZoneInfo) -> np.ndarray[Any, Any]:
+    """UTC as the clocks of a zone; its offset is looked up once an hour."""
+    hours, codes = np.unique(times.astype("datetime64[h]"), return_inverse=True)
+    ahead = [datetime.fromtimestamp(int(hour) * 3600, park).utcoffset() for hour in hours.astype(np.int64)]
+    local: np.ndarray[Any, Any] = times + np.array(ahead, "timedelta64[us]")[codes]
+    return local
+
+
+def _zones(offsets: Iterable[timezone | None]) -> str:
+    return ", ".join(sorted("none written" if offset is None else str(offset) for offset in offsets))

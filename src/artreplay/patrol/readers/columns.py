@@ -1,0 +1,159 @@
+"""Which column of a file is what: headers vary in spaces, case, and where shapefiles cut them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from artreplay.compiling import Floats
+from artreplay.errors import InvalidRecords
+from artreplay.patrol.site import Site, join_category
+
+# What each column may be called, folded; shapefiles keep ten letters of a name.
+_ALIASES: dict[str, tuple[str, ...]] = {
+    "patrol": ("patrol id", "patrolid", "patrol"),
+    "date": ("waypoint date", "waypoint d", "date", "day"),
+    "time": ("waypoint time", "waypoint t", "time", "datetime", "timestamp"),
+    "lon": ("x", "lon", "longitude", "long", "lng"),
+    "lat": ("y", "lat", "latitude"),
+    "waypoint": ("waypoint id", "waypoint i", "waypoint"),
+}
+_CATEGORIES = re.compile(r"observation category \d+|observatio|observat \d+|pawsclass ?\d+|category|observation|label")
+_NOTHING = {"", "0", "no", "false", "none", "nan", "null"}
+_SOMETHING = {"1", "yes", "true"}
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Rows as a file has them, under the names of this package: texts, and numbers for the positions."""
+
+    patrol: Any
+    date: Any
+    time: Any
+    category: Any
+    waypoint: Any
+    lon: Floats
+    lat: Floats
+    source: str  # the name of the file
+
+    def __len__(self) -> int:
+        return len(self.lon)
+
+
+def folded(name: str) -> str:
+    """A header without what varies: case, inner spaces, underscores.
+
+    >>> folded("Observation Category  0"), folded("Waypoint_D")
+    ('observation category 0', 'waypoint d')
+    """
+    return " ".join(re.split(r"[\s_]+", name.strip().lstrip("\ufeff"))).casefold()
+
+
+class Columns:
+    """The columns of one file, found by what they mean."""
+
+    def __init__(self, texts: Mapping[str, Any], site: Site, source: str) -> None:
+        self.texts, self.site, self.source = texts, site, source
+        self._by_folded: dict[str, str] = {}
+        for name in texts:
+            self._by_folded.setdefault(folded(name), name)
+
+    def name_of(self, meaning: str) -> str | None:
+        """The file's name of a column; the site's own name for it goes first."""
+        own = self.site.column(meaning)
+        if own is not None:
+            found = self._by_folded.get(folded(own))
+            if found is not None:
+                return found
+        return next((self._by_folded[alias] for alias in _ALIASES.get(meaning, ()) if alias in self._by_folded), None)
+
+    def text(self, meaning: str) -> Any:
+        """A column of texts; all of them missing if the file has no such column."""
+        name = self.name_of(meaning)
+        return self.missing() if name is None else self.texts[name]
+
+    def missing(self) -> Any:
+        """A column of nothing."""
+        rows = len(next(iter(self.texts.values()))) if self.texts else 0
+        return pa.nulls(rows, pa.string())
+
+    def need(self, *meanings: str) -> None:
+        """Refuse a file without these columns."""
+        for meaning in meanings:
+            if self.name_of(meaning) is None:
+                own = self.site.column(meaning) or "..."
+                raise InvalidRecords(
+                    f"{self.source}: no column says the {_SPOKEN.get(meaning, meaning)}; its columns are "
+                    f"{', '.join(map(repr, self.texts))}: name it in the site file (columns: {{{meaning}: {own}}})"
+                )
+
+    def moments(self) -> tuple[Any, Any]:
+        """The texts of days and of times; a time column may hold both."""
+        if self.name_of("date") is None:
+            return split_moments(self.text("time"))
+        day, time = split_moments(self.text("date"))
+        return day, time if self.name_of("time") is None else self._times(self.text("time"))
+
+    @staticmethod
+    def _times(texts: Any) -> Any:
+        """Times, without the day that some exports put before them."""
+        return split_moments(texts)[1]
+
+    def categories(self) -> Any:
+        """One category per row, joined from all columns that hold a part of it."""
+        own = self.site.column("category")
+        if own is not None and folded(own) in self._by_folded:
+            names = [self._by_folded[folded(own)]]
+        else:
+            names = [name for alias, name in self._by_folded.items() if _CATEGORIES.fullmatch(alias)]
+        if not names:
+            return self.missing()
+        return _joined([self.texts[name] for name in names])
+
+
+_SPOKEN = {"lon": "longitude", "lat": "latitude"}
+
+
+def split_moments(texts: Any) -> tuple[Any, Any]:
+    """Texts such as 2016-03-05T07:30:00Z as days and times; either may be missing."""
+    found = pc.extract_regex(texts, r"^\s*(?P<day>.*?)(?:(?:^|[T ,]\s*)(?P<time>\d{1,2}:\d{2}.*))?$")
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    return pc.struct_field(found, "day"), pc.struct_field(found, "time")
+
+
+def numbers(texts: Any) -> Floats:
+    """Texts as numbers, with a point or a comma; nan where there is none."""
+    if not pa.types.is_string(texts.type):
+        return np.asarray(texts.cast(pa.float64()).fill_null(np.nan), np.float64)
+    plain = pc.replace_substring(pc.utf8_trim_whitespace(texts), ",", ".")
+    right = pc.match_substring_regex(plain, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+    return np.asarray(pc.if_else(right, plain, None).cast(pa.float64()).fill_null(np.nan), np.float64)
+
+
+def _joined(columns: Sequence[Any]) -> Any:
+    """Parts of categories joined, each distinct combination once."""
+    codes = [_flat(column).fill_null("").dictionary_encode() for column in columns]
+    table = np.stack([np.asarray(code.indices) for code in codes], axis=1)
+    kinds, rows = np.unique(table, axis=0, return_inverse=True)
+    texts = [code.dictionary.to_pylist() for code in codes]
+    made = [_category([texts[place][code] for place, code in enumerate(kind)]) for kind in kinds]
+    return pa.array(made, pa.string()).take(pa.array(rows.reshape(-1)))
+
+
+def _category(parts: list[str]) -> str | None:
+    """A category from its parts; yes and no are one, too."""
+    kept = [part for part in parts if part.strip().casefold() not in _NOTHING]
+    if kept and all(part.strip().casefold() in _SOMETHING for part in kept):
+        return "observation"
+    return join_category(kept)
+
+
+def _flat(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

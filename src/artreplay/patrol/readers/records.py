@@ -1,0 +1,197 @@
+"""`read_records`: finds out what kind of records these are, reads them, and leaves out what cannot be right."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidFile, InvalidRecords
+from artreplay.patrol.area import Bools
+from artreplay.patrol.dates import Moments, read_moments
+from artreplay.patrol.quality import Dropped, Quality, quality_of
+from artreplay.patrol.readers.columns import Raw
+from artreplay.patrol.readers.delimited import read_delimited
+from artreplay.patrol.readers.smart import SmartPackage
+from artreplay.patrol.readers.vector import read_vector
+from artreplay.patrol.samples import codes
+from artreplay.patrol.site import Site
+from artreplay.patrol.tracks import legs, segments, walk
+from artreplay.patrol.waypoints import SCHEMA
+
+_DELIMITED = (".csv", ".tsv", ".txt")
+_VECTOR = (".gpx", ".gpkg", ".geojson", ".json", ".shp")
+_KINDS = "a SMART package for PAWS (a folder or zip), CSV, GPX, GeoPackage, GeoJSON or a shapefile"
+
+
+class Records(NamedTuple):
+    """What was read: waypoints, the report on them, and the site with what the records added to it."""
+
+    table: Any
+    quality: Quality
+    site: Site
+
+
+def read_records(path: Path | str, site: Site, date_format: str | None = None) -> tuple[Any, Quality]:
+    """The waypoints in a file, a folder of files or a zip, and the report on their quality."""
+    found = read_all(path, site, date_format)
+    return found.table, found.quality
+
+
+def read_all(path: Path | str, site: Site, date_format: str | None = None) -> Records:
+    """Like `read_records`, with the site as the records complete it: a SMART package brings its boundary."""
+    path = Path(path)
+    if not path.exists():
+        raise InvalidFile(f"{path} does not exist")
+    with ExitStack() as stack:
+        if path.suffix.lower() == ".zip" and path.is_file():
+            path = _unpacked(path, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        raws, site = _raw(path, site)
+        return _cleaned(raws, site, date_format or site.date_format)
+
+
+def _unpacked(path: Path, folder: Path) -> Path:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InvalidFile(f"{path} cannot be unpacked: {error}") from error
+    return folder
+
+
+def _raw(path: Path, site: Site) -> tuple[list[Raw], Site]:
+    if path.is_file():
+        return _one_file(path, site), site
+    package = SmartPackage.at(path)
+    if package is not None:
+        site = package.prepared(site)
+        return [package.read(site)], site
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in (*_DELIMITED, *_VECTOR))
+    if not files:
+        raise InvalidRecords(f"{path.name} holds no records: they are {_KINDS}")
+    return [raw for file in files for raw in _one_file(file, site)], site
+
+
+def _one_file(path: Path, site: Site) -> list[Raw]:
+    kind = path.suffix.lower()
+    if kind in _DELIMITED:
+        return [read_delimited(path, site)]
+    if kind in _VECTOR:
+        return read_vector(path, site)
+    raise InvalidRecords(f"{path.name} is of no known kind: records are {_KINDS}")
+
+
+# -- what cannot be right -----------------------------------------------------------------------------------------
+
+
+class _Rows(NamedTuple):
+    """The columns of all files, row by row."""
+
+    patrol: Any
+    category: Any
+    waypoint: Any
+    source: Any
+    lon: Floats
+    lat: Floats
+    day: Any
+    time: Any
+
+    def take(self, rows: Any) -> _Rows:
+        """Some of the rows; `rows` are numbers, or yes and no for each."""
+        numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return _Rows(*(one.take(pa.array(numbers)) if isinstance(one, pa.Array) else one[numbers] for one in self))
+
+
+def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Records:
+    moments = [read_moments(raw.date, raw.time, date_format, site.time_zone, raw.source) for raw in raws]
+    rows = _together(raws, moments)
+    total = len(rows.lon)
+    placed = np.isfinite(rows.lon) & np.isfinite(rows.lat) & ~((rows.lon == 0.0) & (rows.lat == 0.0))
+    dated = ~np.isnat(rows.day)
+    rows = rows.take(placed & dated)
+    if len(rows.lon) == 0:
+        why = "a position" if not placed.any() else "a day that can be read"
+        raise InvalidRecords(f"{raws[0].source}: no row of {total:,} has {why}")
+    kept = rows.take(_distinct(rows))
+    duplicates = len(rows.lon) - len(kept.lon)
+    table, outside, broken = _walked(kept, site, raws[0].source)
+    bad_times = sum(one.bad_times for one in moments)
+    counts = Dropped(total, duplicates, int((~placed).sum()), int((placed & ~dated).sum()), bad_times, outside, broken)
+    return Records(table, quality_of(table, site, counts), site)
+
+
+def _together(raws: Sequence[Raw], moments: Sequence[Moments]) -> _Rows:
+    def column(name: str) -> Any:
+        """One column of all files."""
+        parts = [getattr(raw, name) for raw in raws]
+        joined = pa.chunked_array(
+            [pa.array(part, pa.string()) if not isinstance(part, pa.Array) else part for part in parts]
+        )
+        return pc.utf8_trim_whitespace(joined.combine_chunks())
+
+    return _Rows(
+        patrol=pc.fill_null(column("patrol"), ""),
+        category=column("category"),
+        waypoint=pc.fill_null(column("waypoint"), ""),
+        source=pa.array([raw.source for raw in raws for _ in range(len(raw))], pa.string()),
+        lon=np.concatenate([raw.lon for raw in raws]),
+        lat=np.concatenate([raw.lat for raw in raws]),
+        day=np.concatenate([one.day for one in moments]),
+        time=np.concatenate([one.time for one in moments]),
+    )
+
+
+def _distinct(rows: _Rows) -> Ints:
+    """The first of all rows that say the same: a sighting is written once per member of the team, and counts once."""
+    codes_of = [codes(column.fill_null("")) for column in (rows.patrol, rows.waypoint, rows.category)]
+    numbers = [rows.day.astype(np.int64), rows.time.astype(np.int64), rows.lon, rows.lat]
+    order = np.lexsort([*codes_of, *numbers])
+    same = np.ones(max(len(order) - 1, 0), np.bool_)
+    for column in (*codes_of, *numbers):
+        same &= column[order][1:] == column[order][:-1]
+    return np.sort(order[np.insert(~same, 0, True)])
+
+
+def _walked(rows: _Rows, site: Site, source: str) -> tuple[Any, int, int]:
+    """The table in the order in which it was walked and inside the boundary; rows outside; broken tracks."""
+    km = site.area.to_km(rows.lon, rows.lat)
+    inside: Bools = np.isfinite(km[:, 0]) & np.isfinite(km[:, 1])
+    inside[inside] = site.area.inside(site.area.km_to_unit(km[inside]))
+    if not inside.any():
+        raise _all_outside(rows, site, source)
+    done = walk(
+        codes(rows.patrol), rows.day, rows.time, codes(rows.waypoint), np.nan_to_num(km, posinf=1e9, neginf=-1e9)
+    )
+    found = segments(done, site.max_gap_km, site.max_speed_kmh)
+    within: Bools = inside[done.order][done.first]
+    leg = legs(done, found, within)[done.waypoint]
+    broken = int((found.broken & within[1:] & within[:-1]).sum())
+    kept = inside[done.order]
+    rows = rows.take(done.order[kept])
+    columns = rows._asdict() | {"leg": leg[kept]}
+    time = pa.array(rows.time, pa.timestamp("us"))  # NaT becomes null
+    columns |= {"day": pa.array(rows.day, pa.date32()), "time": time}
+    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA), int((~inside).sum()), broken
+
+
+def _all_outside(rows: _Rows, site: Site, source: str) -> InvalidRecords:
+    """None of the points is in the park: most often because x and y are swapped."""
+    turned = site.area.to_unit(np.clip(rows.lat, -180, 180), np.clip(rows.lon, -90, 90))
+    finite = np.isfinite(turned).all(axis=1)
+    if site.area.inside(turned[finite]).mean() > 0.5:
+        return InvalidRecords(
+            f"{source}: the boundary contains none of the {len(rows.lon):,} points, but would if x and y were swapped: "
+            "x must be the longitude and y the latitude (the site file can say: columns: {lon: Y, lat: X})"
+        )
+    return InvalidRecords(
+        f"{source}: the boundary contains none of the {len(rows.lon):,} points: "
+        "are the records and the boundary of the same park, and in longitude and latitude?"
+    )

@@ -1,0 +1,294 @@
+"""`Site`: what a park's own site file says about its records and its plans."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from artreplay.algorithms.points import checked_levels
+from artreplay.compiling import Floats
+from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
+from artreplay.patrol.area import Area, Bools, checked_crs, read_boundary
+from artreplay.patrol.packages import package
+from artreplay.replay.saving import write_whole
+
+Unit = Literal["km", "hours"]
+COLUMNS = ("patrol", "date", "time", "lon", "lat", "category", "waypoint")  # of a plain CSV, that a site can name
+SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
+_BETWEEN = " / "  # the parts of a category, from the general to the particular
+
+
+@dataclass(frozen=True)
+class Site:
+    """How a park's records are to be read and its plans to be made.
+
+    `levels` are the efforts a plan can ask for, in `unit`; a sample whose effort reaches `thresholds[i]`, and not the
+    next, counts as one of `levels[i]`. Thresholds halfway between the levels are used where none are given.
+
+    >>> site = Site("Our park", levels=(2, 4, 8))
+    >>> site.thresholds
+    (0.0, 3.0, 6.0)
+    >>> site.level_of([0.5, 3.0, 99.0]).tolist()
+    [2.0, 4.0, 8.0]
+    """
+
+    name: str
+    boundary: Path | None = None  # a vector file; None if it comes with the records
+    crs: str | None = None  # a projection in metres; the UTM zone of the boundary if None
+    unit: Unit = "km"
+    levels: tuple[float, ...] = (1.0, 2.0, 4.0)
+    thresholds: tuple[float, ...] | None = None
+    period: int = 7  # days a plan is for
+    observations: tuple[tuple[str, bool], ...] | None = None  # which categories count; None if all do
+    max_gap_km: float = 5.0
+    max_speed_kmh: float = 10.0
+    date_format: str | None = None
+    time_zone: str | None = None  # of times that bring an offset with them
+    finest: int = 32  # boxes along each side of the square, at most
+    columns: tuple[tuple[str, str], ...] = ()  # what a plain CSV calls patrol, date, time, lon, lat, category, waypoint
+
+    def __post_init__(self) -> None:
+        change = _checked(self)
+        for name, value in change.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Site:
+        """Read a site file (YAML); the boundary is looked for beside it."""
+        path = Path(path)
+        if path.is_dir():
+            path = path / SITE_FILE
+        yaml = package("yaml")
+        try:
+            document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InvalidFile(f"the site file {path} does not exist") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidFile(f"the site file {path} cannot be read: {error}") from error
+        except yaml.YAMLError as error:
+            raise InvalidFile(f"the site file {path} is not YAML: {' '.join(str(error).split())}") from error
+        if not isinstance(document, dict):
+            raise InvalidFile(f"the site file {path} must hold lines such as 'name: Our park', got {document!r}")
+        try:
+            return cls(**_parameters(document, path.parent))
+        except InvalidParameter as error:
+            raise InvalidFile(f"the site file {path}: {error}") from error
+
+    def save(self, folder: Path) -> None:
+        """Write the site file and the boundary into a folder, so that it needs nothing from elsewhere."""
+        shapely, yaml = package("shapely"), package("yaml")
+        shape = json.loads(shapely.to_geojson(self.area.boundary))
+        document = json.dumps(
+            {"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": shape}]}
+        )
+        write_whole(folder / BOUNDARY_FILE, lambda file: file.write(document.encode()))
+        lines = yaml.safe_dump(self._document(), sort_keys=False, allow_unicode=True)
+        write_whole(folder / SITE_FILE, lambda file: file.write(lines.encode()))
+
+    @cached_property
+    def area(self) -> Area:
+        """The park in the unit square."""
+        if self.boundary is None:
+            raise InvalidParameter(
+                "a boundary must be given: add a line such as 'boundary: park.gpkg' to the site file "
+                "(any GeoPackage, GeoJSON or shapefile)"
+            )
+        return Area.around(read_boundary(self.boundary), self.crs)
+
+    def with_area(self, area: Area) -> Site:
+        """This site with an area that came from elsewhere, such as a package of records."""
+        new = replace(self, crs=area.crs)
+        new.__dict__["area"] = area
+        return new
+
+    def level_of(self, efforts: Any) -> Floats:
+        """The level each effort counts as; nan where it is too little for any."""
+        thresholds = np.array(self.thresholds)
+        place = np.searchsorted(thresholds, np.asarray(efforts, np.float64), side="right") - 1
+        return np.where(place >= 0, np.array(self.levels)[np.maximum(place, 0)], np.nan)
+
+    def counts(self, categories: list[str | None]) -> Bools:
+        """Which of these categories are an observation of the kind the plans are about."""
+        known: dict[str | None, bool] = {None: False}
+        for category in set(categories) - {None}:
+            known[category] = self.verdict(str(category)) is True
+        return np.array([known[category] for category in categories], np.bool_)
+
+    def verdict(self, category: str) -> bool | None:
+        """Whether a category counts; None if the site file does not name it.
+
+        A category may have parts, from the general to the particular: the most particular one that is named decides.
+
+        >>> site = Site("Our park", observations=(("Wildlife", True), ("Wildlife / Insects", False)))
+        >>> [site.verdict(text) for text in ("wildlife / Lion", "Wildlife / Insects", "Weather")]
+        [True, False, None]
+        """
+        if self.observations is None:
+            return True
+        named = {_folded(name): counts for name, counts in self.observations}
+        parts = [_folded(part) for part in category.split(_BETWEEN.strip())]
+        for last in range(len(parts), 0, -1):
+            for name in (_BETWEEN.join(parts[:last]), parts[last - 1]):
+                if name in named:
+                    return named[name]
+        return None
+
+    def column(self, name: str) -> str | None:
+        """What the site's own files call a column; None if the site file does not say."""
+        return dict(self.columns).get(name)
+
+    def _document(self) -> dict[str, Any]:
+        """The content of a site file beside its boundary."""
+        levels = [
+            {"level": level, "from": threshold}
+            for level, threshold in zip(self.levels, self.thresholds or (), strict=True)
+        ]
+        document: dict[str, Any] = {"name": self.name, "boundary": BOUNDARY_FILE, "crs": self.area.crs}
+        document["effort"] = {"unit": self.unit, "levels": levels}
+        document["period_days"] = self.period
+        document["observations"] = "any" if self.observations is None else dict(self.observations)
+        document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "finest")}
+        optional = {"date_format": self.date_format, "time_zone": self.time_zone, "columns": dict(self.columns) or None}
+        return document | {name: value for name, value in optional.items() if value is not None}
+
+
+def midway_thresholds(levels: Sequence[float]) -> tuple[float, ...]:
+    """The efforts from which each level counts, if the nearest level is to count.
+
+    >>> midway_thresholds((2.0, 4.0, 8.0))
+    (0.0, 3.0, 6.0)
+    """
+    return (0.0, *((low + high) / 2.0 for low, high in itertools.pairwise(levels)))
+
+
+def join_category(parts: list[str]) -> str | None:
+    """One category from its parts, from the general to the particular; None if all are empty."""
+    kept = [part.strip() for part in parts if part and part.strip()]
+    return _BETWEEN.join(kept) or None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+# -- from YAML ----------------------------------------------------------------------------------------------------
+
+
+def _parameters(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The parameters of a site from the content of its file."""
+    given = dict(document)
+    effort = given.pop("effort", {})
+    if not isinstance(effort, dict) or not set(effort) <= {"unit", "levels"}:
+        raise InvalidParameter(f"effort must have the lines unit and levels, got {effort!r}")
+    if "unit" in effort:
+        given["unit"] = effort["unit"]
+    if "levels" in effort:
+        given |= _levels(effort["levels"])
+    if "period_days" in given:
+        given["period"] = given.pop("period_days")
+    if given.get("boundary") is not None:
+        given["boundary"] = folder / str(given["boundary"])
+    if "observations" in given:
+        given["observations"] = _observations(given["observations"])
+    if "columns" in given:
+        if not isinstance(given["columns"], dict):
+            raise InvalidParameter(f"columns must say, for example, 'lon: Longitude', got {given['columns']!r}")
+        given["columns"] = tuple((str(name), str(column)) for name, column in given["columns"].items())
+    known = [field.name for field in fields(Site)]
+    for name in given:
+        if name not in known:
+            lines = [*known[:3], "effort", "period_days", *known[7:]]
+            raise InvalidParameter(f"there must be no line {name!r}; the lines are {', '.join(lines)}")
+    return {"name": folder.resolve().name} | given
+
+
+def _levels(levels: Any) -> dict[str, Any]:
+    """[2, 4, 8], or a list of {level: 2, from: 0}."""
+    if isinstance(levels, list) and levels and all(isinstance(level, dict) for level in levels):
+        if not all(set(level) == {"level", "from"} for level in levels):
+            raise InvalidParameter(f"each level must say 'level' and 'from', got {levels!r}")
+        return {
+            "levels": tuple(level["level"] for level in levels),
+            "thresholds": tuple(level["from"] for level in levels),
+        }
+    return {"levels": levels}
+
+
+def _observations(given: Any) -> tuple[tuple[str, bool], ...] | None:
+    """any, a list of categories that count, or categories with yes and no."""
+    if given is None or given == "any":
+        return None
+    if isinstance(given, list) and all(isinstance(name, str) for name in given):
+        return tuple((name, True) for name in given)
+    if isinstance(given, dict) and all(isinstance(value, bool) for value in given.values()):
+        return tuple((str(name), value) for name, value in given.items())
+    raise InvalidParameter(
+        f"observations must be any, a list of categories, or categories with yes or no, got {given!r}"
+    )
+
+
+def _checked(site: Site) -> dict[str, Any]:
+    """The parameters of a site in their final form, or what is wrong with them."""
+    if not isinstance(site.name, str) or not site.name.strip():
+        raise InvalidParameter(f"name must be a text, got {site.name!r}")
+    if site.unit not in get_args(Unit):
+        raise InvalidParameter(f"the unit of effort must be km or hours, got {site.unit!r}")
+    levels = checked_levels(site.levels)
+    if site.thresholds is not None and list(site.levels) != sorted(site.levels):
+        raise InvalidParameter(f"levels must ascend, got {list(site.levels)}")
+    finest = checked_count("finest", site.finest, least=2)
+    if finest & (finest - 1) or finest > 1024:
+        raise InvalidParameter(f"finest must be a power of two, from 2 to 1024, got {finest}")
+    for name, _ in site.columns:
+        if name not in COLUMNS:
+            raise InvalidParameter(f"columns can name {', '.join(COLUMNS)}, got {name!r}")
+    change = {
+        "levels": levels,
+        "thresholds": _checked_thresholds(site.thresholds, levels),
+        "period": checked_count("period_days", site.period),
+        "max_gap_km": _positive("max_gap_km", site.max_gap_km),
+        "max_speed_kmh": _positive("max_speed_kmh", site.max_speed_kmh),
+        "finest": finest,
+    }
+    if site.crs is not None:
+        change["crs"] = checked_crs(site.crs)
+    if site.time_zone is not None:
+        change["time_zone"] = _checked_zone(site.time_zone)
+    if site.boundary is not None:
+        change["boundary"] = Path(site.boundary)
+    return change
+
+
+def _checked_thresholds(thresholds: Any, levels: tuple[float, ...]) -> tuple[float, ...]:
+    if thresholds is None:
+        return midway_thresholds(levels)
+    values = tuple(checked_number("a threshold ('from')", value) for value in thresholds)
+    if len(values) != len(levels):
+        raise InvalidParameter(f"there must be one threshold for each of {len(levels)} levels, got {len(values)}")
+    if values[0] < 0.0 or any(not low < high for low, high in itertools.pairwise(values)):
+        raise InvalidParameter(f"thresholds ('from') must ascend from 0 or more, got {list(values)}")
+    return values
+
+
+def _positive(name: str, value: Any) -> float:
+    number = checked_number(name, value)
+    if not number > 0.0:
+        raise InvalidParameter(f"{name} must be above 0, got {value!r}")
+    return number
+
+
+def _checked_zone(name: Any) -> str:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(str(name))
+    except (KeyError, ValueError, OSError):
+        raise InvalidParameter(f"time_zone must be a name such as Africa/Kampala, got {name!r}") from None
+    return str(name)

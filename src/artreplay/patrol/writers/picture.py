@@ -1,0 +1,125 @@
+"""The map as a picture, for print."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+
+from artreplay.compiling import Floats
+from artreplay.patrol.view import View, corners
+
+INDEX = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
+FINDS = LinearSegmentedColormap.from_list("finds", ["#fff7ec", "#fdbb84", "#b3261e"])
+EFFORT = LinearSegmentedColormap.from_list("effort", ["#eef6e6", "#7fbf6a", "#1c5b2a"])
+_INK = "#222222"
+_MOST_NAMED = 8  # places whose effort the title says
+
+
+def png_bytes(view: View) -> bytes:
+    """The plan on the map of indices; without a plan, effort beside finds."""
+    if view.plan is None:
+        figure = Figure(figsize=(11.0, 5.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        effort = np.where(view.visits > 0, view.effort, np.nan)
+        top = max(float(view.effort.max(initial=0.0)), 1.0)
+        _draw_boxes(figure, left, view, effort, EFFORT, LogNorm(top / 1000.0, top), f"effort so far, {view.site.unit}")
+        share = np.where(view.visits > 0, view.finds / np.maximum(view.visits, 1), np.nan)
+        _draw_boxes(figure, right, view, share, FINDS, Normalize(0.0, 1.0), "share of visits with a find")
+        left.set_title(f"Effort: {100 * view.coverage:.0f} % of the area ever visited", loc="left")
+        right.set_title("Finds; white: never visited, nothing known", loc="left")
+        title = f"{view.site.name}: {int(view.visits.sum()):,} visits of a patrol to a box in a day"
+    else:
+        figure = Figure(figsize=(8.0, 8.6), layout="constrained")
+        axes = figure.subplots()
+        scale = Normalize(0.0, 1.0)
+        name = "index: how good a place may still be, mean over the levels of effort"
+        _draw_boxes(figure, axes, view, mean_index(view), INDEX, scale, name)
+        _draw_dots(axes, view)
+        _draw_places(axes, view)
+        plan = view.plan
+        days = f"{plan.start} to {plan.end}: {plan.effort:g} {plan.unit} in {len(plan.items)} places"
+        efforts = ", ".join(f"{item.number}: {item.level:g} {plan.unit}" for item in plan.items[:_MOST_NAMED])
+        title = f"{plan.site}, plan {plan.plan_id}\n{days}\n{efforts}{', …' * (len(plan.items) > _MOST_NAMED)}"
+    figure.suptitle(title, fontsize=13, fontweight="bold")
+    made = io.BytesIO()
+    figure.savefig(made, format="png", dpi=110, metadata={"Software": None})
+    return made.getvalue()
+
+
+def mean_index(view: View) -> Floats:
+    """Of each finest box, the mean of its indices over the levels."""
+    side = view.site.finest
+    total = np.zeros((side, side))
+    for cell in view.cells:
+        if cell.level:
+            (west, south), (east, north) = ([round(edge * side) for edge in corner] for corner in corners(cell))
+            total[west:east, south:north] += cell.index
+    levels = sum(level > 0.0 for level in view.site.levels)
+    mean: Floats = total / levels
+    return mean
+
+
+def outline(view: View) -> Outline:
+    """The boundary, with its holes."""
+    shape = view.site.area.polygon_unit
+    rings = [ring for part in getattr(shape, "geoms", [shape]) for ring in (part.exterior, *part.interiors)]
+    return Outline.make_compound_path(*(Outline(np.asarray(ring.coords), closed=True) for ring in rings))
+
+
+def _draw_boxes(figure: Figure, axes: Axes, view: View, values: Floats, colours: Any, scale: Any, name: str) -> None:
+    """The finest boxes, cut off at the boundary."""
+    side = view.site.finest
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    places = np.argwhere(view.mask & np.isfinite(values))
+    boxes = PolyCollection((places[:, None, :] + corners) / side, linewidths=0.3, edgecolors="face", zorder=1)
+    boxes.set(array=np.maximum(values[tuple(places.T)], scale.vmin), cmap=colours, norm=scale)
+    axes.add_collection(boxes)
+    edge = PathPatch(outline(view), facecolor="none", edgecolor=_INK, linewidth=1.2, zorder=2)
+    axes.add_patch(edge)
+    boxes.set_clip_path(edge)
+    west, south, east, north = view.site.area.polygon_unit.bounds
+    axes.set(xlim=(west - 0.02, east + 0.02), ylim=(south - 0.07, north + 0.02), aspect="equal")
+    axes.set_axis_off()
+    _draw_scale(axes, view)
+    bar = figure.colorbar(boxes, ax=axes, shrink=0.75, pad=0.02)
+    bar.set_label(name)
+
+
+def _draw_scale(axes: Axes, view: View) -> None:
+    """A bar of a round length, and north."""
+    side, length = view.site.area.side_km, view.scale_km
+    west, south, *_ = view.site.area.polygon_unit.bounds
+    below = south - 0.06
+    axes.plot([west, west + length / side], [below, below], color=_INK, linewidth=3, solid_capstyle="butt", zorder=6)
+    axes.text(west, below + 0.012, f"{length:g} km, north is up", fontsize=9, color=_INK, zorder=6)
+
+
+def _draw_dots(axes: Axes, view: View) -> None:
+    many = f"used for the plan: {view.n_used:,}", f"not needed: {view.n_unused:,}"
+    axes.plot(*view.unused.T, ".", markersize=2.2, color="#6b6b66", zorder=3, label=f"visits {many[1]}")
+    axes.plot(*view.used.T, "o", markersize=2.6, color="#111111", zorder=4, label=f"visits {many[0]}")
+
+
+def _draw_places(axes: Axes, view: View) -> None:
+    """Each place with its number, larger where the effort is."""
+    plan, places = view.plan, view.places
+    if plan is None or places is None:
+        return
+    largest = max(item.level for item in plan.items)
+    for item, (x, y) in zip(plan.items, places.tolist(), strict=True):
+        size = 13.0 + 4.0 * item.level / largest
+        label = "place to go to" if item.number == 1 else None
+        axes.plot(
+            [x], [y], "D", markersize=size, color="#ffc61a", markeredgecolor="#111111", zorder=7, linestyle="none",
+            label=label,
+        )  # fmt: skip
+        axes.text(x, y, str(item.number), fontsize=9, fontweight="bold", ha="center", va="center", zorder=8)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=3, fontsize=9, frameon=False, markerscale=0.8)

@@ -1,0 +1,114 @@
+"""A plan as rows with positions: GPX, GeoJSON, GeoPackage and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artreplay.patrol.area import LONLAT
+from artreplay.patrol.packages import package
+from artreplay.patrol.plan import PLANNED, Item, Plan
+
+_DIGITS = 7  # of longitude and latitude: a centimetre
+
+
+def name_of(item: Item, plan: Plan) -> str:
+    """What a GPS device shows beside the place: its number and the effort."""
+    return f"{item.number:02d} {item.level:g} {plan.unit}"
+
+
+def rows_of(plan: Plan) -> list[dict[str, Any]]:
+    """One row per place, the same in every format."""
+    return [
+        {
+            "plan_id": plan.plan_id,
+            "item_id": item.item_id,
+            "name": name_of(item, plan),
+            "lon": round(item.lon, _DIGITS),
+            "lat": round(item.lat, _DIGITS),
+            "effort": item.level,
+            "unit": plan.unit,
+            "start": plan.start,
+            "end": plan.end,
+            "index": round(item.index, 6),
+            "mean": None if item.mean is None else round(item.mean, 6),
+            "count": item.count,
+            "visits": item.visits,
+            "finds": item.finds,
+            "why": item.why,
+            "blur_m": plan.blur_m,
+        }
+        for item in plan.items
+    ]
+
+
+def csv_bytes(plan: Plan) -> bytes:
+    """A table; the byte order mark lets spreadsheets see that it is UTF-8."""
+    text = io.StringIO()
+    rows = rows_of(plan)
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else ["plan_id"])
+    writer.writeheader()
+    writer.writerows(rows)
+    return b"\xef\xbb\xbf" + text.getvalue().encode()
+
+
+def geojson_bytes(plan: Plan) -> bytes:
+    """A collection of points."""
+    features = []
+    for row in rows_of(plan):
+        position = [row["lon"], row["lat"]]
+        values = {name: value for name, value in row.items() if name not in ("lon", "lat")}
+        shape = {"type": "Point", "coordinates": position}
+        features.append({"type": "Feature", "id": row["item_id"], "geometry": shape, "properties": values})
+    document = {"type": "FeatureCollection", "name": plan.plan_id, "features": features}
+    return json.dumps(document, ensure_ascii=False, indent=1).encode()
+
+
+def gpx_bytes(plan: Plan) -> bytes:
+    """One waypoint per place, for a handheld GPS: the effort is in the name and in the description."""
+    gpxpy = package("gpxpy.gpx")
+    made = gpxpy.GPX()
+    made.creator = "artreplay"
+    made.name = f"{plan.site}: {plan.plan_id}"
+    made.description = f"{plan.start} to {plan.end}, {plan.effort:g} {plan.unit} in {len(plan.items)} places"
+    made.time = datetime.fromisoformat(plan.made_at)
+    for row in rows_of(plan):
+        names = f"plan_id={row['plan_id']} {PLANNED}{row['item_id']}"
+        said = f"{row['effort']:g} {row['unit']}, {names}. {row['why']}"
+        place = gpxpy.GPXWaypoint(row["lat"], row["lon"], name=row["name"], description=said, symbol="Flag, Blue")
+        place.comment, place.time = row["item_id"], made.time
+        made.waypoints.append(place)
+    text: str = made.to_xml("1.1")
+    return text.encode()
+
+
+def geopackage_bytes(plan: Plan) -> bytes:
+    """A layer of points, for a GIS program."""
+    raw, shapely = package("pyogrio.raw"), package("shapely")
+    rows = rows_of(plan)
+    names = [name for name in rows[0] if name not in ("lon", "lat")]
+    columns = [_column([row[name] for row in rows]) for name in names]
+    shapes = shapely.to_wkb(shapely.points([row["lon"] for row in rows], [row["lat"] for row in rows]))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.gpkg"
+        raw.write(
+            path, shapes, columns, names, driver="GPKG", layer="plan", geometry_type="Point", crs=LONLAT,
+            dataset_options={"VERSION": "1.3"},
+        )  # fmt: skip
+        return path.read_bytes()
+
+
+def _column(values: list[Any]) -> Any:
+    """A column as GDAL takes it; a missing number is nan."""
+    if any(isinstance(value, str) for value in values):
+        return np.array(values, object)
+    if all(isinstance(value, int) for value in values):
+        return np.array(values, np.int64)
+    return np.array([np.nan if value is None else value for value in values], np.float64)

@@ -1,0 +1,191 @@
+"""The park folder: nothing is kept twice, nothing is lost, and what nobody visited is not a zero."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import pytest
+from walks import FIRST, bay_park, bay_site, walks
+
+import artreplay as ar
+from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.patrol import park as parks
+from artreplay.patrol.park import JOURNAL_FILE, Park
+from artreplay.patrol.plan import base_for
+from artreplay.patrol.readers import read_records
+from artreplay.patrol.view import view_of
+from artreplay.patrol.writers import write_plan
+
+NOW = datetime(2016, 5, 1, 12)
+
+
+@pytest.fixture
+def park(tmp_path):
+    return bay_park(tmp_path / "park")
+
+
+def snapshot(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_the_same_records_twice_change_nothing(park):
+    before = snapshot(park.folder)
+    again = Park(park.folder)
+    added = again.add_records(walks(park.site))
+    assert (added.new, added.known) == (0, len(park.waypoints))
+    assert snapshot(park.folder) == before
+
+
+def test_an_export_that_repeats_the_old_records_adds_only_the_new_ones(park):
+    old = len(park.waypoints)
+    longer = walks(park.site, patrols=45)
+    added = park.add_records(longer)
+    assert (added.new, added.known) == (len(longer) - old, old)
+    together = Park(park.folder).samples[0]
+    at_once = bay_park(park.folder.parent / "other", patrols=45).samples[0]
+    assert np.array_equal(together.points, at_once.points)
+    assert np.array_equal(together.rewards, at_once.rewards)
+
+
+def test_a_park_made_again_with_the_same_site_is_the_one_there_is(park):
+    assert len(Park.create(park.folder, bay_site()).waypoints) == len(park.waypoints)
+    with pytest.raises(InvalidParameter, match="another site file"):
+        Park.create(park.folder, bay_site(levels=(1.0, 2.0)))
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidFile, match="something else is there"):
+        Park.create(tmp_path, bay_site())
+    with pytest.raises(InvalidFile, match="not a park folder"):
+        Park(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_plan_is_kept_with_the_samples_it_used_and_made_once(park):
+    plan, policy = park.plan(20, 5, now=NOW)
+    assert plan.effort <= 20
+    assert len(plan.items) <= 5
+    again = Park(park.folder)
+    assert again.plans() == {plan.plan_id: plan}
+    unused = policy.unused_rows()
+    assert again.used_samples(plan.plan_id) == sorted(set(range(len(again.samples[0]))) - set(unused))
+    before = snapshot(park.folder)
+    assert again.plan(20, 5, now=NOW + timedelta(days=1))[0] == plan
+    assert snapshot(park.folder) == before
+    assert again.plan(21, 5, now=NOW)[0].plan_id != plan.plan_id
+
+
+def test_a_plan_starts_after_the_last_record_unless_told(park):
+    assert park.plan(20, 5)[0].start == (FIRST + timedelta(days=40)).isoformat()
+    assert park.plan(20, 5, start=date(2016, 12, 1))[0].end == "2016-12-07"
+
+
+def test_a_park_without_records_has_no_plan(tmp_path):
+    with pytest.raises(InvalidParameter, match="no records yet"):
+        Park.create(tmp_path / "park", bay_site()).plan(20, 5)
+
+
+def test_what_was_done_is_the_effort_as_walked_and_what_nobody_visited_is_no_data(park):
+    plan, _ = park.plan(20, 5, now=NOW)
+    start = date.fromisoformat(plan.start)
+    goal = park.site.area.to_unit(plan.items[0].lon, plan.items[0].lat)[0]
+    new = walks(park.site, patrols=3, steps=12, seed=9, first=start, post=goal)
+    before = len(park.samples[0])
+    outcome = park.record(plan, new)
+    first, *others = outcome.items
+    assert first.visits >= 1
+    assert first.effort > 0.0
+    assert first.effort != first.planned
+    assert first.found in (True, False)
+    missed = [one for one in others if one.visits == 0]
+    assert missed, "three patrols from one place cannot be everywhere"
+    assert all(one.found is None and one.effort == 0.0 for one in missed)
+    walked = park.samples[1].slice(before)
+    assert len(walked) > 0
+    assert outcome.elsewhere > 0.0
+    for one in missed:  # no sample came of what was only planned
+        item = next(item for item in plan.items if item.item_id == one.item_id)
+        boxes = zip(walked["box_x"].to_pylist(), walked["box_y"].to_pylist(), strict=True)
+        assert item.box not in list(boxes)
+    assert next(iter(Park(park.folder).outcomes()))["plan_id"] == plan.plan_id
+
+
+def test_a_place_of_the_plan_that_a_device_brings_home_is_no_find(park, tmp_path):
+    """It lies on the device beside the tracks, and would count as something that was seen there."""
+    plan, policy = park.plan(20, 5, now=NOW)
+    write_plan(view_of(park.site, park.samples[1], plan, policy), tmp_path / "plan")
+    table, _ = read_records(tmp_path / "plan" / "plan.gpx", park.site)
+    assert len(table) == len(plan.items)
+    before = snapshot(park.folder)
+    added = park.add_records(table)
+    assert (added.new, added.planned) == (0, len(plan.items))
+    assert snapshot(park.folder) == before
+
+
+def test_recorded_twice_nothing_changes(park):
+    plan, _ = park.plan(20, 5, now=NOW)
+    new = walks(park.site, patrols=5, seed=9, first=date.fromisoformat(plan.start))
+    once = park.record(plan, new)
+    before = snapshot(park.folder)
+    again = Park(park.folder).record(plan, new)
+    assert (again.items, again.elsewhere, again.added.new) == (once.items, once.elsewhere, 0)
+    assert snapshot(park.folder) == before
+
+
+def test_records_before_the_plan_do_not_count_for_it(park):
+    plan, _ = park.plan(20, 5, start=FIRST + timedelta(days=100), now=NOW)
+    outcome = park.record(plan, walks(park.site, patrols=10, seed=3, first=FIRST + timedelta(days=50)))
+    assert all(one.visits == 0 and one.found is None for one in outcome.items)
+    assert outcome.elsewhere == 0.0
+
+
+def test_planning_from_all_records_is_planning_from_the_first_and_being_told_the_rest(park):
+    """So the park needs to keep no state of the algorithm: the records are its state."""
+    first = park.samples[0]
+    base = base_for(park.site, 20, 5)
+    told = ar.FullStart(base, first)
+    park.add_records(walks(park.site, patrols=6, seed=5, first=FIRST + timedelta(days=60)))
+    together, _ = park.samples
+    later = together.points[len(first) :], together.levels[len(first) :], together.rewards[len(first) :]
+    for point, level, reward in zip(*later, strict=True):
+        told.tell([ar.Allocation(tuple(point), level)], [reward])
+    assert np.array_equal(together.points[: len(first)], first.points)
+    action = ar.ArtificialReplay(base, together).ask()
+    assert told.ask() == action == ar.FullStart(base, together).ask()
+
+
+@pytest.mark.parametrize("step", ["write_whole", "append"])
+def test_cut_short_at_any_step_the_park_is_as_it_was_or_has_it_all(park, step, monkeypatch):
+    """A crash after the file and before the journal leaves a file that nothing speaks of."""
+    entries = list(park.journal.entries)
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr(parks, "write_whole", stop) if step == "write_whole" else cut.setattr(parks.Journal, "append", stop)
+        with pytest.raises(KeyboardInterrupt):
+            park.plan(20, 5, now=NOW)
+        with pytest.raises(KeyboardInterrupt):
+            park.add_records(walks(park.site, patrols=50))
+    again = Park(park.folder)
+    assert again.journal.entries == entries
+    assert again.plan(20, 5, now=NOW)[0].items
+    assert again.add_records(walks(park.site, patrols=50)).new > 0
+
+
+def test_damaged_files_are_named(park):
+    plan, _ = park.plan(20, 5, now=NOW)
+    (park.folder / "plans" / f"{plan.plan_id}.json").write_text("{")
+    with pytest.raises(InvalidFile, match="cannot be read"):
+        Park(park.folder).plans()
+    with pytest.raises(InvalidParameter, match="no plan 'x'"):
+        park.used_samples("x")
+    next((park.folder / "records").iterdir()).write_bytes(b"PAR1")
+    with pytest.raises(InvalidFile, match=r"records in .* cannot be read"):
+        _ = Park(park.folder).waypoints
+    (park.folder / JOURNAL_FILE).write_bytes(b"{}\n")
+    with pytest.raises(InvalidFile, match="line 1"):
+        Park(park.folder)

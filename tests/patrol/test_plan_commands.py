@@ -1,0 +1,110 @@
+"""map, plan, record, plan again: the commands as a ranger types them."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import pyarrow.csv
+import pytest
+from walks import bay_park, bay_site, walks
+
+from artreplay.cli import main
+from artreplay.patrol.park import Park
+from artreplay.patrol.writers import PLAN_FILES
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    bay_park(tmp_path / "park")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def records(path, first, seed=7):
+    """A plain CSV of a week of patrols."""
+    table = walks(bay_site(), patrols=7, seed=seed, first=first).drop(["leg", "source"])
+    names = ["patrol", "date", "time", "lon", "lat", "category", "waypoint"]
+    pyarrow.csv.write_csv(table.rename_columns(names), path)
+    return path
+
+
+def run(capsys, *words):
+    code = main(["patrol", *map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_from_a_map_to_a_plan_to_what_came_of_it_to_the_next_plan(folder, capsys):
+    code, out, _ = run(capsys, "map", "park")
+    assert code == 0
+    assert "of the area was ever visited" in out
+    assert (folder / "park" / "map" / "map.html").exists()
+
+    code, out, _ = run(capsys, "plan", "park", "--budget", 20, "--places", 5, "-o", "plan")
+    assert code == 0
+    assert sorted(path.name for path in (folder / "plan").iterdir()) == sorted(PLAN_FILES)
+    plan = next(iter(Park("park").plans().values()))
+    assert all(item.item_id in out and item.why in out for item in plan.items)
+
+    week = records(folder / "week.csv", date.fromisoformat(plan.start))
+    code, out, _ = run(capsys, "record", "park", week, "--plan", "plan")
+    assert code == 0
+    assert "new rows" in out
+    assert "not visited: nothing is known of them" in out
+    code, out, _ = run(capsys, "record", "park", week, "--plan", plan.plan_id)
+    assert "0 new rows" in out
+
+    code, out, _ = run(capsys, "plan", "park", "--budget", 20, "-o", "next", "--json")
+    following = json.loads(out)
+    assert code == 0
+    assert following["plan_id"] != plan.plan_id
+    assert following["start"] > plan.end
+    assert following["samples"] > plan.samples
+
+
+def test_positions_are_in_files_and_not_on_the_screen(folder, capsys):
+    """What is on a screen ends up in logs and pictures of screens."""
+    _, out, err = run(capsys, "plan", "park", "--budget", 20)
+    plan = next(iter(Park("park").plans().values()))
+    for item in plan.items:
+        assert f"{item.lon:.3f}"[:-1] not in out + err
+        assert f"{item.lat:.3f}"[:-1] not in out + err
+
+
+def test_a_budget_that_is_left_over_is_explained(folder, capsys):
+    _, out, _ = run(capsys, "plan", "park", "--budget", 40, "--places", 3)
+    assert "3 places at 6 km are 18; allow more with --places" in out
+
+
+def test_blurred_positions_are_in_every_file(folder, capsys):
+    assert run(capsys, "plan", "park", "--budget", 20, "--blur-m", 1000)[0] == 0
+    shown = json.loads((folder / "plan" / "plan.json").read_text())
+    kept = next(iter(Park("park").plans().values()))
+    assert shown["blur_m"] == 1000.0
+    assert [item["item_id"] for item in shown["items"]] == [item.item_id for item in kept.items]
+    assert all(item["lon"] != other.lon for item, other in zip(shown["items"], kept.items, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["map", "nowhere"], "nowhere is not a park folder"),
+        (["plan", "park", "--budget", "0.1"], "the budget must pay for one place at the smallest level, 1 km"),
+        (["plan", "park", "--budget", "nan"], "budget must pay"),
+        (["plan", "park", "--budget", "5", "--places", "0"], "places must be at least 1"),
+        (["plan", "park", "--budget", "5", "--blur-m", "-1"], "blur-m must be 0 or more"),
+        (["map", "park", "--blur-m", "inf"], "blur-m must be 0 or more"),
+        (["record", "park", "week.csv", "--plan", "no-such-plan"], "has no plan no-such-plan: its plans are none"),
+        (["record", "park", "week.csv", "--plan", "no/plan"], "no/plan holds no plan"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_sentence(folder, capsys, words, said):
+    journal = (folder / "park" / "journal.jsonl").read_bytes()
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert (folder / "park" / "journal.jsonl").read_bytes() == journal
+    assert out == ""
+    assert err.startswith("error: ")
+    assert said in err
+    assert err.count("\n") == 1

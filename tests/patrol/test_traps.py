@@ -1,0 +1,272 @@
+"""What goes wrong in patrol records: each trap has a small file that shows it and a sentence a ranger understands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parks import PAWS, paws_row, site, straight, write_lines
+
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidRecords
+from artreplay.patrol.readers import read_records
+from artreplay.patrol.samples import box_samples
+
+SMART = (
+    "Patrol ID,Type,Patrol Start Date,Patrol End Date,Station,Team,Leader,Member,Waypoint ID,Waypoint Date,"
+    "Waypoint Time,X,Y,Comment,Observation Category  0,Observation Category 1"
+)
+
+
+def refusal(path: Path, *, date_format: str | None = None, **options: object) -> str:
+    with pytest.raises(ArtReplayError) as error:
+        read_records(path, site(**options), date_format)
+    text = str(error.value)
+    assert "31." not in text  # positions are sensitive
+    return text
+
+
+class TestRosters:
+    def test_a_sighting_written_once_per_member_counts_once(self, tmp_path: Path) -> None:
+        rows = [
+            f"P1,Foot,2016-03-15,2016-03-15,North,A,Ann,{member},{number},2016-03-15,08:{number}0:00,31.1{number},0.1,,Snare,"
+            for number in (1, 2)
+            for member in ("Ann", "Bob", "Cem")
+        ]
+        table, quality = read_records(write_lines(tmp_path / "query.csv", SMART, rows), site())
+        assert len(table) == 2
+        assert quality.duplicates == 4
+        assert any("4 rows said the same as another" in sentence for sentence in quality.sentences())
+
+    def test_two_categories_at_one_waypoint_are_one_sample(self, tmp_path: Path) -> None:
+        rows = [
+            f"P1,Foot,2016-03-15,2016-03-15,North,A,Ann,Ann,1,2016-03-15,08:00:00,31.1,0.1,,{seen}"
+            for seen in ("Human,Snare", "Wildlife,Lion")
+        ]
+        table, quality = read_records(write_lines(tmp_path / "query.csv", SMART, rows), site())
+        assert table["category"].to_pylist() == ["Human / Snare", "Wildlife / Lion"]
+        assert (quality.duplicates, quality.waypoints, quality.observations) == (0, 1, 1)
+
+    def test_a_number_of_a_waypoint_that_starts_again_every_day_is_no_duplicate(self, tmp_path: Path) -> None:
+        rows = [
+            f"P1,Foot,2016-03-15,2016-03-16,North,A,Ann,Ann,1,2016-03-{day},08:00:00,31.1,0.1,,Snare,"
+            for day in (15, 16)
+        ]
+        assert read_records(write_lines(tmp_path / "query.csv", SMART, rows), site())[1].duplicates == 0
+
+
+class TestDates:
+    def written(self, folder: Path, *days: str) -> Path:
+        return write_lines(folder / "SMARTdata.csv", PAWS, [paws_row(day) for day in days])
+
+    def test_day_and_month_that_could_be_swapped_are_refused(self, tmp_path: Path) -> None:
+        path = self.written(tmp_path, "03/04/2016", "05/06/2016")
+        assert refusal(path) == (
+            "SMARTdata.csv: dates such as '03/04/2016' can be 3 April 2016 or 4 March 2016, and no other date tells "
+            "which: give --date-format %d/%m/%Y or --date-format %m/%d/%Y"
+        )
+
+    @pytest.mark.parametrize(("form", "day"), [("%d/%m/%Y", date(2016, 4, 3)), ("%m/%d/%Y", date(2016, 3, 4))])
+    def test_the_format_ends_the_doubt(self, tmp_path: Path, form: str, day: date) -> None:
+        path = self.written(tmp_path, "03/04/2016")
+        assert read_records(path, site(), form)[0]["day"].to_pylist() == [day]
+        assert read_records(path, site(date_format=form))[0]["day"].to_pylist() == [day]
+
+    def test_one_telling_date_is_enough(self, tmp_path: Path) -> None:
+        table, _ = read_records(self.written(tmp_path, "03/04/2016", "25/04/2016"), site())
+        assert table["day"].to_pylist() == [date(2016, 4, 3), date(2016, 4, 25)]
+
+    def test_a_day_that_is_the_same_either_way_is_no_doubt(self, tmp_path: Path) -> None:
+        table, _ = read_records(self.written(tmp_path, "04/04/2016"), site())
+        assert table["day"].to_pylist() == [date(2016, 4, 4)]
+
+    def test_two_ways_of_writing_in_one_file_are_refused(self, tmp_path: Path) -> None:
+        path = self.written(tmp_path, "13/04/2016", "14/04/2016", "04/25/2016")
+        assert "'04/25/2016' is written as %m/%d/%Y" in refusal(path)
+
+    def test_dates_nobody_can_read(self, tmp_path: Path) -> None:
+        assert "cannot be read: say how they are written" in refusal(self.written(tmp_path, "soon"))
+        assert "no date is written as %d.%m.%Y" in refusal(self.written(tmp_path, "3/4/2016"), date_format="%d.%m.%Y")
+
+    def test_a_few_bad_dates_go_and_are_counted(self, tmp_path: Path) -> None:
+        _, quality = read_records(self.written(tmp_path, "2016-03-15", "unknown", "2016-13-45"), site())
+        assert (quality.rows, quality.bad_days, quality.days) == (3, 2, 1)
+
+    @pytest.mark.parametrize("text", ["Mar 15, 2016", "15.03.2016", "15-Mar-2016", "2016/03/15", "15 March 2016"])
+    def test_other_ways_of_writing(self, tmp_path: Path, text: str) -> None:
+        row = paws_row().replace("2016-03-15", f'"{text}"')
+        table, _ = read_records(write_lines(tmp_path / "a.csv", PAWS, [row]), site())
+        assert table["day"].to_pylist() == [date(2016, 3, 15)]
+
+
+class TestPlaces:
+    def test_swapped_x_and_y_are_told(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row(lon=0.1, lat=31.1), paws_row(lon=0.2, lat=31.2)])
+        assert "contains none of the 2 points, but would if x and y were swapped" in refusal(path)
+
+    def test_another_park_is_told(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row(lon=30.1, lat=-20.0)])
+        assert "of the same park" in refusal(path)
+
+    def test_zero_zero_and_no_position_and_outside_go(self, tmp_path: Path) -> None:
+        rows = [
+            *straight(3),
+            paws_row(lon=0, lat=0),
+            paws_row(lon=31.9),
+            "2016-03-15,08:00:00,,,P1,,,,",
+            paws_row(lat="x"),
+        ]
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        assert (len(table), quality.without_position, quality.outside) == (3, 3, 1)
+
+    def test_a_way_outside_is_no_effort_inside(self, tmp_path: Path) -> None:
+        rows = [
+            paws_row(time=f"{8 + hour:02d}:00:00", lon=lon, lat=0.2)
+            for hour, lon in enumerate((31.38, 31.395, 31.41, 31.395, 31.38))
+        ]
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        assert quality.outside == 1
+        assert table["leg"].to_pylist() == [0, 0, 2, 2]
+        assert quality.km == pytest.approx(2 * 0.015 * 111.3, rel=0.01)
+
+
+class TestTracks:
+    def test_a_gap_and_a_speed_break_the_track(self, tmp_path: Path) -> None:
+        rows = [paws_row(time=time, lon=lon) for time, lon in (("08:00:00", 31.1), ("08:30:00", 31.11))]
+        rows += [paws_row(time="14:00:00", lon=31.2), paws_row(time="14:06:00", lon=31.22)]  # 10 km, then 22 km/h
+        _, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        assert quality.broken_tracks == 2
+        assert quality.km == pytest.approx(1.113, rel=0.01)
+        loose = site(max_gap_km=20, max_speed_kmh=30)
+        assert read_records(tmp_path / "a.csv", loose)[1].broken_tracks == 0
+
+    def test_way_in_no_time_is_not_walked(self, tmp_path: Path) -> None:
+        rows = [
+            paws_row(time=time, lon=lon) for time, lon in (("08:00:00", 31.1), ("08:00:00", 31.11), ("09:00:00", 31.12))
+        ]
+        _, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        assert quality.km == pytest.approx(1.113, rel=0.01)
+
+    def test_a_patrol_that_saw_nothing_is_data(self, tmp_path: Path) -> None:
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, straight(5)), site())
+        history, _ = box_samples(table, site())
+        assert quality.observations == 0
+        assert len(history) > 0
+        assert not history.rewards.any()
+
+    def test_without_times_the_order_of_the_file_counts(self, tmp_path: Path) -> None:
+        rows = [paws_row(time="", lon=lon) for lon in (31.1, 31.12, 31.11)]
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        assert table["lon"].to_pylist() == [31.1, 31.12, 31.11]
+        assert quality.km == pytest.approx(0.03 * 111.3, rel=0.01)
+        assert quality.without_times == 1
+        assert any("without times" in sentence for sentence in quality.sentences())
+
+    def test_rows_out_of_order_are_put_into_order(self, tmp_path: Path) -> None:
+        rows = straight(6)
+        table, _ = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        mixed, _ = read_records(write_lines(tmp_path / "b.csv", PAWS, rows[::-1]), site())
+        assert mixed.drop_columns("source").equals(table.drop_columns("source"))
+
+    def test_a_bad_time_stays_without_it(self, tmp_path: Path) -> None:
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, [paws_row(time="25:99")]), site())
+        assert table["time"].to_pylist() == [None]
+        assert quality.bad_times == 1
+
+
+class TestTimeZones:
+    HEADER = "patrol,time,lon,lat"
+
+    def test_several_zones_need_that_of_the_park(self, tmp_path: Path) -> None:
+        rows = ["P1,2016-03-15T22:30:00Z,31.1,0.1", "P1,2016-03-15T08:00:00+03:00,31.1,0.1"]
+        path = write_lines(tmp_path / "a.csv", self.HEADER, rows)
+        assert "times come from several time zones (UTC, UTC+03:00)" in refusal(path)
+        table, _ = read_records(path, site(time_zone="Africa/Kampala"))
+        assert table["time"].to_pylist() == [datetime(2016, 3, 15, 8), datetime(2016, 3, 16, 1, 30)]
+        assert table["day"].to_pylist() == [date(2016, 3, 15), date(2016, 3, 16)]
+
+    def test_times_with_and_without_a_zone_are_refused(self, tmp_path: Path) -> None:
+        rows = ["P1,2016-03-15T22:30:00Z,31.1,0.1", "P1,2016-03-15 08:00,31.1,0.1"]
+        assert "UTC, none written" in refusal(write_lines(tmp_path / "a.csv", self.HEADER, rows))
+
+    def test_summer_time_is_followed(self, tmp_path: Path) -> None:
+        rows = ["P1,2016-01-15T12:00:00Z,31.1,0.1", "P1,2016-07-15T12:00:00Z,31.1,0.1"]
+        table, _ = read_records(write_lines(tmp_path / "a.csv", self.HEADER, rows), site(time_zone="Europe/Berlin"))
+        assert [time.hour for time in table["time"].to_pylist()] == [13, 14]
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("text", "sentence"), [("", "a.csv is empty"), (PAWS + "\n", "it has column names and no rows")]
+    )
+    def test_empty_files(self, tmp_path: Path, text: str, sentence: str) -> None:
+        (tmp_path / "a.csv").write_text(text)
+        assert sentence in refusal(tmp_path / "a.csv")
+
+    def test_other_columns(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", "a,b", ["1,2"])
+        assert refusal(path) == (
+            "a.csv: no column says the longitude; its columns are 'a', 'b': "
+            "name it in the site file (columns: {lon: ...})"
+        )
+
+    def test_not_records_at_all(self, tmp_path: Path) -> None:
+        (tmp_path / "a.docx").write_bytes(b"\0\1")
+        (tmp_path / "b.csv").write_bytes(b"a\0b")
+        (tmp_path / "c.gpkg").write_text("no")
+        (tmp_path / "d.zip").write_text("no")
+        (tmp_path / "nothing").mkdir()
+        for name, sentence in (("a.docx", "of no known kind"), ("b.csv", "is no text"), ("c.gpkg", "cannot be read")):
+            assert sentence in refusal(tmp_path / name)
+        assert "cannot be unpacked" in refusal(tmp_path / "d.zip")
+        assert "holds no records" in refusal(tmp_path / "nothing")
+        assert "does not exist" in refusal(tmp_path / "none.csv")
+
+    def test_a_row_with_too_few_columns_is_named(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row(), "2016-03-15,08:00"])
+        with pytest.raises(InvalidFile, match="cannot be read as text in columns"):
+            read_records(path, site())
+
+    def test_a_semicolon_and_a_decimal_comma_in_old_letters(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.csv"
+        path.write_bytes(
+            "Patrol ID;Date;Heure;Longitude;Latitude;Category\nPé;15/03/2016;08:00;31,1;0,1;Piège\n".encode("cp1252")
+        )
+        table, _ = read_records(path, site(columns=(("time", "heure"),)))
+        assert table.select(["patrol", "lon", "lat", "category"]).to_pylist() == [
+            {"patrol": "Pé", "lon": 31.1, "lat": 0.1, "category": "Piège"}
+        ]
+
+    def test_no_row_with_a_position(self, tmp_path: Path) -> None:
+        with pytest.raises(InvalidRecords, match="no row of 1 has a position"):
+            read_records(write_lines(tmp_path / "a.csv", PAWS, [paws_row(lon=0, lat=0)]), site())
+
+
+class TestNoDataIsNoZero:
+    def test_a_box_nobody_visited_has_no_sample(self, tmp_path: Path) -> None:
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, straight(3)), site())
+        history, rows = box_samples(table, site())
+        assert (
+            len(history)
+            == len(rows)
+            == len(set(zip(rows["box_x"].to_pylist(), rows["box_y"].to_pylist(), strict=True)))
+        )
+        assert quality.share_visited == pytest.approx(len(history) / 64)
+
+    def test_a_level_without_samples_is_warned_of(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", PAWS, straight(3))
+        _, quality = read_records(path, site(levels=(1.0, 500.0)))
+        assert any("no sample has an effort of 500 km" in sentence for sentence in quality.sentences())
+        picky = replace(site(), thresholds=(50.0, 60.0), levels=(1.0, 3.0)).with_area(site().area)
+        table, quality = read_records(path, picky)
+        assert len(box_samples(table, picky)[0]) == 0
+        assert quality.too_little_effort > 0
+
+    def test_categories_the_site_does_not_name_are_told(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row(seen="Fog"), paws_row(seen="Snare", lon=31.2)])
+        _, quality = read_records(path, site(observations=(("snare", True),)))
+        assert quality.observations == 1
+        assert quality.unnamed_categories == ("Fog",)
+        assert np.isfinite(quality.km)

@@ -1,0 +1,143 @@
+"""Every file of a plan is read back, by our own reader and by others, with the same places."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import gpxpy
+import numpy as np
+import pyogrio
+import pytest
+from test_plan import SITE, planned
+from walks import bay_site, walks
+
+from artreplay.errors import InvalidFile
+from artreplay.patrol.readers import read_records
+from artreplay.patrol.samples import box_samples
+from artreplay.patrol.view import view_of
+from artreplay.patrol.writers import PLAN_FILES, find_plan_id, write_map, write_plan
+
+ROWS = box_samples(walks(SITE), SITE)[1]
+PLAN, POLICY, _ = planned()
+PLACES = np.array([(item.lon, item.lat) for item in PLAN.items])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("plan")
+    paths = write_plan(view_of(SITE, ROWS, PLAN, POLICY), folder)
+    assert tuple(path.name for path in paths) == PLAN_FILES
+    return folder
+
+
+def test_gpx_is_read_by_gpxpy_with_the_effort_in_name_and_description(folder):
+    with open(folder / "plan.gpx", encoding="utf-8") as file:
+        found = gpxpy.parse(file)
+    assert np.allclose([(place.longitude, place.latitude) for place in found.waypoints], PLACES, atol=1e-7)
+    for place, item in zip(found.waypoints, PLAN.items, strict=True):
+        assert place.name == f"{item.number:02d} {item.level:g} km"
+        assert place.description.startswith(f"{item.level:g} km, ")
+        assert place.description.endswith(item.why)
+        assert f"plan_id={PLAN.plan_id} item_id={item.item_id}" in place.description
+        assert place.comment == item.item_id
+
+
+@pytest.mark.parametrize("name", ["plan.gpx", "plan.geojson", "plan.gpkg"])
+def test_gdal_reads_the_same_places(folder, name):
+    found = pyogrio.read_dataframe(folder / name, layer="waypoints" if name.endswith("gpx") else None)
+    assert found.crs.to_epsg() == 4326
+    assert np.allclose(found.geometry.get_coordinates(), PLACES, atol=1e-7)
+    if not name.endswith("gpx"):
+        assert found["item_id"].tolist() == [item.item_id for item in PLAN.items]
+        assert set(found["plan_id"]) == {PLAN.plan_id}
+        assert found["effort"].tolist() == [item.level for item in PLAN.items]
+        assert found["why"].tolist() == [item.why for item in PLAN.items]
+
+
+def test_csv_has_the_same_places(folder):
+    with open(folder / "plan.csv", encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert np.allclose([(float(row["lon"]), float(row["lat"])) for row in rows], PLACES, atol=1e-7)
+    assert [row["item_id"] for row in rows] == [item.item_id for item in PLAN.items]
+    assert [row["why"] for row in rows] == [item.why for item in PLAN.items]
+
+
+@pytest.mark.parametrize("name", ["plan.gpx", "plan.geojson", "plan.gpkg", "plan.csv"])
+def test_our_own_reader_finds_the_same_places(folder, name, tmp_path):
+    """As records: a plan lies where it says, for a team that takes it home again."""
+    columns = {"plan.gpx": (), "plan.csv": COLUMNS}.get(name, COLUMNS[:4])
+    site = bay_site(columns=columns)
+    table, _ = read_records(folder / name, site, date_format="%Y-%m-%d")
+    found = np.stack([np.asarray(table["lon"]), np.asarray(table["lat"])], axis=1)
+    order, expected = np.lexsort(found.T), np.lexsort(PLACES.T)
+    assert np.allclose(found[order], PLACES[expected], atol=1e-7)
+
+
+COLUMNS = (
+    ("patrol", "plan_id"),
+    ("date", "start"),
+    ("waypoint", "item_id"),
+    ("category", "name"),
+    ("lon", "lon"),
+    ("lat", "lat"),
+)
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_cannot_be_broken_by_a_name(folder):
+    text = (folder / "plan.html").read_text(encoding="utf-8")
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    assert "<&>" not in text
+    assert "Bay park &lt;&amp;&gt;" in text
+    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    assert {shade["name"] for shade in data["shades"]} >= {"index, 3 km", "uncertainty, 3 km", "finds", "effort"}
+    for item in PLAN.items:
+        assert item.item_id in text
+
+
+def test_the_picture_is_the_same_every_time(folder, tmp_path):
+    write_plan(view_of(SITE, ROWS, PLAN, POLICY), tmp_path)
+    for name in PLAN_FILES:
+        if name != "plan.gpkg":  # SQLite files carry the time they were written
+            assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+    assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_blurred_files_hold_no_exact_position(tmp_path):
+    write_plan(view_of(SITE, ROWS, PLAN, POLICY, blur_m=2000.0), tmp_path)
+    exact = {f"{value:.5f}" for value in PLACES.ravel()}
+    for name in ("plan.gpx", "plan.geojson", "plan.csv", "plan.html", "plan.json"):
+        text = (tmp_path / name).read_text(encoding="utf-8-sig")
+        assert not [value for value in exact if value in text], name
+    rough = view_of(SITE, ROWS, PLAN, POLICY, blur_m=5000.0).unused
+    assert len(np.unique(rough, axis=0)) < 100 < len(np.unique(view_of(SITE, ROWS, PLAN, POLICY).unused, axis=0))
+
+
+def test_a_map_without_a_plan(tmp_path):
+    paths = write_map(view_of(SITE, ROWS), tmp_path / "new" / "map")
+    assert [path.name for path in paths] == ["map.png", "map.html"]
+    assert "Where to go" not in paths[1].read_text(encoding="utf-8")
+
+
+def test_the_view_counts_every_visit_once():
+    view = view_of(SITE, ROWS, PLAN, POLICY)
+    assert view.visits.sum() == len(ROWS) == view.n_used + view.n_unused
+    assert view.effort.sum() == pytest.approx(sum(ROWS["effort"].to_pylist()))
+    assert (view.visits[~view.mask] == 0).all()
+
+
+def test_a_plans_folder_or_its_name_is_found(folder, tmp_path):
+    assert find_plan_id(folder) == find_plan_id(folder / "plan.json") == PLAN.plan_id
+    assert find_plan_id(Path("170102-abc")) == "170102-abc"
+    with pytest.raises(InvalidFile, match="no plan"):
+        find_plan_id(tmp_path / "x")
+    (tmp_path / "plan.json").write_text("[]")
+    with pytest.raises(InvalidFile, match="not a plan"):
+        find_plan_id(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidFile, match="cannot be made"):
+        write_map(view_of(SITE, ROWS), tmp_path / "file" / "map")
