@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Page, browsing, find_browser
 
+from browser import Page, browsing, find_browser
 from real_parts import needed
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("reproduction")]
