@@ -69,7 +69,7 @@ $(VENV)/.ml: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[dev,cluster]'
+	$(PIP) -e '.[dev,cluster,spark]'
 	@touch $@ $(VENV)/.dev $(VENV)/.ml $(VENV)/.core
 
 clean:

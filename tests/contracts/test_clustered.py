@@ -95,7 +95,8 @@ def test_spark_writes_what_we_read(log, tmp_path):
     rows = [
         (arm, click, place * 3) for place, (arm, click) in enumerate(zip(*log.table.to_pydict().values(), strict=True))
     ]
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
     try:
         frame = spark.createDataFrame(rows[::-1], ["arm", "click", "at"]).repartition(3)
         write_clustered(frame, str(tmp_path / "log"), "arm", "click", "at")
