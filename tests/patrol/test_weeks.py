@@ -80,6 +80,7 @@ def test_what_cannot_be_simulated_is_refused():
         compare(world(patrols=0), 20, 5)
 
 
+@pytest.mark.long
 def test_the_command_says_who_found_how_much(tmp_path, capsys):
     words = [
         "patrol",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -23,6 +23,7 @@ FORMAT = "artreplay surface 1"
 HIDDEN = (24, 16)  # the architecture is ours: the paper gives none
 MOST_ROWS = 20_000  # that a network is fitted to
 _EPOCHS = 40
+_MOST_KNOWN = 1 << 16
 _KNOTS = 17  # efforts at which a monotone surface is looked at
 
 
@@ -39,6 +40,7 @@ class Surface:
     most_effort: float  # in the records; beyond it a monotone surface stays as it is
     monotone: bool = False
     mask: Bools | None = None
+    _known: dict[bytes, Floats] = field(default_factory=dict, init=False, repr=False)  # of points asked for one by one
 
     @classmethod
     def fit(
@@ -80,17 +82,32 @@ class Surface:
 
     def _rising(self, points: Floats, effort: Floats) -> Floats:
         """The largest chance up to each of a few efforts, and straight lines between them."""
-        knots = np.linspace(0.0, self.most_effort, _KNOTS)
-        chances = self._network(np.repeat(points, _KNOTS, axis=0), np.tile(knots, len(points)))
-        chances = chances.reshape(len(points), _KNOTS)
-        chances[:, 0] = 0.0
-        highest = np.maximum.accumulate(chances, axis=1)
+        highest = self._highest(points)
         place = np.clip(effort / self.most_effort * (_KNOTS - 1), 0.0, _KNOTS - 1)
         low = np.minimum(place.astype(np.int64), _KNOTS - 2)
         rows, share = np.arange(len(points)), place - low
         start, end = highest[rows, low], highest[rows, low + 1]
         risen: Floats = np.minimum(start + share * (end - start), end)  # rounding must not pass the end
         return risen
+
+    def _highest(self, points: Floats) -> Floats:
+        """The largest chance up to each knot; simulations ask for the same few points, one by one, ever again."""
+        if len(points) != 1:
+            return self._work_out_highest(points)
+        key = points.tobytes()
+        if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = self._work_out_highest(points)
+        return self._known[key]
+
+    def _work_out_highest(self, points: Floats) -> Floats:
+        knots = np.linspace(0.0, self.most_effort, _KNOTS)
+        chances = self._network(np.repeat(points, _KNOTS, axis=0), np.tile(knots, len(points)))
+        chances = chances.reshape(len(points), _KNOTS)
+        chances[:, 0] = 0.0
+        highest: Floats = np.maximum.accumulate(chances, axis=1)
+        return highest
 
     def save(self, path: Path | str) -> None:
         """Write it as arrays and JSON: nothing is executed when it is read."""
