@@ -48,7 +48,7 @@ def test_the_top_boxes_of_each_level_are_enough(name, instance):
     values, levels, budget, max_units = instance
     solver = solver_of(name, levels, budget, max_units)
     everything = run(with_room_for(solver, len(values)), candidates_of(values, len(values)), "compiled")
-    assert run(solver, candidates_of(values, max_units), "compiled") == everything
+    assert run(solver, candidates_of(values, solver.most), "compiled") == everything
 
 
 @with_both
@@ -93,7 +93,7 @@ def test_grains_keep_their_order_when_they_are_divided_by_a_level():
 def test_both_speeds_agree_and_a_solver_may_be_used_again(name, instance):
     values, levels, budget, max_units = instance
     solver = solver_of(name, levels, budget, max_units)
-    candidates = candidates_of(values, max_units)
+    candidates = candidates_of(values, solver.most)
     before = copied(candidates)
     expected = run(solver, candidates)
     assert run(solver, candidates, "compiled") == expected
