@@ -18,7 +18,7 @@ from artreplay.experiments.store import Store
 from artreplay.report import reproduction
 from artreplay.report.reproduction import write_report
 
-pytestmark = pytest.mark.xdist_group("reproduction")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("reproduction")]  # all of it takes most of a minute
 
 DRAWN = ["karmed", "top-arms", "thompson-ids", "performance", "imbalanced", "discretisation"]
 DRAWN += ["fixed-vs-adaptive", "domains", "theory"]
