@@ -53,18 +53,18 @@ def make_loop():
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_that_gets_lost_while_compiling_comes_when_that_is_over(monkeypatch):
-    from numba.core.compiler import CompilerBase
+    from numba.core.dispatcher import Dispatcher
 
     loop, part, pressed = make_loop(), Sum(np.zeros(1)), []
-    original = CompilerBase.compile_extra
+    original = Dispatcher.compile
 
-    def compile_extra(self, *args):
+    def compile_or_load(self, signature):
         if not pressed:
             pressed.append(True)
             drop_one()
-        return original(self, *args)
+        return original(self, signature)
 
-    monkeypatch.setattr(CompilerBase, "compile_extra", compile_extra)
+    monkeypatch.setattr(Dispatcher, "compile", compile_or_load)
     with using("compiled"):
         with pytest.raises(KeyboardInterrupt):
             loop(part, 1.0)

@@ -230,8 +230,8 @@ def solver_of(
         )
     n_boxes = min(len(level) * most, boxes or len(level) * most)
     if not _fits(n_boxes, most, capacity):
-        # Would it fit if the smallest level were the unit? Then it is the unit that is too small.
-        if _fits(n_boxes, most, capacity // min(units)):
+        # Would it fit if the largest level were the unit? Then it is the unit that is too small.
+        if _fits(n_boxes, most, capacity // max(cost for cost in units if cost <= capacity)):
             raise InvalidParameter(
                 f"the levels must have a common unit {purpose}, got {', '.join(map(repr, level))}: "
                 f"their unit {float(unit)!r} is too small for a budget of {total!r} and {most:,} places"
