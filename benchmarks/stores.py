@@ -87,9 +87,10 @@ def plain(policy: Callable[..., Any]) -> Callable[..., Any]:
     return policy.func if isinstance(policy, functools.partial) else policy
 
 
-def first_decision(policy: Callable[..., Any], base: Any, path: str) -> dict[str, Any]:
+def first_decision(policy: Callable[..., Any], base: Any, path: str, warm: str = "") -> dict[str, Any]:
+    """From opening a log to the first action. `warm` is a store of arms to warm up with, if the log cannot be cut."""
     with ar.compiling.using("compiled"):
-        warmed_up(policy, base, path)
+        warmed_up(policy, base, warm or path)
         began = time.perf_counter()
         asked = policy(base, ar.open_history(path))
         action = asked.ask()
@@ -106,6 +107,10 @@ def summaries(path: str, arms: str) -> dict[str, Any]:
     return first_decision(
         functools.partial(ar.ArtificialReplay, replay="summaries"), ar.MonUCB(int(arms), HORIZON), path
     )
+
+
+def clustered(path: str, arms: str, store: str) -> dict[str, Any]:
+    return first_decision(ar.ArtificialReplay, ar.MonUCB(int(arms), HORIZON), path, warm=store)
 
 
 def full_start(path: str, arms: str) -> dict[str, Any]:
@@ -199,7 +204,7 @@ def server() -> Iterator[str]:
 
 MEASURES = {
     measure.__name__: measure
-    for measure in (replay, summaries, full_start, group_by, tree, tree_full_start, from_postgres)
+    for measure in (replay, summaries, clustered, full_start, group_by, tree, tree_full_start, from_postgres)
 }
 
 
@@ -233,10 +238,14 @@ def row(name: str, found: dict[str, Any], full: dict[str, Any]) -> str:
 def report_arms(folder: Path, rows: int, arms: int) -> None:
     log, store = folder / f"arms-{arms}-{rows}.parquet", folder / f"arms-{arms}-{rows}.arh"
     made(log, lambda path: write_arms(path, rows, arms))
-    took = made(store, lambda path: ar.index_history(log, path, unit="arm", reward="click"))
+    parquet = folder / f"arms-{arms}-{rows}.clustered"
+    columns = {"unit": "arm", "reward": "click"}
+    took = made(store, lambda path: ar.index_history(log, path, **columns))
+    made(parquet, lambda path: ar.index_history(log, path, format="parquet", **columns))
     full = measured("full_start", store, arms)
     replayed = measured("replay", store, arms)
     summarised = measured("summaries", store, arms)
+    by_groups = measured("clustered", parquet, arms, store)
     grouped = measured("group_by", log, arms)
     best = replayed["action"]
     print(
@@ -249,10 +258,11 @@ def report_arms(folder: Path, rows: int, arms: int) -> None:
     print(row("exact full start, store", full, full))
     print(row("replay, store", replayed, full))
     print(row("replay by summaries, store", summarised, full))
+    print(row("replay, clustered Parquet", by_groups, full))
     print(row("GROUP BY (another algorithm)", grouped, full))
     if grouped["action"] != full["action"]:
         print(f"  GROUP BY plays {grouped['action']}, full start and replay play {full['action']}")
-    if {replayed["action"], summarised["action"]} != {full["action"]}:
+    if {replayed["action"], summarised["action"], by_groups["action"]} != {full["action"]}:
         sys.exit("replay and full start differ: this must not be")
     if rows <= MOST_IN_POSTGRES and wanted("postgres"):
         paged = measured("from_postgres", log, arms)

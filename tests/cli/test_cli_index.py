@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -101,6 +102,16 @@ def test_what_is_refused_leaves_nothing_behind(
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.long
+def test_a_reward_that_is_missing_ten_million_rows_on_is_found(refused: Refused, folder: Path) -> None:
+    clicks = np.zeros(10_000_000)
+    clicks[9_999_999] = np.nan
+    pq.write_table(pa.table({"arm": np.zeros(10_000_000, np.int64), "click": clicks}), "log.parquet")
+    for command in (("index", "log.parquet", "-o", "x.arh"), ("recommend", "log.parquet", "--horizon", "9")):
+        assert "reward in row 9999999 is nan, expected a finite number" in refused(*command, *COLUMNS)
+    assert [path.name for path in folder.iterdir()] == ["log.parquet"]
+
+
 def test_a_store_that_is_damaged_is_noticed(run: Run, refused: Refused, store: Path) -> None:
     assert "200 rows" in run("index", store, "--check").out
     column = store / "g000" / "reward.f8"
@@ -117,7 +128,8 @@ def test_a_store_that_is_damaged_is_noticed(run: Run, refused: Refused, store: P
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"format": 99}, "is a store of format 99, this version of artreplay reads 1"),
+        ({"format": 99}, "is a store of format 99, this version of artreplay reads 2"),
+        ({"format": 1}, "is a store of format 1, this version of artreplay reads 2: index the log again"),
         ({"rows": 7}, "manifest.json does not fit its checksum"),
         ({"magic": "else"}, "is not an indexed store"),
     ],

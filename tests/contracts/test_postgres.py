@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -107,6 +109,20 @@ def test_without_an_index_nothing_is_scanned_silently(address):
         assert len(ar.open_history(address, table=table, allow_scan=True, **COLUMNS)) == 30
 
 
+def test_points_are_read_whole_if_that_is_allowed(address):
+    with psycopg.connect(address) as connection:
+        connection.execute("DROP TABLE IF EXISTS places")
+        connection.execute(
+            "CREATE TABLE places AS SELECT 0.5 AS x, n / 10.0 AS y, 1 AS found, n FROM generate_series(1, 9) n"
+        )
+    columns = {"table": "places", "unit": ["x", "y"], "reward": "found", "order": "n"}
+    with pytest.raises(InvalidHistory, match=r"points in PostgreSQL are read whole.*allow_scan=True"):
+        ar.open_history(address, **columns)
+    assert [unit[1] for unit in map(ar.open_history(address, allow_scan=True, **columns).unit, range(9))] == [
+        n / 10 for n in range(1, 10)
+    ]
+
+
 def test_pages_are_few(address):
     log = Log(random_log(ar.MonUCB(2, 20), 5000, 5).table, {"unit": "arm", "reward": "click"})
     filled(address, log)
@@ -179,6 +195,23 @@ def test_a_password_is_never_said(secret):
             ar.open_history(wrong, table="log", **COLUMNS)
         assert secret not in str(caught.value)
         assert "p@ss/word" not in str(caught.value)
+
+
+def test_a_wrong_password_is_said_and_not_shown(address):
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS guarded")
+        connection.execute("CREATE ROLE guarded LOGIN PASSWORD 'correct'")
+        rules = Path(connection.execute("SHOW hba_file").fetchone()[0])
+        rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
+        connection.execute("SELECT pg_reload_conf()")
+    for _ in range(50):  # the server reads its rules again in its own time
+        with pytest.raises(InvalidFile) as caught:
+            opened(address.replace("postgres:@", "guarded:hunter2@"))
+        if "password" in str(caught.value):
+            break
+        time.sleep(0.1)
+    assert 'password authentication failed for user "guarded"' in str(caught.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_permission_denied_is_said(address):

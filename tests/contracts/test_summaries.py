@@ -13,8 +13,7 @@ from store_logs import opened, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidHistory, InvalidParameter
-from artreplay.history.stores import summaries
-from artreplay.replay import lazy_arms
+from artreplay.history.stores import blocking
 
 THOROUGH = 10 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 BASES = {
@@ -27,10 +26,10 @@ BASES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks():
-    """Blocks of four samples, so that a small log has many."""
+    """Two blocks of two samples, then blocks of four, so that a small log has many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summaries, "BLOCK", 4)
-        patch.setattr(lazy_arms, "BLOCK", 4)
+        patch.setattr(blocking, "EARLY", np.array([2, 4]))
+        patch.setattr(blocking, "BLOCK", 4)
         yield
 
 

@@ -38,8 +38,9 @@ def open_history(
     """A log wherever it lies: a Parquet or CSV file, a folder, a pattern such as `logs/*.parquet`, a frame, or a store.
 
     A store, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms is read in
-    parts too, if there is an index on (unit, order) or with `allow_scan`. Anything else is read into memory. `table`
-    names the table of a database (`postgresql://…`, or a DuckDB file), or is a query.
+    parts too, if there is an index on (unit, order) or with `allow_scan`; one of points is read whole, with
+    `allow_scan` only. Anything else is read into memory. `table` names the table of a database (`postgresql://…`, or a
+    DuckDB file), or is a query.
 
     `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` the column of efforts.
     `order` names the column that fixes the order (equal values stay as the source has them), and `"shuffle"` with a
@@ -64,6 +65,11 @@ def open_history(
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
         return PostgresArms(Table(Database(source), table), columns, allow_scan, until)
+    if is_postgres(source) and columns.are_points and not allow_scan:
+        raise InvalidHistory(
+            "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
+            "(allow_scan=True), or index the log"
+        )
     return read_whole(source_of(source, columns, table), columns, until, seed)
 
 

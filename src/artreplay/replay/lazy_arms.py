@@ -8,8 +8,8 @@ from artreplay.compiling import Floats, Ints
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile
 from artreplay.history.stores import ArmStore
+from artreplay.history.stores.blocking import block_end
 from artreplay.history.stores.merging import ArmStream
-from artreplay.history.stores.summaries import BLOCK
 from artreplay.replay.adapter import Adapter
 from artreplay.replay.checking import checked_rewards
 from artreplay.replay.lazy_ledger import LazyArmLedger, Queues, lazy_arm_ledger
@@ -79,7 +79,7 @@ class LazyArms:
                 position[SERVING] = 0
                 ledger.more[cell] = int(reader.after < self._store.counts()[reader.code])
                 return 0
-        return BLOCK - reader.after % BLOCK
+        return block_end(reader.after) - reader.after
 
 
 class _OneArm:

@@ -16,7 +16,7 @@ import numpy as np
 from artreplay.errors import CannotSave, InvalidFile
 from artreplay.history.labels import Label
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 _MAGIC = "artreplay store"
 _PIECE = 1 << 24
@@ -41,9 +41,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path} is damaged: index the log again") from None
     if not isinstance(document, dict) or document.get("magic") != _MAGIC:
         raise InvalidFile(f"{folder} is not an indexed store")
-    if document.get("format") != FORMAT:
+    version = document.get("format")
+    if version != FORMAT:
+        older = isinstance(version, int) and version < FORMAT
         raise InvalidFile(
-            f"{folder} is a store of format {document.get('format')!r}, this version of artreplay reads {FORMAT}"
+            f"{folder} is a store of format {version!r}, this version of artreplay reads {FORMAT}"
+            + (": index the log again" if older else "")
         )
     checksum = document.pop("checksum", None)
     if checksum != _digest_of(_text(document)):

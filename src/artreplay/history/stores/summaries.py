@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
+from artreplay.history.stores.blocking import block_end, block_ends, blocks_begun, whole_blocks
 from artreplay.history.stores.manifest import read_array, written_array
-
-BLOCK = 4096  # samples of an arm
 
 
 class Blocks(NamedTuple):
@@ -30,8 +29,8 @@ class Summing:
     def __init__(self, before: Ints, totals: Floats) -> None:
         self._counts, self._totals = before.astype(np.int64), totals.copy()
         self._open: dict[int, float] = {}  # the lowest mean of a block that is not full
-        self.total: list[float] = []
-        self.lowest: list[float] = []
+        self._block_totals: list[Floats] = []
+        self._block_lowest: list[Floats] = []
         self._code = -1
 
     def add(self, code: int, rewards: Floats) -> None:
@@ -42,29 +41,33 @@ class Summing:
         first, before = int(self._counts[code]), float(self._totals[code])
         totals = np.cumsum(np.concatenate([[before], rewards]))[1:]
         means = totals / np.arange(first + 1, first + len(rewards) + 1)
-        cuts = np.arange(-first % BLOCK or BLOCK, len(rewards), BLOCK)
-        for start, stop in zip([0, *cuts.tolist()], [*cuts.tolist(), len(rewards)], strict=True):
-            lowest = min(float(means[start:stop].min()), self._open.pop(code, np.inf))
-            if (first + stop) % BLOCK == 0:
-                self._write(float(totals[stop - 1]), lowest)
-            else:
-                self._open[code] = lowest
+        ends = block_ends(first, first + len(rewards)) - first
+        lowest = np.minimum.reduceat(means, np.append(0, ends[:-1]))
+        lowest[0] = min(lowest[0], self._open.pop(code, np.inf))
+        if block_end(first + len(rewards) - 1) != first + len(rewards):
+            self._open[code] = float(lowest[-1])
+            ends, lowest = ends[:-1], lowest[:-1]
+        self._write(totals[ends - 1], lowest)
         self._counts[code], self._totals[code] = first + len(rewards), float(totals[-1])
 
     def close(self) -> None:
         """Write the block of the last arm, full or not."""
         if self._code in self._open:
-            self._write(float(self._totals[self._code]), self._open.pop(self._code))
+            self._write(self._totals[[self._code]], np.array([self._open.pop(self._code)]))
 
-    def _write(self, total: float, lowest: float) -> None:
-        self.total.append(total)
-        self.lowest.append(lowest)
+    def _write(self, totals: Floats, lowest: Floats) -> None:
+        self._block_totals.append(totals)
+        self._block_lowest.append(lowest)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the summaries; what the manifest says of them."""
         self.close()
-        columns = {"block-total.f8": self.total, "block-lowest.f8": self.lowest, "total.f8": self._totals}
-        return {name: written_array(folder / name, np.array(values, "<f8")) for name, values in columns.items()}
+        columns = {
+            "block-total.f8": np.concatenate([np.empty(0), *self._block_totals]),
+            "block-lowest.f8": np.concatenate([np.empty(0), *self._block_lowest]),
+            "total.f8": self._totals,
+        }
+        return {name: written_array(folder / name, values.astype("<f8")) for name, values in columns.items()}
 
 
 class Summaries:
@@ -87,8 +90,7 @@ class Summaries:
         for number, (total, low) in enumerate(self._columns):
             first, last = int(self._before[number][code]), int(self._before[number + 1][code])
             here = slice(int(self._starts[number][code]), int(self._starts[number][code + 1]))
-            ends = np.append(np.arange((first // BLOCK + 1) * BLOCK, last, BLOCK), last)[: here.stop - here.start]
-            stops.append(ends)
+            stops.append(block_ends(first, last)[: here.stop - here.start])
             totals.append(total[here])
             lowest.append(low[here])
         stop = np.concatenate(stops).astype(np.int64)
@@ -100,4 +102,4 @@ class Summaries:
 
 def _blocks(before: Ints, behind: Ints) -> Ints:
     """How many blocks of each arm a generation has; one that ends with it need not be full."""
-    return np.where(behind > before, -(-behind // BLOCK) - before // BLOCK, 0)
+    return np.where(behind > before, blocks_begun(behind) - whole_blocks(before), 0)
