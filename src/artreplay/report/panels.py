@@ -45,12 +45,17 @@ class Bar(NamedTuple):
 
 
 def curves(title: str, x: str, y: str, lines: Sequence[Line], log: str = "", may_leave: Sequence[Look] = ()) -> Figure:
-    """Lines with bands of one standard error; those that may leave are cut where they would flatten the others."""
+    """Lines with bands of one standard error; those that may leave are cut where they would flatten the others.
+
+    Of a line that is cut the legend says where it ends.
+    """
     figure, axes = _panel(title, x, y)
+    top = np.inf if "y" in log else _top(lines, may_leave)
     for line in lines:
         width = min(line.look.width, _WIDEST)
         stroke = {"color": line.look.colour, "linestyle": line.look.style, "linewidth": width}
-        axes.plot(line.x, line.mean, **stroke, label=line.look.name, zorder=2 + 1 / width)
+        label = line.look.name if line.mean.max() <= top else f"{line.look.name} (to {line.mean[-1]:,.0f})"
+        axes.plot(line.x, line.mean, **stroke, label=label, zorder=2 + 1 / width)
         if line.error.any():
             band = (line.mean - line.error, line.mean + line.error)
             axes.fill_between(line.x, *band, color=line.look.colour, alpha=0.25, linewidth=0, zorder=1)
@@ -61,30 +66,16 @@ def curves(title: str, x: str, y: str, lines: Sequence[Line], log: str = "", may
     if "y" in log:
         axes.set_yscale("log")
     else:
-        _set_height(axes, lines, may_leave)
+        axes.set_ylim(0, top or 1.0)
     _legend(figure, axes)
     return figure
 
 
-def _set_height(axes: Axes, lines: Sequence[Line], may_leave: Sequence[Look]) -> None:
-    """From 0 to the highest line that stays."""
+def _top(lines: Sequence[Line], may_leave: Sequence[Look]) -> float:
+    """A little above the highest line that stays."""
     staying = max((float(line.mean.max()) for line in lines if line.look not in may_leave), default=0.0)
     tallest = max((float(line.mean.max()) for line in lines), default=0.0)
-    top = tallest
-    if tallest > _CUT * staying > 0.0:
-        top = 1.15 * staying
-        gone = [line for line in lines if line.look in may_leave and line.mean.max() > top]
-        told = ", ".join(f"{line.look.name}: {line.mean[-1]:,.0f}" for line in gone)
-        axes.text(
-            0.98,
-            0.985,
-            f"beyond the top at the end: {told}",
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            fontsize=8.5,
-        )
-    axes.set_ylim(0, 1.08 * top or 1.0)
+    return 1.24 * staying if tallest > _CUT * staying > 0.0 else 1.08 * tallest
 
 
 def bars(title: str, x: str, y: str, groups: Sequence[str], rows: Sequence[Bar], log: bool = False) -> Figure:
