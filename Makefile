@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 TESTS ?= tests src README.md docs
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: there are as many workers as cores
 
 .PHONY: demo reproduce test test-all lint types layers bench bench-peers bench-stores clean
 
@@ -17,13 +18,13 @@ reproduce: $(VENV)/.ml
 # The style, the types, the layers, the tests. Under five minutes on two cores, with nothing compiled before.
 test: $(VENV)/.dev
 	$(MAKE) --no-print-directory lint types layers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS)
 
 # Also the long checks: ten times the random cases, 400 replications, bounds checked, a browser, a cluster.
 # What is missing of the last two fails, unless ALLOW_MISSING=1.
 test-all: $(VENV)/.all
 	$(MAKE) --no-print-directory lint types layers
-	ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+	$(ONE_THREAD) ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check --quiet .

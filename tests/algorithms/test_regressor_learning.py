@@ -13,6 +13,7 @@ GRID = {"dim": 2, "levels": LEVELS, "budget": 2, "max_units": 5, "cells_per_side
 DOMAINS = [ar.environments.Quadratic, ar.environments.PiecewiseLinear]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_after_3000_samples_the_default_beats_chance(domain):
     """With every one of these seeds, and by far on the whole."""

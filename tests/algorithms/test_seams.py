@@ -140,6 +140,7 @@ def test_children_that_keep_their_own_samples_know_nothing_of_the_others() -> No
     assert counts == {(0.0, 0.0): 1, (0.0, 0.5): 0, (0.5, 0.0): 0, (0.5, 0.5): 0}
 
 
+@pytest.mark.long
 def test_parts_of_ones_own_grow_and_compile_like_the_others() -> None:
     env = ar.environments.Metric(lambda points: points.mean(axis=1), dim=2)
     runs = [

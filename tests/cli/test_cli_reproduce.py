@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from commands import Refused, Run
 
+from artreplay.cli import main
+
+pytestmark = pytest.mark.xdist_group("a small reproduction")
 SMALL = ("--smoke", "--only", "karmed", "--only", "domains")
 
 
-def test_a_small_part_of_everything(run: Run, folder: Path) -> None:
-    done = run("reproduce", *SMALL, "--jobs", 1)
-    assert done.code == 0
-    assert "karmed" in done.out
-    assert "13 settings computed" in done.out
-    assert "the report is in report-smoke/index.html" in done.out
-    assert (folder / "report-smoke/index.html").exists()
-    first = (folder / "report-smoke/summary.json").read_bytes()
-    again = run("reproduce", *SMALL, "--report", "other")
-    assert "0 settings computed" in again.out
-    assert (folder / "other/summary.json").read_bytes() == first
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a small part has been reproduced, by one process, and what was said is in `out.txt`."""
+    folder = tmp_path_factory.mktemp("small")
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
+        patch.chdir(folder)
+        assert main(["reproduce", *SMALL, "--jobs", "1"]) == 0
+    (folder / "out.txt").write_text(said.getvalue(), encoding="utf-8")
+    return folder
 
 
-def test_the_summary_does_not_depend_on_the_number_of_processes(run: Run, folder: Path) -> None:
-    for jobs in (1, 2):
-        where = ("--results", f"results-{jobs}", "--report", f"report-{jobs}")
-        assert run("reproduce", *SMALL, "--jobs", jobs, *where).code == 0
-    one, two = ((folder / f"report-{jobs}/summary.json").read_bytes() for jobs in (1, 2))
+@pytest.fixture
+def reproduced(small: Path, folder: Path) -> Path:
+    """A copy of it in the folder of a test."""
+    shutil.copytree(small, folder, dirs_exist_ok=True)
+    return folder
+
+
+def test_a_small_part_of_everything(run: Run, reproduced: Path) -> None:
+    out = (reproduced / "out.txt").read_text(encoding="utf-8")
+    assert "karmed" in out
+    assert "13 settings computed" in out
+    assert "the report is in report-smoke/index.html" in out
+    assert (reproduced / "report-smoke/index.html").exists()
+    first = (reproduced / "report-smoke/summary.json").read_bytes()
+    assert "0 settings computed" in run("reproduce", *SMALL, "--jobs", 1, "--report", "other").out
+    assert (reproduced / "other/summary.json").read_bytes() == first
+
+
+def test_the_summary_does_not_depend_on_the_number_of_processes(run: Run, reproduced: Path) -> None:
+    assert run("reproduce", *SMALL, "--jobs", 2, "--results", "others", "--report", "report-2").code == 0
+    one, two = ((reproduced / name / "summary.json").read_bytes() for name in ("report-smoke", "report-2"))
     assert one == two
 
 
-def test_another_seed_gives_another_summary(run: Run, folder: Path) -> None:
-    found = []
-    for seed in (0, 1):
-        run("reproduce", "--smoke", "--only", "karmed", "--seed", seed, "--jobs", 1, "--report", f"report-{seed}")
-        document = json.loads((folder / f"report-{seed}/summary.json").read_text(encoding="utf-8"))
-        found.append([number["mean"] for number in document["numbers"]])
+def test_another_seed_gives_another_summary(run: Run, reproduced: Path) -> None:
+    assert run("reproduce", *SMALL, "--seed", 1, "--jobs", 1, "--report", "other").code == 0
+    found = [
+        [number["mean"] for number in json.loads((reproduced / name / "summary.json").read_bytes())["numbers"]]
+        for name in ("report-smoke", "other")
+    ]
+    assert len(found[0]) == len(found[1])
     assert found[0] != found[1]
 
 
@@ -48,22 +69,23 @@ def test_replications_can_be_chosen(run: Run, folder: Path) -> None:
     assert not (folder / "report").exists()
 
 
-def test_the_report_alone_computes_nothing(run: Run, refused: Refused, folder: Path) -> None:
+def test_the_report_alone_computes_nothing(run: Run, reproduced: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (reproduced / "results").rglob("*")}
+    assert run("report", *SMALL, "--out", "again").out == "the report is in again/index.html\n"
+    assert {path: path.stat().st_mtime_ns for path in (reproduced / "results").rglob("*")} == before
+
+
+def test_there_is_no_report_without_results(refused: Refused) -> None:
     assert refused("report", *SMALL).startswith(
         "there are no results in results for this (30 rounds, 2 or 3 replications"
     )
-    run("reproduce", *SMALL, "--jobs", 1)
-    before = {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*")}
-    assert run("report", *SMALL, "--out", "again").out == "the report is in again/index.html\n"
-    assert {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*")} == before
 
 
-def test_the_list_says_what_is_finished(run: Run, folder: Path) -> None:
-    before = run("reproduce", *SMALL, "--list").out
-    assert "karmed" in before
-    assert not (folder / "results").exists()
-    run("reproduce", *SMALL, "--jobs", 1)
-    assert before != run("reproduce", *SMALL, "--list").out
+def test_the_list_says_what_is_finished(run: Run, reproduced: Path) -> None:
+    finished = run("reproduce", *SMALL, "--list").out
+    assert "karmed" in finished
+    assert finished != run("reproduce", *SMALL, "--results", "none", "--list").out
+    assert not (reproduced / "none").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,16 @@ from commands import Run
 
 import artreplay as ar
 from artreplay.cli import compare
+from artreplay.compiling import using
 
 SMALL = ("--replications", 4, "--horizon", 60, "--history", 80, "--arms", 4, "--seed", 5)
+
+
+@pytest.fixture(autouse=True)
+def interpreted() -> Iterator[None]:
+    """These worlds are small: compiling their loops would take longer than all else."""
+    with using("interpreted"):
+        yield
 
 
 def test_the_table_is_what_python_computes(run: Run) -> None:

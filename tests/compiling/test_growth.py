@@ -42,7 +42,7 @@ def made_with(monkeypatch: pytest.MonkeyPatch, first: int, make: Any) -> Any:
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("name", ["MonUCB", "TopUCB"])
-@pytest.mark.parametrize("mode", ["compiled", "interpreted"])
+@pytest.mark.parametrize("mode", [pytest.param("compiled", marks=pytest.mark.long), "interpreted"])
 def test_a_simulation_does_not_depend_on_the_first_size_of_a_table(monkeypatch, name, start, mode):
     env = ar.environments.TopArms(4, 3) if name == "TopUCB" else ar.environments.KArmed(3)
     # Of several replications each starts with the first table again.

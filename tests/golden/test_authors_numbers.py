@@ -34,7 +34,7 @@ def compared(results: Results) -> list[Number]:
     return [number for number in numbers(results) if number.authors is not None]
 
 
-@pytest.mark.parametrize(("name", "budget"), [("karmed", 1), ("top-arms", 3)])
+@pytest.mark.parametrize(("name", "budget"), [("karmed", 1), pytest.param("top-arms", 3, marks=pytest.mark.long)])
 def test_monotone_ucb(tmp_path: Path, name: str, budget: int) -> None:
     results = computed(tmp_path, name, lambda _: True)
     found = compared(results)
@@ -58,6 +58,7 @@ def test_the_paper_slips_where_it_is_known_to(tmp_path: Path) -> None:
     assert verdicts["Of 10,000 logged samples, 58.2 % are irrelevant."] == "differs"
 
 
+@pytest.mark.long
 def test_thompson_sampling(tmp_path: Path) -> None:
     results = computed(tmp_path, "thompson-ids", lambda one: one["algorithm"] == "ThompsonSampling")
     found = compared(results)
