@@ -48,7 +48,8 @@ def test_rows_that_the_log_gained_are_added(run: Run, refused: Refused, folder: 
     assert run("index", log, "--append", "-o", store).out.startswith("log.arh: 0 rows added")
     before = sorted(path.name for path in store.rglob("*"))
     write_csv(log, [("red", 0), *samples(260)])
-    assert "row 0 changed" in refused("index", log, "--append", "-o", store)
+    sentence = refused("index", log, "--append", "-o", store)
+    assert "the log must be the one the store was made of, with rows appended at most: row 0 changed" in sentence
     write_csv(log, samples(100))
     assert "must hold the 260 rows it had" in refused("index", log, "--append", "-o", store)
     assert sorted(path.name for path in store.rglob("*")) == before
@@ -162,3 +163,30 @@ def test_a_process_that_was_killed_while_appending_is_no_harm(run: Run, log: Pat
     write_csv(log, samples(230))
     assert run("index", log, "--append", "-o", store).code == 0
     assert len(ar.open_history(store)) == 230
+
+
+def test_what_is_no_part_of_a_store_is_not_in_its_size(run: Run, log: Path, store: Path) -> None:
+    write_csv(log, samples(230))
+    run("index", log, "--append", "-o", store)
+    first = run("index", log, "--append", "-o", store).out
+    (store / "notes.txt").write_text("x" * 1_000_000)
+    assert run("index", log, "--append", "-o", store).out == first
+    assert first.split(", ")[-1].strip() in run("index", store, "--check").out
+
+
+def test_only_the_labels_of_the_first_rows_are_arms(run: Run, log: Path, store: Path) -> None:
+    rows = ("--until", 2, "--horizon", 9, "--json")
+    arms = {label for label, _ in samples(2)}
+    for command in ((log, *COLUMNS), (store,)):
+        found = run("recommend", *command, *rows).json
+        assert len(arms) < 3
+        assert {arm["arm"] for arm in found["arms"]} == arms
+
+
+@pytest.mark.parametrize("path", ["./log.csv", "v1.2/log.csv", "my.log.csv", "log.CSV", "v1.2/*.csv"])
+def test_arms_of_a_csv_file_are_read_as_its_labels_are(run: Run, folder: Path, path: str) -> None:
+    file = Path(path.replace("*", "log"))
+    file.parent.mkdir(exist_ok=True)
+    write_csv(file, samples(9))
+    assert run("recommend", path, *OPTIONS, "--arms", "red,grün,[bold] blue,7", "--state", "state").code == 0
+    assert list(ar.load("state").base.arms)[-1] == 7

@@ -19,6 +19,7 @@ from artreplay.history import index_history, open_history
 from artreplay.history.inspection import Group, Inspection
 from artreplay.history.looking import inspect_history
 from artreplay.history.stores import append_history, check_store
+from artreplay.history.stores.manifest import bytes_of, is_store, read_manifest
 
 _MOST_ROWS = 20
 
@@ -77,7 +78,7 @@ def index(
         raise InvalidParameter(for_the_shell(str(error))) from error
     made = open_history(output)
     rows = f"{len(made):,} rows"
-    taken = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
+    taken = _size_of(output)
     show(
         f"{output}: {rows}, {size(taken)}"
         if added < 0
@@ -114,18 +115,17 @@ def units_of(unit: list[str] | None) -> Any:
     return unit[0] if unit is not None and len(unit) == 1 else unit or None
 
 
+def _size_of(folder: Path) -> int:
+    """The bytes that a store takes, or clustered Parquet."""
+    if is_store(folder):
+        return bytes_of(folder, read_manifest(folder))
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
 def _check(path: str) -> None:
     with Progress("checking", 1) as bar:
-        done = 0
-
-        def advance(read: int) -> None:
-            """Count the bytes."""
-            nonlocal done
-            done += read
-            bar.update(0.5)
-
-        manifest = check_store(path, advance)
-    show(f"{path}: {manifest['rows']:,} rows, {size(done)} as they were written")
+        manifest = check_store(path, lambda done, whole: bar.update(done / whole))
+    show(f"{path}: {manifest['rows']:,} rows, {size(bytes_of(Path(path), manifest))} as they were written")
 
 
 def _show(found: Inspection, all_groups: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history import History, Store, open_history
 from artreplay.history.postgres import Database, is_postgres
+from artreplay.history.sources import find_source
 from artreplay.history.sources.delimited import as_label
 from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
@@ -59,7 +60,7 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
         raise type(error)(in_the_file(path, error)) from error
     except InvalidParameter as error:
         raise InvalidParameter(for_the_shell(str(error))) from error
-    written = isinstance(history, History) and path.lower().partition(".")[2].startswith(("csv", "tsv"))
+    written = isinstance(history, History) and not is_postgres(path) and find_source(path, columns.get("table")).written
     labels = getattr(history, "labels", [])
     return Log(path, history, not written and all(isinstance(label, str) for label in labels) and len(labels) > 0)
 

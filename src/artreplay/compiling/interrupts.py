@@ -104,6 +104,11 @@ class Heard(Uninterrupted):
         if self._raised is not None and error is not self._raised:
             raise self._raised
 
+    def deliver(self) -> None:
+        """Raise what got lost, before the block is over."""
+        if self._raised is not None:
+            raise self._raised
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._previous is None:  # the block has not quite begun
             self._pending = True

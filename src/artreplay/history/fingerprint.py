@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,8 @@ def _lasting_text(label: Any) -> str | None:
         return f"{type(label).__name__} {label!r}"
     if isinstance(label, int):
         return repr(int(label))  # a flag is the number it equals
+    if isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value():
+        return repr(int(label))
     if isinstance(label, datetime.datetime):
         return f"datetime {label.isoformat()}"  # that of pandas equals that of Python
     if isinstance(label, (tuple, frozenset)):

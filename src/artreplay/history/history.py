@@ -172,10 +172,10 @@ def check_not_shorter(rows: int, known: Fingerprint) -> None:
         )
 
 
-def changed_between(first: int, last: int) -> ChangedHistory:
-    """The error for a log of which a row changed."""
+def changed_between(first: int, last: int, log: str = "this policy knows") -> ChangedHistory:
+    """The error for a log of which a row changed, since it became the one that `log` says."""
     where = f"row {first}" if first == last else f"a row between {first} and {last}"
-    return ChangedHistory(f"the log must be the one this policy knows, with rows appended at most: {where} changed")
+    return ChangedHistory(f"the log must be the one {log}, with rows appended at most: {where} changed")
 
 
 def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:

@@ -106,5 +106,11 @@ def _encode_objects(units: Sequence[Any]) -> tuple[list[Label], Ints]:
     return list(number), codes
 
 
+def present_labels(codes: Ints) -> tuple[Ints, Ints]:
+    """The numbers of the labels that occur, and for each row the place of its label among them."""
+    present, places = np.unique(codes, return_inverse=True)
+    return present, places.astype(np.int64).reshape(-1)
+
+
 def _missing(row: int) -> InvalidHistory:
     return InvalidHistory(f"unit in row {row} is missing, expected a label")

@@ -12,11 +12,13 @@ import numpy as np
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
 from artreplay.history.history import History
+from artreplay.history.labels import present_labels
 from artreplay.history.postgres import Database, PostgresArms, Table, is_postgres
 from artreplay.history.shuffling import shuffled_order
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
-from artreplay.history.sources.columns import SHUFFLE, check_seed_and_order
+from artreplay.history.sources.columns import check_seed_and_order
+from artreplay.history.sources.order import Order
 from artreplay.history.stores.clustered import ClusteredArms, is_clustered
 from artreplay.history.stores.manifest import is_store
 from artreplay.history.stores.opening import open_store
@@ -80,33 +82,38 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     _check_memory(source, columns, until)
     parts: list[History] = []
     orders: list[Any] = []
-    rows = 0
-    for part, order in parts_of(source, columns):
+    for part, order in parts_of(source, columns, until if columns.order is None else None):
         parts.append(part)
         orders.append(order)
-        rows += len(part)
-        if until is not None and rows >= until and columns.order is None:
-            break
     whole = joined(parts)
-    if columns.order == SHUFFLE and seed is not None:
-        whole = whole.rows(shuffled_order(len(whole), seed))
-    elif columns.sorted_by is not None and len(whole):
-        whole = whole.rows(_ranked(orders, columns.sorted_by))
-    return whole if until is None or until >= len(whole) else whole.rows(np.arange(until))
+    if columns.order is None or len(whole) == 0:
+        return whole
+    if seed is not None:
+        return _first_rows(whole, shuffled_order(len(whole), seed), until)
+    return _first_rows(whole, _ranked(orders, Order(str(columns.sorted_by), source.written)), until)
 
 
-def _ranked(orders: list[Any], name: str) -> Ints:
+def _first_rows(whole: History, order: Ints, until: int | None) -> History:
+    """The first rows in an order, with the labels that occur in them."""
+    found = whole.rows(order[:until])
+    if until is None or found.points is not None:
+        return found
+    present, found.codes = present_labels(found.codes)
+    found.labels = [found.labels[code] for code in present.tolist()]
+    return found
+
+
+def _ranked(columns: list[Any], order: Order) -> Ints:
     """The rows in the order of a column; equal values stay as they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    try:
-        ranks = pc.rank(pa.chunked_array(orders), tiebreaker="first")
-    except (pa.ArrowException, TypeError) as error:
-        raise InvalidHistory(f"column {name!r} must be of one type that can be ordered: {error}") from error
-    order = np.empty(len(ranks), np.int64)
-    order[np.asarray(ranks).astype(np.int64) - 1] = np.arange(len(ranks))
-    return order
+    for column in columns:
+        order.see(column)
+    ranks = pc.rank(pa.chunked_array([order.keys(column) for column in columns]), tiebreaker="first")
+    rows = np.empty(len(ranks), np.int64)
+    rows[np.asarray(ranks).astype(np.int64) - 1] = np.arange(len(ranks))
+    return rows
 
 
 def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
@@ -115,12 +122,20 @@ def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
     if rows is None or (until is not None and columns.order is None):
         return
     need = rows * 8 * (2 + len(columns.read())) * 2  # columns, codes and row hashes, and once more while they are made
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not every system tells
-        return
-    if need > free:
+    free = _free_memory()
+    if free is not None and need > free:
         raise InvalidHistory(
             f"{source.name} has {rows:,} rows, which take about {need / 1e9:.1f} GB in memory, {free / 1e9:.1f} GB are "
             "free: `artreplay index` makes a store of it that is read in parts"
         )
+
+
+def _free_memory() -> int | None:
+    """The bytes that can be had, those the system only keeps files in included; None where it does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError, IndexError):
+        return None

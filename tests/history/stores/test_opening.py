@@ -29,7 +29,7 @@ def samples(history: ar.History) -> list[tuple[Any, float]]:
 def table_of(labels: list[Any], data: st.DataObject) -> pa.Table:
     size = len(labels)
     rewards = data.draw(st.lists(REWARDS, min_size=size, max_size=size))
-    order = data.draw(st.lists(st.integers(0, 5), min_size=size, max_size=size))
+    order = data.draw(st.lists(st.one_of(st.integers(0, 3), st.integers(-20, 2000)), min_size=size, max_size=size))
     kind = pa.string() if labels and isinstance(labels[0], str) else pa.int64()
     return pa.table({"arm": pa.array(labels, kind), "click": pa.array(rewards, pa.float64()), "at": order})
 
@@ -63,8 +63,12 @@ def test_every_container_gives_the_same_log(labels, data, tmp_path_factory, monk
     by_order = [expected[row] for row in np.argsort(np.asarray(table.column("at")), kind="stable")]
     shuffled = samples(ar.History.from_frame(table, "arm", "click").shuffled(5))
     for name, log in containers(table, tmp_path_factory.mktemp("log")).items():
-        assert samples(ar.open_history(log, "arm", "click", until=until)) == expected[:until], name
-        assert samples(ar.open_history(log, "arm", "click", order="at", until=until)) == by_order[:until], name
+        first = ar.open_history(log, "arm", "click", until=until)
+        assert samples(first) == expected[:until], name
+        assert first.labels == ar.History.from_frame(table, "arm", "click", until=until).labels, name
+        in_order = ar.open_history(log, "arm", "click", order="at", until=until)
+        assert samples(in_order) == by_order[:until], name
+        assert set(in_order.labels) == {label for label, _ in by_order[:until]}, name
         assert samples(ar.open_history(log, "arm", "click", order="shuffle", seed=5)) == shuffled, name
 
 
@@ -148,3 +152,20 @@ def test_an_order_with_gaps_is_refused():
     log = pa.table({"arm": [1, 2], "click": [1, 0], "at": pa.array([5, None])})
     with pytest.raises(InvalidHistory, match="column 'at' in row 1 is missing"):
         ar.open_history(log, "arm", "click", order="at")
+
+
+def test_rows_behind_until_are_not_looked_at(tmp_path):
+    log = pa.table({"arm": ["a", "b", "c", None], "click": [1.0, 0.0, float("nan"), 1.0]})
+    pq.write_table(log, tmp_path / "log.parquet")
+    (tmp_path / "log.csv").write_text("arm,click\na,1\nb,0\nc,many\n")
+    indexed = log.to_pandas().set_axis([9.5, 1.5, 0.5, 2.5])
+    for source in (log, log.to_batches()[0], log.to_pandas(), indexed, pl.from_arrow(log), *tmp_path.iterdir()):
+        assert samples(ar.open_history(source, "arm", "click", until=2)) == [("a", 1.0), ("b", 0.0)]
+    assert len(ar.open_history(log, "arm", "click", until=0)) == 0
+
+
+def test_what_the_system_keeps_files_in_counts_as_free(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"arm": [1], "click": [1]}), tmp_path / "log.parquet")
+    monkeypatch.setattr("os.sysconf", lambda name: 0)
+    if Path("/proc/meminfo").exists():
+        assert len(ar.open_history(tmp_path / "log.parquet", "arm", "click")) == 1

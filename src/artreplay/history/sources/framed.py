@@ -43,15 +43,22 @@ class FrameSource(Source):
 
 
 class _Ordered:
-    """A frame whose columns can be had as arrow has them, to order by."""
+    """A frame whose columns can be had as arrow has them, to order by, and whose first rows can be had alone."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
 
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __getitem__(self, rows: slice) -> _Ordered:
+        """Some rows."""
+        return _Ordered(self.frame.iloc[rows] if hasattr(self.frame, "iloc") else self.frame[rows])
+
     def column(self, name: str) -> Any:
         import pyarrow as pa
 
-        column = self.frame.column(name) if isinstance(self.frame, pa.Table) else self.frame[name]
+        column = self.frame.column(name) if isinstance(self.frame, (pa.Table, pa.RecordBatch)) else self.frame[name]
         if isinstance(column, (pa.Array, pa.ChunkedArray)):
             return column
         try:

@@ -13,22 +13,32 @@ from artreplay.errors import InvalidHistory
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.columns import Columns
+from artreplay.history.sources.order import without_gaps
 from artreplay.history.sources.source import Source
 
 _ROW = re.compile(r"\b(row|between|and) (\d+)")
 
 
-def parts_of(source: Source, columns: Columns) -> Iterator[tuple[History, Any]]:
-    """The parts of a source in its own order, each with the column that orders it, if one does."""
+def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Iterator[tuple[History, Any]]:
+    """The parts of a source in its own order, each with the column that orders it, if one does.
+
+    With `rows`, those behind the first so many are not even looked at.
+    """
     first = 0
     for table in source.tables(columns.read()):
+        if rows is not None and first + len(table) > rows:
+            table = table[: rows - first]
         try:
             part = source.history(table, columns)
-            order = None if columns.sorted_by is None else _order(table.column(columns.sorted_by), columns.sorted_by)
+            order = (
+                None if columns.sorted_by is None else without_gaps(table.column(columns.sorted_by), columns.sorted_by)
+            )
         except InvalidHistory as error:
             raise InvalidHistory(counted_from(first, str(error))) from error
         yield part, order
         first += len(part)
+        if rows is not None and first >= rows:
+            return
 
 
 def counted_from(first: int, sentence: str) -> str:
@@ -72,16 +82,3 @@ def _known(array: Any) -> Any:
     if array is None:
         raise InvalidHistory("all parts of a log must be of one kind")
     return array
-
-
-def _order(column: Any, name: str) -> Any:
-    """The column that orders a log, without gaps."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    missing = pc.is_null(column, nan_is_null=True) if pa.types.is_floating(column.type) else column.is_null()
-    rows = np.flatnonzero(np.asarray(missing))
-    if len(rows):
-        raise InvalidHistory(f"column {name!r} in row {rows[0]} is missing: the order must be known for every row")
-    return column

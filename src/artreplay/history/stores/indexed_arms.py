@@ -64,9 +64,14 @@ class IndexedArms(ArmStore):
         return _Generation(starts, FileColumn(folder / "reward.f8", "<f8"), FileColumn(folder / "row", f"<u{width}"))
 
     def _cut(self, until: int) -> None:
-        """Only the first rows belong to the log: of each label, those below `until`."""
+        """Only the first rows belong to the log: of each label, those below `until`, and no label without any."""
         self._rows = until
-        self._counts = np.array([self._first_at(code, until) for code in range(len(self.labels))], np.int64)
+        counts = np.array([self._first_at(code, until) for code in range(len(self.labels))], np.int64)
+        present = np.flatnonzero(counts)
+        self._counts = counts[present]
+        self._before = self._before[:, present]
+        self._generations = [opened._replace(starts=opened.starts[present]) for opened in self._generations]
+        self.labels = [self.labels[code] for code in present.tolist()]
 
     def _first_at(self, code: int, row: int) -> int:
         """How many samples of a label lie before a row."""

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -90,11 +91,30 @@ def check_size(path: Path, size: int) -> None:
         raise InvalidFile(f"{path} must have {size:,} bytes, it has {found:,}: index the log again")
 
 
-def check_files(folder: Path, document: dict[str, Any], advance: Callable[[int], None] = lambda size: None) -> None:
-    """Compare every file of a store with its checksum; `advance` is told how many bytes were read."""
+def bytes_of(folder: Path, document: dict[str, Any]) -> int:
+    """How many bytes a store has: its manifest, and the files that this names."""
+    return (folder / MANIFEST).stat().st_size + _listed_bytes(document)
+
+
+def check_files(
+    folder: Path, document: dict[str, Any], advance: Callable[[int, int], None] = lambda done, size: None
+) -> None:
+    """Compare every file of a store with its checksum; `advance` is told how many bytes were read, of how many."""
+    done, size = 0, _listed_bytes(document)
+
+    def count(read: int) -> None:
+        """Add up the bytes."""
+        nonlocal done
+        done += read
+        advance(done, size)
+
     for generation in document["generations"]:
         for name, entry in generation["files"].items():
-            check_file(folder / generation["name"] / name, entry, advance)
+            check_file(folder / generation["name"] / name, entry, count)
+
+
+def _listed_bytes(document: dict[str, Any]) -> int:
+    return sum(entry["bytes"] for generation in document["generations"] for entry in generation["files"].values())
 
 
 def check_file(path: Path, entry: dict[str, Any], advance: Callable[[int], None] = lambda size: None) -> None:
@@ -173,13 +193,17 @@ def decode_label_list(data: np.ndarray[Any, Any]) -> list[Label]:
 def _encoded(label: Any) -> Any:
     if isinstance(label, (bool, int, str)):
         return label
+    if isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value():
+        return int(label)  # which equals it
     if isinstance(label, bytes):
         return {"bytes": label.hex()}
     if isinstance(label, datetime.datetime):
+        if getattr(label, "nanosecond", 0):  # of pandas
+            raise CannotSave(f"labels that are times must be whole microseconds to be stored, got {label}")
         return {"datetime": label.isoformat()}
     if isinstance(label, datetime.date):
         return {"date": label.isoformat()}
-    raise CannotSave(f"labels must be numbers, texts, bytes or dates to be stored, got {label!r}")
+    raise CannotSave(f"labels must be whole numbers, texts, bytes or dates to be stored, got {label!r}")
 
 
 def _decoded(value: Any) -> Label:

@@ -8,7 +8,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history.history import History
-from artreplay.history.labels import Label
+from artreplay.history.labels import Label, present_labels
 from artreplay.history.stores.store import ArmStore
 
 _WINDOW = 1 << 20  # rows that are put in order at once ...
@@ -76,10 +76,10 @@ def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None) -> I
 
 def part_of(labels: Sequence[Label], codes: Ints, rewards: Floats) -> History:
     """Some rows of a log as a history that has only the labels it needs."""
-    present, local = np.unique(codes, return_inverse=True)
+    present, local = present_labels(codes)
     part = object.__new__(History)
     part.rewards = rewards
     part.points = part.levels = None
     part.labels = [labels[code] for code in present.tolist()]
-    part.codes = local.astype(np.int64).reshape(-1)
+    part.codes = local
     return part

@@ -26,8 +26,13 @@ def open_store(path: str | os.PathLike[str], given: dict[str, Any], until: int |
     return IndexedArms(folder, until) if manifest["kind"] == "arms" else IndexedPoints(folder, until)
 
 
-def check_store(path: str | os.PathLike[str], advance: Callable[[int], None] = lambda size: None) -> dict[str, Any]:
-    """Compare every file of a store with its checksum; the manifest. `advance` is told how many bytes were read."""
+def check_store(
+    path: str | os.PathLike[str], advance: Callable[[int, int], None] = lambda done, size: None
+) -> dict[str, Any]:
+    """Compare every file of a store with its checksum; the manifest.
+
+    `advance` is told how many bytes were read, and how many there are.
+    """
     folder = Path(path)
     manifest = read_manifest(folder)
     check_files(folder, manifest, advance)

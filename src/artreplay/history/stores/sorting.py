@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history.needing import arrow_reader, needed
 
-_MEMORY = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?)?B", re.IGNORECASE)
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[KMGT]i?)?B)", re.IGNORECASE)
 _BATCH = 1 << 17
 
 
@@ -21,13 +21,28 @@ def checked_memory(memory: str) -> str:
     return memory.strip()
 
 
-class Sorter:
-    """Sorts streams of record batches; what does not fit `memory` goes to files in `folder`."""
+def share_of(memory: str, parts: int) -> str:
+    """An equal part of an amount of memory.
 
-    def __init__(self, memory: str, folder: Path) -> None:
+    >>> share_of("1 GB", 2)
+    '0.5GB'
+    """
+    found = _MEMORY.fullmatch(memory)
+    return memory if found is None or parts == 1 else f"{float(found[1]) / parts}{found[2]}"
+
+
+class Sorter:
+    """Sorts streams of record batches, `at_once` so many; what does not fit `memory` goes to files in `folder`.
+
+    `check` is called again and again, to raise what an interrupt could not.
+    """
+
+    def __init__(self, memory: str, folder: Path, at_once: int = 1, check: Callable[[], None] = lambda: None) -> None:
         self._duckdb = needed("duckdb", "indexing a log")
         self._memory = checked_memory(memory)
+        self._share = share_of(self._memory, at_once)
         self._folder = folder
+        self.check = check
         self._failed: BaseException | None = None
 
     def sorted(self, batches: Iterable[Any], schema: Any, by: Sequence[str]) -> Iterator[Any]:
@@ -35,23 +50,31 @@ class Sorter:
         import pyarrow as pa
 
         self._failed = None
-        with self._duckdb.connect() as connection:
-            connection.execute(f"SET memory_limit='{self._memory}'")
-            connection.execute(f"SET temp_directory='{str(self._folder).replace(chr(39), chr(39) * 2)}'")
-            connection.execute("SET enable_progress_bar=false")
-            connection.register("unsorted", pa.RecordBatchReader.from_batches(schema, self._watched(batches)))
-            names = ", ".join(f'"{name}"' for name in by)
-            try:
-                yield from arrow_reader(connection.sql(f"SELECT * FROM unsorted ORDER BY {names}"), _BATCH)
-            except (self._duckdb.Error, pa.ArrowException) as error:
-                if self._failed is not None:
-                    raise self._failed from None
-                raise InvalidFile(f"the log cannot be sorted in {self._memory} of memory: {error}") from error
+        try:
+            with self._duckdb.connect() as connection:
+                connection.execute(f"SET memory_limit='{self._share}'")
+                connection.execute(f"SET temp_directory='{str(self._folder).replace(chr(39), chr(39) * 2)}'")
+                connection.execute("SET enable_progress_bar=false")
+                connection.register("unsorted", pa.RecordBatchReader.from_batches(schema, self._watched(batches)))
+                names = ", ".join(f'"{name}"' for name in by)
+                for batch in arrow_reader(connection.sql(f"SELECT * FROM unsorted ORDER BY {names}"), _BATCH):
+                    self.check()
+                    yield batch
+        except (self._duckdb.Error, pa.ArrowException, RuntimeError) as error:
+            self.check()  # DuckDB turns Ctrl-C into an error of its own
+            if self._failed is not None:
+                raise self._failed from None
+            sentence = (str(error).splitlines() or ["nothing more is known"])[0]
+            raise InvalidFile(f"the log cannot be sorted in {self._memory} of memory: {sentence}") from error
 
     def _watched(self, batches: Iterable[Any]) -> Iterator[Any]:
         """What goes wrong while rows are read must not be lost in what DuckDB makes of it."""
         try:
-            yield from batches
+            for batch in batches:
+                self.check()
+                yield batch
+        except GeneratorExit:  # DuckDB wants no more
+            raise
         except BaseException as error:
             self._failed = error
             raise

@@ -13,7 +13,7 @@ from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.parts import Numbering
 
-MOST_LEVELS = 4095
+MOST_LEVELS = 2047  # the number of a level and the code of a point share 63 bits
 
 
 class Survey:
@@ -51,8 +51,8 @@ class Survey:
                 )
 
     def level_numbers(self, part: History) -> Any:
-        """For each row the number of its level."""
+        """For each row the number of its level; any for one that came after the look, whose rows will be refused."""
         if part.levels is None:
             return np.zeros(len(part), np.int64)
         values, places = np.unique(part.levels, return_inverse=True)
-        return np.array([self.levels[value] for value in values.tolist()], np.int64)[places]
+        return np.array([self.levels.get(value, 0) for value in values.tolist()], np.int64)[places]

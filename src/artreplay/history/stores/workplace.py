@@ -1,0 +1,96 @@
+"""Where a store is written before it is whole, and who may write there; a process that dies leaves nothing for long."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from artreplay.errors import InvalidFile
+from artreplay.history.stores.manifest import MANIFEST
+
+_ENDING = ".part"
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[bool | None]:
+    """Hold a folder until the block ends, or the process: True; False if another holds it, None if none can."""
+    try:
+        import fcntl
+
+        opened = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield None
+        return
+    try:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mine: bool | None = True
+        except BlockingIOError:
+            mine = False
+        except OSError:  # a file system without locks
+            mine = None
+        yield mine
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def workplace(target: Path) -> Iterator[Path]:
+    """A folder beside the target for what is not finished, gone afterwards whatever happens.
+
+    It is held, so that a later process can tell it from one whose process was killed, which it removes.
+    """
+    try:
+        _remove_leftovers(target)
+        with ExitStack() as held:
+            work = _held_folder(target, held)
+            try:
+                yield work
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        raise InvalidFile(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def appending(folder: Path) -> Iterator[bool]:
+    """A block in which nobody else adds to a store; whether that is certain, which some file systems do not allow."""
+    with alone(folder) as mine:
+        if mine is False:
+            raise InvalidFile(f"{folder} is being added to by another process: try again when that is done")
+        yield mine is True
+
+
+def remove_unlisted(folder: Path, manifest: dict[str, Any]) -> None:
+    """Remove what a killed process left in a store: generations that are not in the manifest, and unfinished files."""
+    listed = {generation["name"] for generation in manifest["generations"]}
+    for path in folder.glob("g[0-9]*"):
+        if path.name not in listed and path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f".*{_ENDING}"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name.startswith(f".{MANIFEST}."):
+            path.unlink(missing_ok=True)
+
+
+def _held_folder(target: Path, held: ExitStack) -> Path:
+    """A new folder that is held; once more if someone took it for a leftover before it was."""
+    while True:
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
+        if held.enter_context(alone(work)) is not False and work.is_dir():
+            return work
+
+
+def _remove_leftovers(target: Path) -> None:
+    for path in target.parent.glob(f".{glob.escape(target.name)}.*{_ENDING}"):
+        if path.is_dir():
+            with alone(path) as mine:
+                if mine:
+                    shutil.rmtree(path, ignore_errors=True)
