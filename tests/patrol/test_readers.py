@@ -19,7 +19,7 @@ from artreplay.patrol import Site
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.readers.records import read_all
 
-COLUMNS = ["patrol", "day", "time", "lon", "lat", "category", "leg"]
+COLUMNS = ["patrol", "day", "time", "lon", "lat", "category", "inside"]
 SEEN = [None, "Snare", None, None, "Lion"]
 
 

@@ -119,7 +119,8 @@ class TestPlaces:
             paws_row(lat="x"),
         ]
         table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
-        assert (len(table), quality.without_position, quality.outside) == (3, 3, 1)
+        assert (len(table), quality.waypoints, quality.without_position, quality.outside) == (4, 3, 3, 1)
+        assert table.filter(table["inside"])["lon"].to_pylist() == pytest.approx([31.1, 31.109, 31.118], abs=1e-3)
 
     def test_a_way_outside_is_no_effort_inside(self, tmp_path: Path) -> None:
         rows = [
@@ -128,7 +129,7 @@ class TestPlaces:
         ]
         table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
         assert quality.outside == 1
-        assert table["leg"].to_pylist() == [0, 0, 2, 2]
+        assert table["inside"].to_pylist() == [True, True, False, True, True]
         assert quality.km == pytest.approx(2 * 0.015 * 111.3, rel=0.01)
 
 

@@ -23,7 +23,7 @@ from artreplay.patrol.journal import Journal
 from artreplay.patrol.plan import PLANNED, Plan, make_plan
 from artreplay.patrol.samples import all_box_rows, box_samples
 from artreplay.patrol.site import SITE_FILE, Site
-from artreplay.patrol.waypoints import no_waypoints
+from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints
 from artreplay.replay import ArtificialReplay
 from artreplay.replay.saving import write_whole
 
@@ -33,7 +33,7 @@ _KEY = ("patrol", "day", "time", "waypoint", "category", "lon", "lat")  # rows t
 
 @dataclass(frozen=True)
 class Added:
-    """What became of records that were added: rows that are new, rows the park had already, and places of a plan."""
+    """What became of records that were added: rows in the park that are new, rows it had already, places of a plan."""
 
     new: int
     known: int
@@ -114,16 +114,24 @@ class Park:
             self.journal.append("records", file=name, rows=len(fresh), source=source, **report)
             self.__dict__.pop("waypoints", None)
             self.__dict__.pop("samples", None)
-        return Added(len(fresh), int(known.sum()), int(planned.sum()))
+        inside = np.asarray(table["inside"])
+        return Added(int(pc.sum(fresh["inside"], min_count=0).as_py()), int((known & inside).sum()), int(planned.sum()))
 
     @cached_property
     def waypoints(self) -> Any:
         """All waypoints, in the order in which they came in."""
         files = [self.folder / entry["file"] for entry in self.journal.of_kind("records")]
         try:
-            return pa.concat_tables([pq.read_table(file) for file in files]) if files else no_waypoints()
+            tables = [pq.read_table(file) for file in files]
         except (OSError, pa.ArrowException) as error:
             raise InvalidFile(f"the records in {self.folder} cannot be read: {error}") from error
+        for table in tables:
+            if form_of(table.schema) != FORM:
+                raise InvalidFile(
+                    f"{self.folder} was made by another version of artreplay, which keeps records in another form "
+                    f"({form_of(table.schema)}; this one has {FORM}): import the records again, into a new folder"
+                )
+        return pa.concat_tables(tables) if tables else no_waypoints()
 
     @cached_property
     def samples(self) -> tuple[History, Any]:
@@ -139,7 +147,7 @@ class Park:
         """The day of the latest record."""
         if not len(self.waypoints):
             raise InvalidParameter(f"{self.folder} has no records yet: import some first")
-        latest: date = pc.max(self.waypoints["day"]).as_py()
+        latest: date = pc.max(self.waypoints.filter(self.waypoints["inside"])["day"]).as_py()
         return latest
 
     # -- plans --------------------------------------------------------------------------------------------------
@@ -224,8 +232,8 @@ def _keys(table: Any) -> Any:
 
 
 def _rounded(column: Any) -> Any:
-    """Positions to a centimetre, so that a file that was written and read again is the same; others as they are."""
-    return pc.round(column, 7) if pa.types.is_floating(column.type) else column
+    """Positions to a centimetre; others as they are."""
+    return pc.round(column, DIGITS) if pa.types.is_floating(column.type) else column
 
 
 def _digest(table: Any) -> str:

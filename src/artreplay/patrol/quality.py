@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from artreplay.patrol.samples import all_box_rows, box_of, walked_waypoints
 from artreplay.patrol.site import Site
@@ -21,7 +22,6 @@ class Dropped:
     bad_days: int
     bad_times: int  # these rows stay
     outside: int  # the boundary
-    broken_tracks: int
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Quality:
     too_little_effort: int  # visits that reach no level
     unnamed_categories: tuple[str, ...]  # seen in the records, not named in the site file
     without_times: int  # days of patrols that have no times
+    loose: int  # rows without a time on days that have times
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, for a JSON file."""
@@ -78,7 +79,7 @@ class Quality:
                 (self.without_position, "had no position, or (0, 0), and went"),
                 (self.bad_days, "had no day that can be read and went"),
                 (self.bad_times, "had a time that cannot be read, and stay without it"),
-                (self.outside, "lay outside the boundary and went"),
+                (self.outside, "lay outside the boundary and count for nothing"),
             )
             if count
         ]
@@ -91,6 +92,11 @@ class Quality:
         if self.without_times:
             hours = ", and no effort in hours" if self.unit == "hours" else ""
             said.append(f"{_many(self.without_times, 'day')} of patrols without times: no speeds were checked{hours}")
+        if self.loose:
+            said.append(
+                f"{_many(self.loose, 'row')} without a time on days that have times: what was seen there counts, "
+                "the way there does not"
+            )
         if self.too_little_effort:
             said.append(
                 f"{_many(self.too_little_effort, 'visit')} had too little effort for any level and made no sample"
@@ -117,15 +123,18 @@ def quality_of(table: Any, site: Site, dropped: Dropped) -> Quality:
     """The report on a table of waypoints, and on what was dropped before it."""
     found = walked_waypoints(table, site)
     joined, km, hours = found.segments.joined, found.segments.km, found.segments.hours
-    days = table["day"].unique().to_pylist()
     visits = all_box_rows(table, site, found)
+    table = table.filter(table["inside"])
+    days = table["day"].unique().to_pylist()
     levels = np.asarray(visits["level"].fill_null(np.nan))
     counts = tuple((level, int((levels == level).sum())) for level in site.levels)
     visited, busiest = _coverage(found.points, site)
     categories = [text for text in table["category"].unique().to_pylist() if text is not None]
-    timeless = table.filter(table["time"].is_null()).group_by(["patrol", "day"]).aggregate([])
+    timed = table.group_by(["patrol", "day"]).aggregate([("time", "count"), ([], "count_all")])
+    lacking = timed.filter(pc.equal(timed["time_count"], 0))
     return Quality(
         **asdict(dropped),
+        broken_tracks=int(found.segments.broken.sum()),
         waypoints=len(found.row),
         observations=int(found.observed.sum()),
         patrols=len(table["patrol"].unique()),
@@ -140,7 +149,8 @@ def quality_of(table: Any, site: Site, dropped: Dropped) -> Quality:
         samples_per_level=counts,
         too_little_effort=int(np.isnan(levels).sum()),
         unnamed_categories=tuple(sorted(text for text in categories if site.verdict(text) is None)),
-        without_times=len(timeless),
+        without_times=len(lacking),
+        loose=table["time"].null_count - (pc.sum(lacking["count_all"]).as_py() or 0),
     )
 
 

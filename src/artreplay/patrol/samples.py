@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History
@@ -36,22 +37,22 @@ class Walked(NamedTuple):
     points: Floats  # in the unit square
     effort: Floats  # in the unit of the site
     observed: Bools
-    segments: Segments  # from each to the next; only those within a leg are joined
+    segments: Segments  # of the whole walk, with the waypoints outside the boundary
 
 
 def walked_waypoints(table: Any, site: Site) -> Walked:
     """Effort and label of each waypoint: half of the way to both its neighbours, and whether a sight counts."""
-    km = site.area.to_km(table["lon"], table["lat"])
-    done = walk(codes(table["patrol"]), days(table), times(table), codes(table["waypoint"]), km)
-    found = segments(done, site.max_gap_km, site.max_speed_kmh)
+    km = np.nan_to_num(site.area.to_km(table["lon"], table["lat"]), posinf=1e9, neginf=-1e9)
+    done = walk(codes(table["patrol"]), days(table), times(table), ranks(table["waypoint"]), km)
     row = done.order[done.first]
-    leg = np.asarray(table["leg"])[row]
-    found = found._replace(joined=found.joined & (leg[1:] == leg[:-1]))
+    inside = np.asarray(table["inside"])[row]
+    found = segments(done, inside, site.max_gap_km, site.max_speed_kmh)
     values = found.km if site.unit == "km" else found.hours
     observed = np.zeros(len(row), np.bool_)
     np.logical_or.at(observed, done.waypoint, site.counts(table["category"].to_pylist())[done.order])
-    points = np.clip(site.area.km_to_unit(done.km), 0.0, 1.0)
-    return Walked(row, points, half_sums(values, found.joined) if len(row) else np.empty(0), observed, found)
+    points = np.clip(site.area.km_to_unit(done.km[inside]), 0.0, 1.0)
+    effort = half_sums(values, found.joined) if len(row) else np.empty(0)
+    return Walked(row[inside], points, effort[inside], observed[inside], found)
 
 
 def waypoint_samples(table: Any, site: Site) -> History:
@@ -126,6 +127,19 @@ def codes(column: Any) -> Ints:
     """A column of texts as numbers, in the order of first appearance."""
     encoded = (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).dictionary_encode()
     return np.asarray(encoded.indices.cast(pa.int64()))
+
+
+def ranks(column: Any) -> Ints:
+    """A column of texts as numbers in their own order, the short ones first: 9 comes before 10."""
+    encoded = (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).dictionary_encode()
+    texts = encoded.dictionary
+    order = pc.sort_indices(
+        pa.table({"length": pc.utf8_length(texts), "text": texts}), [("length", "ascending"), ("text", "ascending")]
+    )
+    place = np.empty(len(texts), np.int64)
+    place[np.asarray(order)] = np.arange(len(texts))
+    ranked: Ints = place[np.asarray(encoded.indices)]
+    return ranked
 
 
 def days(table: Any) -> Any:

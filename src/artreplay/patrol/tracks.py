@@ -29,20 +29,26 @@ class Walk(NamedTuple):
 def walk(patrol: Ints, day: Any, time: Any, name: Ints, km: Floats) -> Walk:
     """Put rows into order; neighbours with the same patrol, day, time, name and position are one waypoint.
 
-    A patrol's day in which a time is missing, or in which all are the same, stays in the order it was written in.
+    What is at the same time is in the order of names, then from west to east, so that the order in which rows came in
+    makes no difference. Only a patrol's day without times, or with the same one throughout, stays as it was written.
+    A row without a time in a day that has times is a track of its own: nobody knows where it belongs.
     """
     days = day.astype("datetime64[D]").astype(np.int64)
     seconds = np.where(np.isnat(time), np.nan, (time - np.datetime64(0, "us")) / _SECONDS)
     by_track = np.lexsort((patrol, days))
     track = np.empty(len(patrol), np.int64)
     track[by_track] = _numbered(days[by_track], patrol[by_track])
-    seconds = np.where(_timeless(track, seconds), np.nan, seconds)
-    order = np.lexsort((np.nan_to_num(seconds), track))  # stable: what has no time stays as it was
-    columns = (track, name, np.nan_to_num(seconds, nan=-1.0), km[:, 0], km[:, 1])
+    timeless = _timeless(track, seconds)
+    alone = np.isnan(seconds) & ~timeless
+    seconds = np.where(timeless, np.nan, seconds)
+    ties = [np.where(timeless, 0, column) for column in (km[:, 1], km[:, 0], name)]
+    order = np.lexsort((*ties, np.nan_to_num(seconds), alone, track))  # stable: what has no time stays as it was
+    columns = (track, alone, name, np.nan_to_num(seconds, nan=-1.0), km[:, 0], km[:, 1])
     waypoint = _numbered(*(column[order] for column in columns))
     first = np.flatnonzero(np.diff(waypoint, prepend=-1))
     rows = order[first]
-    return Walk(order, waypoint, first, track[rows], km[rows], seconds[rows])
+    apart = np.cumsum((np.diff(track[rows], prepend=-1) != 0) | alone[rows]) - 1 if len(rows) else np.empty(0, np.int64)
+    return Walk(order, waypoint, first, apart, km[rows], seconds[rows])
 
 
 def _timeless(track: Ints, seconds: Floats) -> Bools:
@@ -53,41 +59,29 @@ def _timeless(track: Ints, seconds: Floats) -> Bools:
     np.minimum.at(lowest, track[~unknown], seconds[~unknown])
     np.maximum.at(highest, track[~unknown], seconds[~unknown])
     several = np.bincount(track, minlength=count) > 1
-    lacking = np.bincount(track, unknown, minlength=count) > 0
-    timeless: Bools = (lacking | ((lowest == highest) & several))[track]
+    timeless: Bools = ((lowest > highest) | ((lowest == highest) & several))[track]
     return timeless
 
 
 class Segments(NamedTuple):
     """The way from each waypoint to the next."""
 
-    joined: Bools  # whether both are of one track
+    joined: Bools  # whether somebody walked it: both are of one track, which is not broken between them
     km: Floats
     hours: Floats  # nan where times are not known
     broken: Bools  # within a track: further than the largest gap, or faster than the largest speed
-    standing: Bools  # within a track: some way in no time, which nobody walked
 
 
-def segments(walked: Walk, max_gap_km: float, max_speed_kmh: float) -> Segments:
-    """Look at the way from each waypoint to the next."""
-    joined = walked.track[1:] == walked.track[:-1]
+def segments(walked: Walk, inside: Bools, max_gap_km: float, max_speed_kmh: float) -> Segments:
+    """Look at the way from each waypoint to the next; what begins or ends outside the park is not joined."""
+    within: Bools = (walked.track[1:] == walked.track[:-1]) & inside[1:] & inside[:-1]
     km = np.hypot(*np.diff(walked.km, axis=0).T)
     hours = np.diff(walked.seconds) / 3600.0
     with np.errstate(divide="ignore", invalid="ignore"):
         fast = (hours > 0.0) & (km / hours > max_speed_kmh)
-    broken = joined & ((km > max_gap_km) | fast)
-    return Segments(joined, km, hours, broken, joined & (hours == 0.0) & (km > 0.0))
-
-
-def legs(walked: Walk, found: Segments, inside: Bools) -> Ints:
-    """The number of each waypoint's unbroken part of its track; a way outside the boundary breaks it too."""
-    if len(inside) == 0:
-        return np.empty(0, np.int64)
-    apart = found.broken | found.standing | (inside[1:] != inside[:-1])
-    breaks = np.insert(np.cumsum(apart), 0, 0)
-    starts = np.flatnonzero(np.insert(~found.joined, 0, True))
-    numbers: Ints = breaks - np.repeat(breaks[starts], np.diff(starts, append=len(breaks)))
-    return numbers
+    broken = within & ((km > max_gap_km) | fast)
+    standing = within & (hours == 0.0) & (km > 0.0)
+    return Segments(within & ~broken & ~standing, km, hours, broken)
 
 
 def half_sums(values: Floats, kept: Bools) -> Floats:

@@ -7,8 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-# `day` and `time` are those of the park; a row without a category is a place a patrol passed and saw nothing at. A
-# track that is broken (a gap, a speed nobody walks at, a way outside the boundary) goes on as another `leg`.
+FORM = 2  # of the table in a park folder; 1 had the number of a leg, which depended on what was imported together
+DIGITS = 7  # of longitude and latitude: a centimetre, so that a file that was written and read again is the same
+_FORM_NAME = b"artreplay.waypoints"
+
+# `day` and `time` are those of the park; a row without a category is a place a patrol passed and saw nothing at. Rows
+# that are not `inside` the boundary count for nothing: they stay so that a way outside is never taken for one inside,
+# whatever the order in which the rows of a track are imported.
 SCHEMA = pa.schema(
     [
         pa.field("patrol", pa.string(), nullable=False),
@@ -19,17 +24,23 @@ SCHEMA = pa.schema(
         pa.field("category", pa.string()),
         pa.field("waypoint", pa.string(), nullable=False),
         pa.field("source", pa.string(), nullable=False),
-        pa.field("leg", pa.int64(), nullable=False),
-    ]
+        pa.field("inside", pa.bool_(), nullable=False),
+    ],
+    metadata={_FORM_NAME: str(FORM).encode()},
 )
 
 
 def waypoint_table(columns: Mapping[str, Any]) -> Any:
-    """A table of waypoints from its columns, in any order; without `leg`, no track is broken."""
-    given = {"leg": [0] * len(columns["patrol"])} | dict(columns)
+    """A table of waypoints from its columns, in any order; without `inside`, all of them are."""
+    given = {"inside": [True] * len(columns["patrol"])} | dict(columns)
     return pa.table({name: pa.array(given[name], SCHEMA.field(name).type) for name in SCHEMA.names}, schema=SCHEMA)
 
 
 def no_waypoints() -> Any:
     """A table without rows."""
     return SCHEMA.empty_table()
+
+
+def form_of(schema: Any) -> int:
+    """The form a stored table has; tables that do not say have the first one."""
+    return int((schema.metadata or {}).get(_FORM_NAME, b"1"))

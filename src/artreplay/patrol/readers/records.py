@@ -22,10 +22,10 @@ from artreplay.patrol.readers.columns import Raw
 from artreplay.patrol.readers.delimited import read_delimited
 from artreplay.patrol.readers.smart import SmartPackage
 from artreplay.patrol.readers.vector import read_vector
-from artreplay.patrol.samples import codes
+from artreplay.patrol.samples import codes, ranks
 from artreplay.patrol.site import Site
-from artreplay.patrol.tracks import legs, segments, walk
-from artreplay.patrol.waypoints import SCHEMA
+from artreplay.patrol.tracks import walk
+from artreplay.patrol.waypoints import DIGITS, SCHEMA
 
 _DELIMITED = (".csv", ".tsv", ".txt")
 _VECTOR = (".gpx", ".gpkg", ".geojson", ".json", ".shp")
@@ -122,9 +122,10 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Record
         raise InvalidRecords(f"{raws[0].source}: no row of {total:,} has {why}")
     kept = rows.take(_distinct(rows))
     duplicates = len(rows.lon) - len(kept.lon)
-    table, outside, broken = _walked(kept, site, raws[0].source)
+    table = _walked(kept, site, raws[0].source)
+    outside = len(table) - int(pc.sum(table["inside"]).as_py())
     bad_times = sum(one.bad_times for one in moments)
-    counts = Dropped(total, duplicates, int((~placed).sum()), int((placed & ~dated).sum()), bad_times, outside, broken)
+    counts = Dropped(total, duplicates, int((~placed).sum()), int((placed & ~dated).sum()), bad_times, outside)
     return Records(table, quality_of(table, site, counts), site)
 
 
@@ -142,8 +143,8 @@ def _together(raws: Sequence[Raw], moments: Sequence[Moments]) -> _Rows:
         category=column("category"),
         waypoint=pc.fill_null(column("waypoint"), ""),
         source=pa.array([raw.source for raw in raws for _ in range(len(raw))], pa.string()),
-        lon=np.concatenate([raw.lon for raw in raws]),
-        lat=np.concatenate([raw.lat for raw in raws]),
+        lon=np.round(np.concatenate([raw.lon for raw in raws]), DIGITS),
+        lat=np.round(np.concatenate([raw.lat for raw in raws]), DIGITS),
         day=np.concatenate([one.day for one in moments]),
         time=np.concatenate([one.time for one in moments]),
     )
@@ -160,26 +161,20 @@ def _distinct(rows: _Rows) -> Ints:
     return np.sort(order[np.insert(~same, 0, True)])
 
 
-def _walked(rows: _Rows, site: Site, source: str) -> tuple[Any, int, int]:
-    """The table in the order in which it was walked and inside the boundary; rows outside; broken tracks."""
+def _walked(rows: _Rows, site: Site, source: str) -> Any:
+    """The table in the order in which it was walked."""
     km = site.area.to_km(rows.lon, rows.lat)
     inside: Bools = np.isfinite(km[:, 0]) & np.isfinite(km[:, 1])
     inside[inside] = site.area.inside(site.area.km_to_unit(km[inside]))
     if not inside.any():
         raise _all_outside(rows, site, source)
-    done = walk(
-        codes(rows.patrol), rows.day, rows.time, codes(rows.waypoint), np.nan_to_num(km, posinf=1e9, neginf=-1e9)
-    )
-    found = segments(done, site.max_gap_km, site.max_speed_kmh)
-    within: Bools = inside[done.order][done.first]
-    leg = legs(done, found, within)[done.waypoint]
-    broken = int((found.broken & within[1:] & within[:-1]).sum())
-    kept = inside[done.order]
-    rows = rows.take(done.order[kept])
-    columns = rows._asdict() | {"leg": leg[kept]}
+    known = np.nan_to_num(km, posinf=1e9, neginf=-1e9)
+    order = walk(codes(rows.patrol), rows.day, rows.time, ranks(rows.waypoint), known).order
+    rows = rows.take(order)
+    columns = rows._asdict() | {"inside": inside[order]}
     time = pa.array(rows.time, pa.timestamp("us"))  # NaT becomes null
     columns |= {"day": pa.array(rows.day, pa.date32()), "time": time}
-    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA), int((~inside).sum()), broken
+    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
 
 
 def _all_outside(rows: _Rows, site: Site, source: str) -> InvalidRecords:
