@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 import shapely
 from parks import PARK, PAWS, site, straight, write_lines
 
-from artreplay.errors import InvalidRecords
 from artreplay.patrol import Site
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.readers.records import read_all
@@ -88,51 +86,6 @@ def test_lines_are_tracks_without_times(tmp_path: Path, expected: Any) -> None:
     table, quality = read_records(tmp_path / "a.geojson", site())
     assert_same(table, expected, ["patrol", "day", "lon", "lat"])
     assert quality.km == pytest.approx(4.0, rel=0.01)
-
-
-def gpx(expected: Any, *, times: bool = True, waypoints: bool = True) -> str:
-    rows = expected.to_pylist()
-    when = {id(row): f"<time>{row['time']:%Y-%m-%dT%H:%M:%SZ}</time>" if times else "" for row in rows}
-    points = "".join(f'<trkpt lat="{row["lat"]}" lon="{row["lon"]}">{when[id(row)]}</trkpt>' for row in rows)
-    marks = "".join(
-        f'<wpt lat="{row["lat"]}" lon="{row["lon"]}">{when[id(row)]}'
-        f"<name>00{number}</name><desc>{row['category']}</desc></wpt>"
-        for number, row in enumerate(rows)
-        if row["category"] and waypoints
-    )
-    start = '<gpx version="1.1" creator="test" xmlns="http://www.topografix.com/GPX/1/1">'
-    return f"{start}{marks}<trk><name>walk</name><trkseg>{points}</trkseg></trk></gpx>"
-
-
-def test_gpx_tracks_and_waypoints(tmp_path: Path, expected: Any) -> None:
-    (tmp_path / "P1.gpx").write_text(gpx(expected))
-    table, quality = read_records(tmp_path / "P1.gpx", site())
-    assert quality.km == pytest.approx(4.0, rel=0.01)
-    assert set(table["patrol"].to_pylist()) == {"P1"}
-    assert sorted(text for text in table["category"].to_pylist() if text) == ["Lion", "Snare"]
-    assert table["day"].unique().to_pylist() == [date(2016, 3, 15)]
-
-
-def test_a_gpx_waypoint_without_a_time_joins_the_nearest_track_point(tmp_path: Path, expected: Any) -> None:
-    text = gpx(expected, waypoints=False).replace(
-        "<trk>", '<wpt lat="0.1001" lon="31.118"><name>004</name><sym>Snare</sym></wpt><trk>'
-    )
-    (tmp_path / "P1.gpx").write_text(text)
-    table, _ = read_records(tmp_path / "P1.gpx", site())
-    seen = [row for row in table.to_pylist() if row["category"] == "Snare"]
-    assert [(row["patrol"], f"{row['time']:%H:%M}", row["waypoint"]) for row in seen] == [("P1", "09:00", "004")]
-
-
-def test_gpx_without_any_time_is_refused(tmp_path: Path, expected: Any) -> None:
-    (tmp_path / "P1.gpx").write_text(gpx(expected, times=False))
-    with pytest.raises(InvalidRecords, match=r"P1\.gpx: its tracks have no time"):
-        read_records(tmp_path / "P1.gpx", site())
-
-
-def test_an_empty_gpx_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.gpx").write_text('<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1"></gpx>')
-    with pytest.raises(InvalidRecords, match=r"a\.gpx is empty"):
-        read_records(tmp_path / "a.gpx", site())
 
 
 def test_plain_csv_with_columns_of_the_sites_own(tmp_path: Path, expected: Any) -> None:

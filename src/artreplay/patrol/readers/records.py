@@ -20,6 +20,7 @@ from artreplay.patrol.dates import Moments, read_moments
 from artreplay.patrol.quality import Dropped, Quality, quality_of
 from artreplay.patrol.readers.columns import Raw
 from artreplay.patrol.readers.delimited import read_delimited
+from artreplay.patrol.readers.gpx import read_gpx
 from artreplay.patrol.readers.smart import SmartPackage
 from artreplay.patrol.readers.vector import read_vector
 from artreplay.patrol.samples import codes, ranks
@@ -28,7 +29,8 @@ from artreplay.patrol.tracks import walk
 from artreplay.patrol.waypoints import DIGITS, SCHEMA
 
 _DELIMITED = (".csv", ".tsv", ".txt")
-_VECTOR = (".gpx", ".gpkg", ".geojson", ".json", ".shp")
+_GPX = ".gpx"
+_VECTOR = (".gpkg", ".geojson", ".json", ".shp")
 _KINDS = "a SMART package for PAWS (a folder or zip), CSV, GPX, GeoPackage, GeoJSON or a shapefile"
 
 
@@ -74,7 +76,7 @@ def _raw(path: Path, site: Site) -> tuple[list[Raw], Site]:
     if package is not None:
         site = package.prepared(site)
         return [package.read(site)], site
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in (*_DELIMITED, *_VECTOR))
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in (*_DELIMITED, _GPX, *_VECTOR))
     if not files:
         raise InvalidRecords(f"{path.name} holds no records: they are {_KINDS}")
     return [raw for file in files for raw in _one_file(file, site)], site
@@ -84,6 +86,8 @@ def _one_file(path: Path, site: Site) -> list[Raw]:
     kind = path.suffix.lower()
     if kind in _DELIMITED:
         return [read_delimited(path, site)]
+    if kind == _GPX:
+        return read_gpx(path)
     if kind in _VECTOR:
         return read_vector(path, site)
     raise InvalidRecords(f"{path.name} is of no known kind: records are {_KINDS}")
