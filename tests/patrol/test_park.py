@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta
 
 import numpy as np
@@ -116,12 +117,26 @@ def test_a_place_of_the_plan_that_a_device_brings_home_is_no_find(park, tmp_path
     """It lies on the device beside the tracks, and would count as something that was seen there."""
     plan, policy = park.plan(20, 5, now=NOW)
     write_plan(view_of(park.site, park.samples[1], plan, policy), tmp_path / "plan")
-    table, _ = read_records(tmp_path / "plan" / "plan.gpx", park.site)
-    assert len(table) == len(plan.items)
-    before = snapshot(park.folder)
-    added = park.add_records(table)
-    assert (added.new, added.planned) == (0, len(plan.items))
-    assert snapshot(park.folder) == before
+    text = (tmp_path / "plan" / "plan.gpx").read_text(encoding="utf-8")
+    home = park.site.area.to_lonlat([[0.3 + 0.02 * step, 0.3] for step in range(4)])
+    points = "".join(
+        f'<trkpt lat="{lat}" lon="{lon}"><time>2016-05-02T08:{10 + 10 * step}:00Z</time></trkpt>'
+        for step, (lon, lat) in enumerate(home)
+    )
+    walked = f"<trk><trkseg>{points}</trkseg></trk></gpx>"
+    alone = text[: text.index("<wpt")] + walked
+    untimed = re.sub(r"(<wpt[^>]*>\s*)<time>[^<]*</time>", r"\1", text)
+    snares = bay_site(observations=(("Snare", True),))
+    kilometres = []
+    for number, whole in enumerate((alone, text.replace("</gpx>", walked), untimed.replace("</gpx>", walked))):
+        (tmp_path / f"{number}.gpx").write_text(whole, encoding="utf-8")
+        table, quality = read_records(tmp_path / f"{number}.gpx", snares)
+        kilometres.append(quality.km)
+        assert (quality.planned, quality.broken_tracks, quality.unnamed_categories) == (5 * (number > 0), 0, ())
+        assert (quality.last_day, len(table)) == ("2016-05-02", 4)
+        assert number == 0 or "5 rows were places of a plan" in " ".join(quality.warnings())
+    assert kilometres[0] > 0.0
+    assert kilometres == [kilometres[0]] * 3
 
 
 def test_recorded_twice_nothing_changes(park):

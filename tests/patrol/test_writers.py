@@ -13,8 +13,9 @@ import pytest
 from test_plan import SITE, planned
 from walks import bay_site, walks
 
-from artreplay.errors import InvalidFile
+from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.readers import read_records
+from artreplay.patrol.readers.gpx import read_gpx
 from artreplay.patrol.samples import box_samples
 from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import PLAN_FILES, find_plan_id, write_map, write_plan
@@ -64,13 +65,23 @@ def test_csv_has_the_same_places(folder):
     assert [row["why"] for row in rows] == [item.why for item in PLAN.items]
 
 
-@pytest.mark.parametrize("name", ["plan.gpx", "plan.geojson", "plan.gpkg", "plan.csv"])
+@pytest.mark.parametrize("name", ["plan.geojson", "plan.gpkg", "plan.csv"])
 def test_our_own_reader_finds_the_same_places(folder, name, tmp_path):
     """As records: a plan lies where it says, for a team that takes it home again."""
-    columns = {"plan.gpx": (), "plan.csv": COLUMNS}.get(name, COLUMNS[:4])
-    site = bay_site(columns=columns)
+    site = bay_site(columns=COLUMNS if name == "plan.csv" else COLUMNS[:4])
     table, _ = read_records(folder / name, site, date_format="%Y-%m-%d")
-    found = np.stack([np.asarray(table["lon"]), np.asarray(table["lat"])], axis=1)
+    assert_places(np.stack([np.asarray(table["lon"]), np.asarray(table["lat"])], axis=1))
+
+
+def test_our_own_reader_of_gpx_finds_the_same_places_and_records_leave_them_out(folder):
+    (raw,) = read_gpx(folder / "plan.gpx")
+    assert_places(np.stack([raw.lon, raw.lat], axis=1))
+    assert all(text.endswith("Z") for text in raw.time.to_pylist())
+    with pytest.raises(InvalidRecords, match="all of its 5 waypoints are places of a plan"):
+        read_records(folder / "plan.gpx", SITE)
+
+
+def assert_places(found):
     order, expected = np.lexsort(found.T), np.lexsort(PLACES.T)
     assert np.allclose(found[order], PLACES[expected], atol=1e-7)
 

@@ -149,7 +149,5 @@ def _outcome(outcome: Outcome, plan: Plan) -> list[object]:
     if outcome.elsewhere > 0.0:
         said.append(f"{outcome.elsewhere:,.1f} {plan.unit} were walked at other places, and count as well")
     rows_said = f"{outcome.added.new:,} new rows, {outcome.added.known:,} the park had already"
-    if outcome.added.planned:
-        said.append(f"{outcome.added.planned:,} waypoints were places of a plan that the device brought back, and went")
     headers = ["place", f"planned, {plan.unit}", "walked", "visits", "found"]
     return [rows_said, "", table(headers, rows, texts=1), "", *said]

@@ -20,7 +20,7 @@ from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import History
 from artreplay.patrol.area import Bools
 from artreplay.patrol.journal import Journal
-from artreplay.patrol.plan import PLANNED, Plan, make_plan
+from artreplay.patrol.plan import Plan, make_plan
 from artreplay.patrol.samples import all_box_rows, box_samples
 from artreplay.patrol.site import SITE_FILE, Site
 from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints
@@ -33,11 +33,10 @@ _KEY = ("patrol", "day", "time", "waypoint", "category", "lon", "lat")  # rows t
 
 @dataclass(frozen=True)
 class Added:
-    """What became of records that were added: rows in the park that are new, rows it had already, places of a plan."""
+    """What became of records that were added: rows in the park that are new, and rows it had already."""
 
     new: int
     known: int
-    planned: int = 0  # waypoints of a plan that a device brought home with its own: nobody saw anything there
 
 
 @dataclass(frozen=True)
@@ -104,9 +103,8 @@ class Park:
 
     def add_records(self, table: Any, quality: Any = None, source: str = "") -> Added:
         """Keep the rows of a table of waypoints that the park does not have; the same table again changes nothing."""
-        planned = np.asarray(pc.fill_null(pc.match_substring(table["category"], PLANNED), False))
-        known = self._known(table) & ~planned
-        fresh = table.filter(pa.array(~(known | planned)))
+        known = self._known(table)
+        fresh = table.filter(pa.array(~known))
         if len(fresh):
             name = f"records/{_digest(fresh)}.parquet"
             write_whole(self.folder / name, lambda file: pq.write_table(fresh, file, compression="zstd"))
@@ -115,7 +113,7 @@ class Park:
             self.__dict__.pop("waypoints", None)
             self.__dict__.pop("samples", None)
         inside = np.asarray(table["inside"])
-        return Added(int(pc.sum(fresh["inside"], min_count=0).as_py()), int((known & inside).sum()), int(planned.sum()))
+        return Added(int(pc.sum(fresh["inside"], min_count=0).as_py()), int((known & inside).sum()))
 
     @cached_property
     def waypoints(self) -> Any:

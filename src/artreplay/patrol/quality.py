@@ -17,6 +17,7 @@ class Dropped:
     """What was left out, or could not be read, row by row."""
 
     rows: int  # read
+    planned: int  # places of a plan that a device brought home with its own
     duplicates: int
     without_position: int  # none, or (0, 0)
     bad_days: int
@@ -29,6 +30,7 @@ class Quality:
     """The data-quality report of one import."""
 
     rows: int
+    planned: int
     duplicates: int
     without_position: int
     bad_days: int
@@ -87,6 +89,8 @@ class Quality:
     def warnings(self) -> list[str]:
         """What is odd about the records."""
         said = []
+        if self.planned:
+            said.append(f"{_many(self.planned, 'row')} were places of a plan that the device brought back, and went")
         if self.broken_tracks:
             said.append(f"tracks were broken at {_many(self.broken_tracks, 'place')}: too far or too fast to be walked")
         if self.without_times:

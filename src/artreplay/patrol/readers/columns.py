@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from artreplay.compiling import Floats
+from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidRecords
 from artreplay.patrol.site import Site, join_category
 
@@ -44,6 +44,14 @@ class Raw:
 
     def __len__(self) -> int:
         return len(self.lon)
+
+    def take(self, rows: Ints) -> Raw:
+        """Some of the rows."""
+        texts = {
+            name: getattr(self, name).take(pa.array(rows))
+            for name in ("patrol", "date", "time", "category", "waypoint")
+        }
+        return replace(self, **texts, lon=self.lon[rows], lat=self.lat[rows])
 
 
 def folded(name: str) -> str:

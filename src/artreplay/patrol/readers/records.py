@@ -17,6 +17,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.area import Bools
 from artreplay.patrol.dates import Moments, read_moments
+from artreplay.patrol.plan import PLANNED
 from artreplay.patrol.quality import Dropped, Quality, quality_of
 from artreplay.patrol.readers.columns import Raw
 from artreplay.patrol.readers.delimited import read_delimited
@@ -115,22 +116,44 @@ class _Rows(NamedTuple):
 
 
 def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Records:
+    read = sum(map(len, raws))
+    raws, planned = _without_plans(raws)
     moments = [read_moments(raw.date, raw.time, date_format, site.time_zone, raw.source) for raw in raws]
     rows = _together(raws, moments)
-    total = len(rows.lon)
     placed = np.isfinite(rows.lon) & np.isfinite(rows.lat) & ~((rows.lon == 0.0) & (rows.lat == 0.0))
     dated = ~np.isnat(rows.day)
     rows = rows.take(placed & dated)
     if len(rows.lon) == 0:
         why = "a position" if not placed.any() else "a day that can be read"
-        raise InvalidRecords(f"{raws[0].source}: no row of {total:,} has {why}")
+        raise InvalidRecords(f"{raws[0].source}: no row of {read:,} has {why}")
     kept = rows.take(_distinct(rows))
     duplicates = len(rows.lon) - len(kept.lon)
     table = _walked(kept, site, raws[0].source)
     outside = len(table) - int(pc.sum(table["inside"]).as_py())
     bad_times = sum(one.bad_times for one in moments)
-    counts = Dropped(total, duplicates, int((~placed).sum()), int((placed & ~dated).sum()), bad_times, outside)
+    counts = Dropped(
+        rows=read,
+        planned=planned,
+        duplicates=duplicates,
+        without_position=int((~placed).sum()),
+        bad_days=int((placed & ~dated).sum()),
+        bad_times=bad_times,
+        outside=outside,
+    )
     return Records(table, quality_of(table, site, counts), site)
+
+
+def _without_plans(raws: Sequence[Raw]) -> tuple[list[Raw], int]:
+    """The rows a device did not bring home from a plan of ours, and how many it did: nobody saw anything there."""
+    theirs = [~np.asarray(pc.fill_null(pc.match_substring(raw.category, PLANNED), False)) for raw in raws]
+    kept = [raw.take(np.flatnonzero(rows)) for raw, rows in zip(raws, theirs, strict=True) if rows.any()]
+    planned = sum(int((~rows).sum()) for rows in theirs)
+    if not kept:
+        raise InvalidRecords(
+            f"{raws[0].source}: all of its {planned:,} waypoints are places of a plan, and none is a place where "
+            "somebody was: are the tracks in another file?"
+        )
+    return kept, planned
 
 
 def _together(raws: Sequence[Raw], moments: Sequence[Moments]) -> _Rows:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import tempfile
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def gpx_bytes(plan: Plan) -> bytes:
     made.creator = "artreplay"
     made.name = f"{plan.site}: {plan.plan_id}"
     made.description = f"{plan.start} to {plan.end}, {plan.effort:g} {plan.unit} in {len(plan.items)} places"
-    made.time = datetime.fromisoformat(plan.made_at)
+    made.time = datetime.fromisoformat(plan.made_at).astimezone(UTC)  # GPX knows no other zone
     for row in rows_of(plan):
         names = f"plan_id={row['plan_id']} {PLANNED}{row['item_id']}"
         said = f"{row['effort']:g} {row['unit']}, {names}. {row['why']}"
