@@ -69,6 +69,12 @@ def test_an_empty_gpx_is_refused(tmp_path: Path) -> None:
         read_records(tmp_path / "a.gpx", site())
 
 
+def test_a_device_writes_its_dates_in_one_way_whatever_the_site_file_says(tmp_path: Path, expected: Any) -> None:
+    (tmp_path / "P1.gpx").write_text(gpx(expected))
+    table, _ = read_records(tmp_path / "P1.gpx", site(date_format="%d/%m/%Y"))
+    assert table["day"].unique().to_pylist() == [date(2016, 3, 15)]
+
+
 def track(day: int, name: str = "ACTIVE LOG", lat: float = 0.1, points: int = 3) -> str:
     """A morning of walking east, a kilometre in half an hour."""
     walked = "".join(

@@ -13,6 +13,7 @@ import pytest
 import shapely
 from parks import PARK, PAWS, site, straight, write_lines
 
+from artreplay.errors import InvalidRecords
 from artreplay.patrol import Site
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.readers.records import read_all
@@ -67,6 +68,25 @@ def test_geopackage_in_another_projection(tmp_path: Path, expected: Any) -> None
 
 def test_geojson(tmp_path: Path, expected: Any) -> None:
     assert_same(read_records(write_vector(tmp_path / "a.geojson", expected, "GeoJSON"), site())[0], expected)
+
+
+@pytest.mark.parametrize(("name", "driver"), [("a.gpkg", "GPKG"), ("a.shp", "ESRI Shapefile")])
+def test_dates_of_the_files_own_need_no_format(tmp_path: Path, expected: Any, name: str, driver: str) -> None:
+    """The site file says how people write dates; a field of dates is not written by people."""
+    shapes = shapely.to_wkb(shapely.points(np.asarray(expected["lon"]), np.asarray(expected["lat"])))
+    fields = [np.array(["P1"] * 5, object), np.array(expected["day"].to_pylist(), "datetime64[D]")]
+    names = ["Patrol ID", "Date"]
+    pyogrio.raw.write(tmp_path / name, shapes, fields, names, geometry_type="Point", crs="EPSG:4326", driver=driver)
+    table, _ = read_records(tmp_path / name, site(date_format="%d/%m/%Y"))
+    assert_same(table, expected, ["patrol", "day", "lon", "lat"])
+
+
+def test_texts_about_dates_follow_the_format_in_any_file(tmp_path: Path, expected: Any) -> None:
+    named = expected.set_column(1, "day", [[f"{day:%m/%d/%Y}" for day in expected["day"].to_pylist()]])
+    path = write_vector(tmp_path / "a.gpkg", named, "GPKG")
+    assert_same(read_records(path, site(date_format="%m/%d/%Y"))[0], expected)
+    with pytest.raises(InvalidRecords, match="no date is written as"):
+        read_records(path, site(date_format="%Y-%m-%d"))
 
 
 def test_a_shapefile_with_names_cut_to_ten_letters(tmp_path: Path, expected: Any) -> None:

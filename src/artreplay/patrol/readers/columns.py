@@ -41,6 +41,7 @@ class Raw:
     lon: Floats
     lat: Floats
     source: str  # the name of the file
+    iso: bool = False  # whether days are dates of the file's own, year first, however people write them here
 
     def __len__(self) -> int:
         return len(self.lon)

@@ -38,15 +38,15 @@ def read_gpx(path: Path) -> list[Raw]:
 
 
 def _tracks(path: Path) -> Raw:
-    lon, lat, row, texts = features(path, "track_points")
-    _, _, _, tracks = features(path, "tracks")
+    lon, lat, row, texts, _ = features(path, "track_points")
+    tracks = features(path, "tracks").texts
     names = tracks["name"].to_pylist() if "name" in tracks else []
     numbers = [int(text or 0) for text in texts["track_fid"].take(row).to_pylist()] if len(lon) else []
     moments = texts["time"].take(row)
     patrols = _patrols(names, numbers, moments.to_pylist())
     day, time = split_moments(moments)
     nothing = pa.nulls(len(lon), pa.string())
-    return Raw(pa.array(patrols, pa.string()), day, time, nothing, nothing, lon, lat, path.name)
+    return Raw(pa.array(patrols, pa.string()), day, time, nothing, nothing, lon, lat, path.name, iso=True)
 
 
 def _patrols(names: list[str | None], numbers: list[int], moments: list[str | None]) -> list[str]:
@@ -68,7 +68,7 @@ def _patrols(names: list[str | None], numbers: list[int], moments: list[str | No
 
 def _waypoints(path: Path, tracks: Raw | None) -> Raw:
     """Each belongs to the track that was walked when it was taken, or, without a time, to one that passed there."""
-    lon, lat, row, texts = features(path, "waypoints")
+    lon, lat, row, texts, _ = features(path, "waypoints")
     fields = [
         texts[name].take(row).to_pylist() if name in texts else [None] * len(lon) for name in ("name", "sym", "desc")
     ]
@@ -84,9 +84,8 @@ def _waypoints(path: Path, tracks: Raw | None) -> Raw:
         timeless = pc.equal(pc.fill_null(day, ""), "")
         day = pc.if_else(timeless, tracks.date.take(nearest), day)
         time = pc.if_else(timeless, tracks.time.take(nearest), time)
-    return Raw(
-        patrols, day, time, pa.array(categories, pa.string()), pa.array(fields[0], pa.string()), lon, lat, path.name
-    )
+    said, names = pa.array(categories, pa.string()), pa.array(fields[0], pa.string())
+    return Raw(patrols, day, time, said, names, lon, lat, path.name, iso=True)
 
 
 def _nearest(tracks: Raw, day: Any, time: Any, lon: Floats, lat: Floats) -> Ints:

@@ -118,7 +118,9 @@ class _Rows(NamedTuple):
 def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Records:
     read = sum(map(len, raws))
     raws, planned = _without_plans(raws)
-    moments = [read_moments(raw.date, raw.time, date_format, site.time_zone, raw.source) for raw in raws]
+    moments = [
+        read_moments(raw.date, raw.time, None if raw.iso else date_format, site.time_zone, raw.source) for raw in raws
+    ]
     rows = _together(raws, moments)
     placed = np.isfinite(rows.lon) & np.isfinite(rows.lat) & ~((rows.lon == 0.0) & (rows.lat == 0.0))
     dated = ~np.isnat(rows.day)

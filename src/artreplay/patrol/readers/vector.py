@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ def read_vector(path: Path, site: Site) -> list[Raw]:
     for layer, kind in layers(path):
         if kind is not None and not any(part in str(kind) for part in ("Point", "Line", "Unknown", "Collection")):
             continue
-        lon, lat, row, texts = features(path, layer)
+        lon, lat, row, texts, dates = features(path, layer)
         if len(lon) == 0:
             continue
         if not texts:
@@ -36,7 +36,8 @@ def read_vector(path: Path, site: Site) -> list[Raw]:
         taken = [
             column.take(row) for column in (columns.text("patrol"), columns.categories(), columns.text("waypoint"))
         ]
-        found.append(Raw(taken[0], day, time, taken[1], taken[2], lon, lat, path.name))
+        iso = (columns.name_of("date") or columns.name_of("time")) in dates
+        found.append(Raw(taken[0], day, time, taken[1], taken[2], lon, lat, path.name, iso))
     if not found:
         raise InvalidRecords(f"{path.name} is empty: it has neither points nor lines")
     return found
@@ -50,21 +51,33 @@ def layers(path: Path) -> Iterator[tuple[str, Any]]:
         raise InvalidFile(f"{path.name} cannot be read: {error}") from error
 
 
-def features(path: Path, layer: str) -> tuple[Floats, Floats, Ints, dict[str, Any]]:
-    """Longitude and latitude of every point or corner, the number of its row, and the columns of the rows as text."""
+class Features(NamedTuple):
+    """The points of a layer, or the corners of its lines."""
+
+    lon: Floats
+    lat: Floats
+    row: Ints  # of each point: the number of its row
+    texts: dict[str, Any]  # the columns of the rows
+    dates: frozenset[str]  # the names of those that hold dates, and not texts about dates
+
+
+def features(path: Path, layer: str) -> Features:
+    """What is in a layer, in longitude and latitude."""
     shapely, raw, pyproj = package("shapely"), package("pyogrio.raw"), package("pyproj")
     try:
         meta, _, shapes, fields = raw.read(path, layer=layer, datetime_as_string=True)
     except Exception as error:
         raise InvalidFile(f"{path.name} cannot be read: {error}") from error
     if shapes is None:
-        return np.empty(0), np.empty(0), np.empty(0, np.int64), {}
+        return Features(np.empty(0), np.empty(0), np.empty(0, np.int64), {}, frozenset())
     places, row = shapely.get_coordinates(shapely.from_wkb(shapes), return_index=True)
     lon, lat = places[:, 0], places[:, 1]
     if meta.get("crs") and meta["crs"] != LONLAT:
         lon, lat = pyproj.Transformer.from_crs(meta["crs"], LONLAT, always_xy=True).transform(lon, lat)
     texts = {str(name): _text(field) for name, field in zip(meta["fields"], fields, strict=True)}
-    return np.asarray(lon), np.asarray(lat), row, texts
+    kinds = zip(meta["fields"], meta["dtypes"], strict=True)
+    dates = frozenset(str(name) for name, kind in kinds if str(kind).startswith("datetime64"))
+    return Features(np.asarray(lon), np.asarray(lat), row, texts, dates)
 
 
 def _text(field: Any) -> Any:
