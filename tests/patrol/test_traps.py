@@ -49,6 +49,22 @@ class TestRosters:
         assert table["category"].to_pylist() == ["Human / Snare", "Wildlife / Lion"]
         assert (quality.duplicates, quality.waypoints, quality.observations) == (0, 1, 1)
 
+    @pytest.mark.parametrize("seen", ["Snare,Weather", "Weather,Snare", "Fog,Snare", "Snare,Snare"])
+    def test_one_of_two_classes_that_counts_is_enough(self, tmp_path: Path, seen: str) -> None:
+        """They stand beside each other and are no parts of one category."""
+        row = paws_row(seen=seen).removesuffix(",")
+        named = site(observations=(("Snare", True), ("Weather", False)))
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, [row]), named)
+        assert (len(table), quality.rows, quality.observations) == (1, 1, 1)
+        assert quality.unnamed_categories == (("Fog",) if "Fog" in seen else ())
+
+    def test_two_classes_that_do_not_count(self, tmp_path: Path) -> None:
+        row = paws_row(seen="Weather,Fog").removesuffix(",")
+        _, quality = read_records(
+            write_lines(tmp_path / "a.csv", PAWS, [row]), site(observations=(("Weather", False),))
+        )
+        assert (quality.observations, quality.unnamed_categories) == (0, ("Fog",))
+
     def test_a_number_of_a_waypoint_that_starts_again_every_day_is_no_duplicate(self, tmp_path: Path) -> None:
         rows = [
             f"P1,Foot,2016-03-15,2016-03-16,North,A,Ann,Ann,1,2016-03-{day},08:00:00,31.1,0.1,,Snare,"

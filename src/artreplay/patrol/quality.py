@@ -152,7 +152,7 @@ def quality_of(table: Any, site: Site, dropped: Dropped) -> Quality:
         share_in_busiest_tenth=busiest,
         samples_per_level=counts,
         too_little_effort=int(np.isnan(levels).sum()),
-        unnamed_categories=tuple(sorted(text for text in categories if site.verdict(text) is None)),
+        unnamed_categories=tuple(sorted({one for text in categories for one in site.unnamed(text)})),
         without_times=len(lacking),
         loose=table["time"].null_count - (pc.sum(lacking["count_all"]).as_py() or 0),
     )

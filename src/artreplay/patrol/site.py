@@ -23,6 +23,7 @@ Unit = Literal["km", "hours"]
 COLUMNS = ("patrol", "date", "time", "lon", "lat", "category", "waypoint")  # of a plain CSV, that a site can name
 SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
 _BETWEEN = " / "  # the parts of a category, from the general to the particular
+_BESIDE = " + "  # several categories of one row
 
 
 @dataclass(frozen=True)
@@ -125,20 +126,31 @@ class Site:
         """Whether a category counts; None if the site file does not name it.
 
         A category may have parts, from the general to the particular: the most particular one that is named decides.
+        Of several categories beside each other one that counts is enough.
 
         >>> site = Site("Our park", observations=(("Wildlife", True), ("Wildlife / Insects", False)))
         >>> [site.verdict(text) for text in ("wildlife / Lion", "Wildlife / Insects", "Weather")]
         [True, False, None]
+        >>> site.verdict("Wildlife / Lion + Wildlife / Insects")
+        True
         """
         if self.observations is None:
             return True
-        named = {_folded(name): counts for name, counts in self.observations}
-        parts = [_folded(part) for part in category.split(_BETWEEN.strip())]
-        for last in range(len(parts), 0, -1):
-            for name in (_BETWEEN.join(parts[:last]), parts[last - 1]):
-                if name in named:
-                    return named[name]
-        return None
+        if _folded(category) in self._named:
+            return self._named[_folded(category)]
+        verdicts = [_verdict(one, self._named) for one in category.split(_BESIDE)]
+        known = [one for one in verdicts if one is not None]
+        return any(known) if known else None
+
+    def unnamed(self, category: str) -> list[str]:
+        """What the site file does not name of a category, or of several beside each other."""
+        if _folded(category) in self._named:
+            return []
+        return [one for one in category.split(_BESIDE) if self.verdict(one) is None]
+
+    @cached_property
+    def _named(self) -> dict[str, bool]:
+        return {_folded(name): counts for name, counts in self.observations or ()}
 
     def column(self, name: str) -> str | None:
         """What the site's own files call a column; None if the site file does not say."""
@@ -172,6 +184,21 @@ def join_category(parts: list[str]) -> str | None:
     """One category from its parts, from the general to the particular; None if all are empty."""
     kept = [part.strip() for part in parts if part and part.strip()]
     return _BETWEEN.join(kept) or None
+
+
+def join_beside(categories: Sequence[str | None]) -> str | None:
+    """Several categories of one row as one text, each of them once; None if there is none."""
+    return _BESIDE.join(dict.fromkeys(category for category in categories if category)) or None
+
+
+def _verdict(category: str, named: Mapping[str, bool]) -> bool | None:
+    """What is said of the most particular part of one category that is named."""
+    parts = [_folded(part) for part in category.split(_BETWEEN.strip())]
+    for last in range(len(parts), 0, -1):
+        for name in (_BETWEEN.join(parts[:last]), parts[last - 1]):
+            if name in named:
+                return named[name]
+    return None
 
 
 def _folded(text: str) -> str:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidRecords
-from artreplay.patrol.site import Site, join_category
+from artreplay.patrol.site import Site, join_beside, join_category
 
 # What each column may be called, folded; shapefiles keep ten letters of a name.
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -25,6 +25,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "waypoint": ("waypoint id", "waypoint i", "waypoint"),
 }
 _CATEGORIES = re.compile(r"observation category \d+|observatio|observat \d+|pawsclass ?\d+|category|observation|label")
+_BESIDE = re.compile(r"pawsclass ?\d+")  # each of these columns is a category by itself, not a part of one
 _NOTHING = {"", "0", "no", "false", "none", "nan", "null"}
 _SOMETHING = {"1", "yes", "true"}
 
@@ -123,7 +124,7 @@ class Columns:
             names = [name for alias, name in self._by_folded.items() if _CATEGORIES.fullmatch(alias)]
         if not names:
             return self.missing()
-        return _joined([self.texts[name] for name in names])
+        return _joined([self.texts[name] for name in names], [bool(_BESIDE.fullmatch(folded(name))) for name in names])
 
 
 _SPOKEN = {"lon": "longitude", "lat": "latitude"}
@@ -146,22 +147,23 @@ def numbers(texts: Any) -> Floats:
     return np.asarray(pc.if_else(right, plain, None).cast(pa.float64()).fill_null(np.nan), np.float64)
 
 
-def _joined(columns: Sequence[Any]) -> Any:
-    """Parts of categories joined, each distinct combination once."""
+def _joined(columns: Sequence[Any], beside: Sequence[bool]) -> Any:
+    """Parts of categories joined, each distinct combination once; those that stand `beside` are no parts."""
     codes = [_flat(column).fill_null("").dictionary_encode() for column in columns]
     table = np.stack([np.asarray(code.indices) for code in codes], axis=1)
     kinds, rows = np.unique(table, axis=0, return_inverse=True)
     texts = [code.dictionary.to_pylist() for code in codes]
-    made = [_category([texts[place][code] for place, code in enumerate(kind)]) for kind in kinds]
+    made = [_category([texts[place][code] for place, code in enumerate(kind)], beside) for kind in kinds]
     return pa.array(made, pa.string()).take(pa.array(rows.reshape(-1)))
 
 
-def _category(parts: list[str]) -> str | None:
-    """A category from its parts; yes and no are one, too."""
-    kept = [part for part in parts if part.strip().casefold() not in _NOTHING]
-    if kept and all(part.strip().casefold() in _SOMETHING for part in kept):
+def _category(parts: list[str], beside: Sequence[bool]) -> str | None:
+    """A category from its parts, and those beside it; yes and no are one, too."""
+    kept = [("" if part.strip().casefold() in _NOTHING else part.strip()) for part in parts]
+    if any(kept) and all(part.casefold() in _SOMETHING for part in kept if part):
         return "observation"
-    return join_category(kept)
+    whole = join_category([part for part, own in zip(kept, beside, strict=True) if not own])
+    return join_beside([whole, *(part for part, own in zip(kept, beside, strict=True) if own)])
 
 
 def _flat(column: Any) -> Any:
