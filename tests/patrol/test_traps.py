@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from parks import PAWS, paws_row, site, straight, write_lines
 
-from artreplay.errors import ArtReplayError, InvalidFile, InvalidRecords
+from artreplay.errors import ArtReplayError, InvalidRecords
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.samples import box_samples
 
@@ -242,9 +242,24 @@ class TestFiles:
         assert "does not exist" in refusal(tmp_path / "none.csv")
 
     def test_a_row_with_too_few_columns_is_named(self, tmp_path: Path) -> None:
-        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row(), "2016-03-15,08:00"])
-        with pytest.raises(InvalidFile, match="cannot be read as text in columns"):
-            read_records(path, site())
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row(), "2016-03-15,08:00,31.2345,0.2345", paws_row()])
+        assert refusal(path) == (
+            "a.csv cannot be read as text in columns: row 3 has 4 of them and must have 9, as many as there are names "
+            "in the first row"
+        )
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row() + ",,", "2016", paws_row()])
+        assert "row 2 has 11 of them and must have 9" in refusal(path)
+        assert refusal(path).endswith("; 2 rows do not fit")
+
+    def test_a_quotation_mark_that_is_never_closed(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row(), '"' + paws_row(), *[paws_row()] * 30_000])
+        assert "row 3 has 1 of them" in refusal(path)
+
+    def test_names_in_quotation_marks_and_over_two_lines(self, tmp_path: Path) -> None:
+        header = '"Patrol ID","Waypoint, Date","Waypoint\nDate",Time,X,Y,Comment'
+        path = write_lines(tmp_path / "a.csv", header, ['P1,1,2016-03-15,08:00,31.1,0.1,"two\nlines"'])
+        table, _ = read_records(path, site())
+        assert table["time"].to_pylist() == [datetime(2016, 3, 15, 8)]
 
     def test_a_semicolon_and_a_decimal_comma_in_old_letters(self, tmp_path: Path) -> None:
         path = tmp_path / "a.csv"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow import csv as arrow
 
 from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.readers.columns import Columns, Raw, numbers
 from artreplay.patrol.site import Site
 
+_START = 65_536  # bytes to look at first
 _DELIMITERS = ",;\t|"
 
 
@@ -39,24 +41,51 @@ def read_delimited(path: Path, site: Site) -> Raw:
 def _texts(path: Path) -> dict[str, Any]:
     """Every column as text, by name."""
     data = _unicode(path)
-    header = next(iter(data[:65_536].decode("utf-8", "replace").splitlines()), "")
+    start = data[:_START].decode("utf-8", "replace")
+    header = next(iter(start.splitlines()), "")
     if not header.strip():
         raise InvalidRecords(f"{path.name} is empty: it must have a line of column names and rows below")
     delimiter = max(_DELIMITERS, key=header.count)
-    layout = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    try:
-        with csv.open_csv(io.BytesIO(data), parse_options=layout) as opened:
-            names = opened.schema.names
-        types = csv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=True)
-        table = csv.read_csv(io.BytesIO(data), parse_options=layout, convert_options=types)
-    except pa.ArrowException as error:
-        raise InvalidFile(f"{path.name} cannot be read as text in columns: {error}") from error
-    if len(table) == 0:
+    names = next(csv.reader(io.StringIO(start), delimiter=delimiter))
+    table = _table(data, delimiter, len(names), path.name)
+    if len(table) < 2:
         raise InvalidRecords(f"{path.name} is empty: it has column names and no rows")
     columns: dict[str, Any] = {}
-    for place, name in enumerate(table.column_names):  # the first of two equal names
-        columns.setdefault(name, table.column(place).combine_chunks())
+    for column in table.columns:  # the first of two equal names
+        columns.setdefault(column[0].as_py() or "", column[1:].combine_chunks())
     return columns
+
+
+def _table(data: bytes, delimiter: str, columns: int, name: str) -> Any:
+    """All rows as texts, that of the names first. A row that does not fit is told by its number, never by its content.
+
+    One thread reads, for only then rows have numbers.
+    """
+    odd: list[tuple[int, int, int]] = []
+
+    def note(row: Any) -> str:
+        odd.append((row.number, row.expected_columns, row.actual_columns))
+        return "skip"
+
+    layout = arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note)
+    reading = arrow.ReadOptions(use_threads=False, autogenerate_column_names=True)
+    types = arrow.ConvertOptions(
+        column_types={f"f{place}": pa.string() for place in range(columns)}, strings_can_be_null=True
+    )
+    try:
+        table = arrow.read_csv(io.BytesIO(data), reading, layout, types)
+    except pa.ArrowException:  # what it says may quote the rows
+        raise InvalidFile(
+            f"{name} cannot be read as text in columns: is there a quotation mark that is never closed?"
+        ) from None
+    if odd:
+        number, expected, actual = odd[0]
+        others = "" if len(odd) == 1 else f"; {len(odd):,} rows do not fit"
+        raise InvalidFile(
+            f"{name} cannot be read as text in columns: row {number:,} has {actual} of them and must have {expected}, "
+            f"as many as there are names in the first row{others}"
+        )
+    return table
 
 
 def _unicode(path: Path) -> bytes:
@@ -64,10 +93,10 @@ def _unicode(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InvalidFile(f"{path.name} cannot be read: {error.strerror or error}") from error
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace").encode()
-    if b"\0" in data[:65_536]:
+    if b"\0" in data[:_START]:
         raise InvalidFile(f"{path.name} is no text: records are CSV, GPX, GeoPackage, GeoJSON or a shapefile")
     try:
         data.decode("utf-8")
