@@ -187,6 +187,14 @@ class TestTracks:
         mixed, _ = read_records(write_lines(tmp_path / "b.csv", PAWS, rows[::-1]), site())
         assert mixed.drop_columns("source").equals(table.drop_columns("source"))
 
+    def test_times_nobody_can_read_are_all_counted(self, tmp_path: Path) -> None:
+        times = ("24:00:00", "8h30", "08.30", "45321.5", "2016-03-15 09:00")
+        rows = [paws_row(time=time, lon=31.1 + place / 100) for place, time in enumerate(times)]
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        assert (len(table), quality.bad_times, quality.duplicates) == (5, 4, 0)
+        assert sorted(filter(None, table["time"].to_pylist())) == [datetime(2016, 3, 15, 9)]
+        assert any("4 rows had a time that cannot be read" in sentence for sentence in quality.sentences())
+
     def test_a_bad_time_stays_without_it(self, tmp_path: Path) -> None:
         table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, [paws_row(time="25:99")]), site())
         assert table["time"].to_pylist() == [None]

@@ -112,8 +112,9 @@ class Columns:
 
     @staticmethod
     def _times(texts: Any) -> Any:
-        """Times, without the day that some exports put before them."""
-        return split_moments(texts)[1]
+        """Times, without the day that some exports put before them; what is no time stays, to be counted as such."""
+        _, times = split_moments(texts)
+        return pc.if_else(pc.equal(pc.fill_null(times, ""), ""), texts, times)
 
     def categories(self) -> Any:
         """One category per row, joined from all columns that hold a part of it."""
