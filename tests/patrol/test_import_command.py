@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,3 +129,26 @@ def test_the_demo_goes_the_whole_way(run, tmp_path: Path) -> None:
     again = run("demo", "--out", "demo")
     assert again.code == 2
     assert "must be a new folder or an empty one" in again.err
+
+
+def test_the_folder_with_everything_in_it_can_be_imported_again_and_again(run, week: Path, tmp_path: Path) -> None:
+    """Records, boundary and site file lie in one folder; later the park and a plan do, too."""
+    write_lines(tmp_path / ".hidden.csv", "a", ["b"])
+    assert "10 new rows in park" in run("import", ".", "--site", "site.yaml", "-o", "park").out
+    assert run("plan", "park", "--budget", 5, "-o", "plan").code == 0
+    assert run("map", "park").code == 0
+    assert "0 new rows in park, 10 it had already" in run("import", ".", "--site", "site.yaml", "-o", "park").out
+    assert "0 new rows in park, 10 it had already" in run("import", ".", "-o", "park").out
+    assert "holds no records" in run("import", "park", "-o", "park").err
+
+
+def test_a_boundary_is_no_record(run) -> None:
+    said = run("import", "park.geojson", "--site", "site.yaml", "-o", "park")
+    assert "park.geojson holds areas only: records are points or lines" in said.err
+
+
+def test_what_is_said_of_a_zip_is_said_of_the_zip(run, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("notes.docx", "nothing")
+    said = run("import", "export.zip", "--site", "site.yaml", "-o", "park")
+    assert said.err.startswith("error: export.zip holds no records: they are")

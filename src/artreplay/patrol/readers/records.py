@@ -17,6 +17,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.area import Bools
 from artreplay.patrol.dates import Moments, read_moments
+from artreplay.patrol.park import JOURNAL_FILE
 from artreplay.patrol.plan import PLANNED
 from artreplay.patrol.quality import Dropped, Quality, quality_of
 from artreplay.patrol.readers.columns import Raw
@@ -55,9 +56,10 @@ def read_all(path: Path | str, site: Site, date_format: str | None = None) -> Re
     if not path.exists():
         raise InvalidFile(f"{path} does not exist")
     with ExitStack() as stack:
+        name = path.name or str(path)
         if path.suffix.lower() == ".zip" and path.is_file():
             path = _unpacked(path, Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        raws, site = _raw(path, site)
+        raws, site = _raw(path, site, name)
         return _cleaned(raws, site, date_format or site.date_format)
 
 
@@ -70,17 +72,37 @@ def _unpacked(path: Path, folder: Path) -> Path:
     return folder
 
 
-def _raw(path: Path, site: Site) -> tuple[list[Raw], Site]:
+def _raw(path: Path, site: Site, name: str) -> tuple[list[Raw], Site]:
+    """The rows of all files; `name` is what the user calls them, for a zip is unpacked elsewhere."""
     if path.is_file():
-        return _one_file(path, site), site
+        found = _one_file(path, site)
+        if not found:
+            raise InvalidRecords(f"{name} holds areas only: records are points or lines")
+        return found, site
     package = SmartPackage.at(path)
     if package is not None:
         site = package.prepared(site)
         return [package.read(site)], site
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in (*_DELIMITED, _GPX, *_VECTOR))
-    if not files:
-        raise InvalidRecords(f"{path.name} holds no records: they are {_KINDS}")
-    return [raw for file in files for raw in _one_file(file, site)], site
+    kinds = (*_DELIMITED, _GPX, *_VECTOR)
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix.lower() in kinds and not _passed_over(file, path, site)
+    )
+    found = [raw for file in files for raw in _one_file(file, site)]
+    if not found:
+        raise InvalidRecords(f"{name} holds no records: they are {_KINDS}")
+    return found, site
+
+
+def _passed_over(file: Path, root: Path, site: Site) -> bool:
+    """Whether a file in a folder of records is none of them: hidden, the boundary, or of a park or a plan of ours."""
+    inner = file.relative_to(root)
+    if any(part.startswith((".", "__MACOSX")) for part in inner.parts):
+        return True
+    if site.boundary is not None and file.resolve() == site.boundary.resolve():
+        return True
+    if file.stem == "plan" and (file.parent / "plan.json").exists():
+        return True
+    return any((root / folder / JOURNAL_FILE).exists() for folder in inner.parents)
 
 
 def _one_file(path: Path, site: Site) -> list[Raw]:

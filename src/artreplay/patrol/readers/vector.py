@@ -16,15 +16,20 @@ from artreplay.patrol.packages import package
 from artreplay.patrol.readers.columns import Columns, Raw
 from artreplay.patrol.site import Site
 
+_AREAS = (3, 6)  # polygons, as shapely numbers the kinds of shapes
+
 
 def read_vector(path: Path, site: Site) -> list[Raw]:
-    """The rows of every layer with points or lines in it."""
+    """The rows of every layer with points or lines in it; none if there are only areas, such as a boundary."""
     found = []
+    areas = False
     for layer, kind in layers(path):
         if kind is not None and not any(part in str(kind) for part in ("Point", "Line", "Unknown", "Collection")):
+            areas = True
             continue
         lon, lat, row, texts, dates = features(path, layer)
         if len(lon) == 0:
+            areas = areas or any(len(column) for column in texts.values())
             continue
         if not texts:
             raise InvalidRecords(f"{path.name}: there are places and no columns beside them: no patrol, no day")
@@ -38,7 +43,7 @@ def read_vector(path: Path, site: Site) -> list[Raw]:
         ]
         iso = (columns.name_of("date") or columns.name_of("time")) in dates
         found.append(Raw(taken[0], day, time, taken[1], taken[2], lon, lat, path.name, iso))
-    if not found:
+    if not found and not areas:
         raise InvalidRecords(f"{path.name} is empty: it has neither points nor lines")
     return found
 
@@ -70,7 +75,9 @@ def features(path: Path, layer: str) -> Features:
         raise InvalidFile(f"{path.name} cannot be read: {error}") from error
     if shapes is None:
         return Features(np.empty(0), np.empty(0), np.empty(0, np.int64), {}, frozenset())
-    places, row = shapely.get_coordinates(shapely.from_wkb(shapes), return_index=True)
+    drawn = shapely.from_wkb(shapes)
+    drawn = np.where(np.isin(shapely.get_type_id(drawn), _AREAS), None, drawn)
+    places, row = shapely.get_coordinates(drawn, return_index=True)
     lon, lat = places[:, 0], places[:, 1]
     if meta.get("crs") and meta["crs"] != LONLAT:
         lon, lat = pyproj.Transformer.from_crs(meta["crs"], LONLAT, always_xy=True).transform(lon, lat)
