@@ -216,6 +216,24 @@ class TestTimeZones:
         rows = ["P1,2016-03-15T22:30:00Z,31.1,0.1", "P1,2016-03-15 08:00,31.1,0.1"]
         assert "UTC, none written" in refusal(write_lines(tmp_path / "a.csv", self.HEADER, rows))
 
+    def test_zones_are_compared_over_all_files_of_an_import(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "all" / "device.csv", self.HEADER, ["P1,2016-03-15T22:30:00Z,31.1,0.1"])
+        write_lines(tmp_path / "all" / "office.csv", self.HEADER, ["P2,2016-03-15 08:00,31.1,0.1"])
+        assert "device.csv, office.csv: times come from several time zones (UTC, none written)" in refusal(
+            tmp_path / "all"
+        )
+        table, quality = read_records(tmp_path / "all", site(time_zone="Africa/Kampala"))
+        assert table["time"].to_pylist() == [datetime(2016, 3, 15, 8), datetime(2016, 3, 16, 1, 30)]
+        assert not quality.in_utc
+
+    def test_days_of_utc_are_told(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", self.HEADER, ["P1,2016-03-15T22:30:00Z,31.1,0.1"])
+        table, quality = read_records(path, site())
+        assert table["day"].to_pylist() == [date(2016, 3, 15)]
+        assert any("warning: times are in UTC" in sentence for sentence in quality.warnings())
+        local = write_lines(tmp_path / "b.csv", self.HEADER, ["P1,2016-03-15T22:30:00+03:00,31.1,0.1"])
+        assert not read_records(local, site())[1].in_utc
+
     def test_summer_time_is_followed(self, tmp_path: Path) -> None:
         rows = ["P1,2016-01-15T12:00:00Z,31.1,0.1", "P1,2016-07-15T12:00:00Z,31.1,0.1"]
         table, _ = read_records(write_lines(tmp_path / "a.csv", self.HEADER, rows), site(time_zone="Europe/Berlin"))

@@ -44,6 +44,7 @@ class Moments(NamedTuple):
     day: np.ndarray[Any, Any]  # datetime64[D], NaT where it cannot be read
     time: np.ndarray[Any, Any]  # datetime64[us], NaT where there is none
     bad_times: int  # rows whose time is there and cannot be read
+    zones: frozenset[timezone | None]  # that times bring with them; None is in there if some bring none
 
 
 def read_moments(dates: Any, times: Any, date_format: str | None, zone: str | None, source: str) -> Moments:
@@ -57,9 +58,24 @@ def read_moments(dates: Any, times: Any, date_format: str | None, zone: str | No
     bad = np.array([one is None and bool(text) for one, text in zip(found, clocks, strict=True)], np.bool_)[clock_codes]
     time = day.astype("datetime64[us]") + of_day
     offsets = [None if one is None else one[1] for one in found]
-    time = _in_the_park(time, offsets, clock_codes, zone, source)
-    moved = ~np.isnat(time)
-    return Moments(np.where(moved, time.astype("datetime64[D]"), day), time, int(bad.sum()))
+    known = ~np.isnat(time)
+    zones = frozenset(offsets[code] for code in np.unique(clock_codes[known]).tolist())
+    if zone is not None:
+        time = _in_the_park(time, offsets, clock_codes, zones, zone)
+    return Moments(np.where(known, time.astype("datetime64[D]"), day), time, int(bad.sum()), zones)
+
+
+def check_zones(moments: Sequence[Moments], sources: Sequence[str], zone: str | None) -> None:
+    """Refuse times of several zones, in one file or in several, if nobody says which one the park has."""
+    used = frozenset[timezone | None]().union(*(one.zones for one in moments))
+    if zone is not None or len(used) < 2:
+        return
+    timed = dict.fromkeys(source for source, one in zip(sources, moments, strict=True) if one.zones)
+    named = ", ".join(list(timed)[:3]) + (", ..." if len(timed) > 3 else "")
+    raise InvalidRecords(
+        f"{named}: times come from several time zones ({_zones(used)}): "
+        "say which one the park has, for example time_zone: Africa/Kampala in the site file"
+    )
 
 
 def _coded(column: Any) -> tuple[list[str], np.ndarray[Any, Any]]:
@@ -177,22 +193,16 @@ def _in_the_park(
     time: np.ndarray[Any, Any],
     offsets: Sequence[timezone | None],
     codes: np.ndarray[Any, Any],
-    zone: str | None,
-    source: str,
+    used: frozenset[timezone | None],
+    zone: str,
 ) -> np.ndarray[Any, Any]:
     """Times that bring an offset, as the clocks of the park showed them; others are taken to be just that."""
     known: Bools = ~np.isnat(time)
-    used = {offsets[code] for code in np.unique(codes[known]).tolist()}
-    if zone is None:
-        if len(used) > 1:
-            raise InvalidRecords(
-                f"{source}: times come from several time zones ({_zones(used)}): "
-                "say which one the park has, for example time_zone: Africa/Kampala in the site file"
-            )
-        return time
     local = time.copy()
     park = ZoneInfo(zone)
-    for offset in used - {None}:
+    for offset in used:
+        if offset is None:
+            continue
         ahead = np.timedelta64(offset.utcoffset(None) or timedelta(0), "us")
         rows = known & np.array([one == offset for one in offsets], np.bool_)[codes]
         local[rows] = _from_utc(time[rows] - ahead, park)

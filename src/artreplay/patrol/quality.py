@@ -13,8 +13,8 @@ from artreplay.patrol.site import Site
 
 
 @dataclass(frozen=True)
-class Dropped:
-    """What was left out, or could not be read, row by row."""
+class Reading:
+    """What became of the rows on the way to the table."""
 
     rows: int  # read
     planned: int  # places of a plan that a device brought home with its own
@@ -23,6 +23,7 @@ class Dropped:
     bad_days: int
     bad_times: int  # these rows stay
     outside: int  # the boundary
+    in_utc: bool  # whether times are those of UTC, because nobody says which zone the park has
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Quality:
     bad_days: int
     bad_times: int
     outside: int
+    in_utc: bool
     broken_tracks: int
     waypoints: int  # distinct ones, kept
     observations: int  # waypoints at which something that counts was seen
@@ -91,6 +93,11 @@ class Quality:
         said = []
         if self.planned:
             said.append(f"{_many(self.planned, 'row')} were places of a plan that the device brought back, and went")
+        if self.in_utc:
+            said.append(
+                "warning: times are in UTC, as devices write them, and so are days: say which zone the park has, for "
+                "example time_zone: Africa/Kampala in the site file"
+            )
         if self.broken_tracks:
             said.append(f"tracks were broken at {_many(self.broken_tracks, 'place')}: too far or too fast to be walked")
         if self.without_times:
@@ -123,8 +130,8 @@ class Quality:
         return said
 
 
-def quality_of(table: Any, site: Site, dropped: Dropped) -> Quality:
-    """The report on a table of waypoints, and on what was dropped before it."""
+def quality_of(table: Any, site: Site, reading: Reading) -> Quality:
+    """The report on a table of waypoints, and on how it was read."""
     found = walked_waypoints(table, site)
     joined, km, hours = found.segments.joined, found.segments.km, found.segments.hours
     visits = all_box_rows(table, site, found)
@@ -137,7 +144,7 @@ def quality_of(table: Any, site: Site, dropped: Dropped) -> Quality:
     timed = table.group_by(["patrol", "day"]).aggregate([("time", "count"), ([], "count_all")])
     lacking = timed.filter(pc.equal(timed["time_count"], 0))
     return Quality(
-        **asdict(dropped),
+        **asdict(reading),
         broken_tracks=int(found.segments.broken.sum()),
         waypoints=len(found.row),
         observations=int(found.observed.sum()),

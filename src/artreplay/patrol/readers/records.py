@@ -6,6 +6,7 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +17,10 @@ import pyarrow.compute as pc
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.area import Bools
-from artreplay.patrol.dates import Moments, read_moments
+from artreplay.patrol.dates import Moments, check_zones, read_moments
 from artreplay.patrol.park import JOURNAL_FILE
 from artreplay.patrol.plan import PLANNED
-from artreplay.patrol.quality import Dropped, Quality, quality_of
+from artreplay.patrol.quality import Quality, Reading, quality_of
 from artreplay.patrol.readers.columns import Raw
 from artreplay.patrol.readers.delimited import read_delimited
 from artreplay.patrol.readers.gpx import read_gpx
@@ -143,6 +144,7 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Record
     moments = [
         read_moments(raw.date, raw.time, None if raw.iso else date_format, site.time_zone, raw.source) for raw in raws
     ]
+    check_zones(moments, [raw.source for raw in raws], site.time_zone)
     rows = _together(raws, moments)
     placed = np.isfinite(rows.lon) & np.isfinite(rows.lat) & ~((rows.lon == 0.0) & (rows.lat == 0.0))
     dated = ~np.isnat(rows.day)
@@ -155,7 +157,7 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Record
     table = _walked(kept, site, raws[0].source)
     outside = len(table) - int(pc.sum(table["inside"]).as_py())
     bad_times = sum(one.bad_times for one in moments)
-    counts = Dropped(
+    reading = Reading(
         rows=read,
         planned=planned,
         duplicates=duplicates,
@@ -163,8 +165,9 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Record
         bad_days=int((placed & ~dated).sum()),
         bad_times=bad_times,
         outside=outside,
+        in_utc=site.time_zone is None and any(UTC in one.zones for one in moments),
     )
-    return Records(table, quality_of(table, site, counts), site)
+    return Records(table, quality_of(table, site, reading), site)
 
 
 def _without_plans(raws: Sequence[Raw]) -> tuple[list[Raw], int]:
