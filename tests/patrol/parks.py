@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import shapely
 
+from artreplay.errors import ArtReplayError
 from artreplay.patrol import Area, Site
+from artreplay.patrol.readers import read_records
 
 WEST, SOUTH, EAST, NORTH = 31.0, 0.0, 31.4, 0.4
 PARK = shapely.box(WEST, SOUTH, EAST, NORTH)
@@ -45,3 +48,12 @@ def straight(steps: int, km: float = 1.0, minutes: int = 30, patrol: str = "P1",
         )
         for step in range(steps)
     ]
+
+
+def refusal(path: Path, *, date_format: str | None = None, **options: Any) -> str:
+    """What is said of records that are refused."""
+    with pytest.raises(ArtReplayError) as error:
+        read_records(path, site(**options), date_format)
+    text = str(error.value)
+    assert "31." not in text  # positions are sensitive
+    return text

@@ -124,3 +124,37 @@ class TestTheSameDevice:
         later = track(14, lat=0.3).replace("T08", "T09")
         self.added(park, device(tmp_path / "device.gpx", track(14), later))
         assert len(park.waypoints["patrol"].unique()) == 2
+
+
+class TestWaypointsThatSayNothing:
+    """A button was pressed, and the device gave the place a number: who knows what for."""
+
+    def seen(self, path: Path, inner: str, **options: Any) -> tuple[list[str], tuple[str, ...]]:
+        mark = f'<wpt lat="0.1" lon="31.1"><time>2016-03-14T08:00:00Z</time>{inner}</wpt>'
+        table, quality = read_records(device(path / "a.gpx", mark, track(14)), site(**options))
+        return [text for text in table["category"].to_pylist() if text], quality.notes
+
+    @pytest.mark.parametrize("name", ["001", "WPT 12", "Waypoint_3", "", "mark-7"])
+    @pytest.mark.parametrize("symbol", ["", "<sym>Flag, Blue</sym>", "<sym>Waypoint</sym>"])
+    def test_they_are_no_finds_and_are_told(self, tmp_path: Path, name: str, symbol: str) -> None:
+        seen, notes = self.seen(tmp_path, f"<name>{name}</name>{symbol}")
+        assert seen == []
+        assert notes == (
+            "a.gpx: 1 waypoint says nothing but a number: such a place counts as one where nothing was seen",
+        )
+
+    @pytest.mark.parametrize(
+        ("inner", "category"),
+        [
+            ("<name>snare</name><sym>Flag, Blue</sym>", "snare"),
+            ("<name>001</name><sym>Skull</sym>", "Skull"),
+            ("<name>001</name><desc>wire snare</desc><sym>Flag, Blue</sym>", "wire snare"),
+            ("<name>camp 2</name>", "camp 2"),
+        ],
+    )
+    def test_others_are(self, tmp_path: Path, inner: str, category: str) -> None:
+        assert self.seen(tmp_path, inner) == ([category], ())
+
+    def test_a_symbol_the_site_file_names_says_something(self, tmp_path: Path) -> None:
+        named = (("Flag, Blue", True),)
+        assert self.seen(tmp_path, "<name>1</name><sym>Flag, Blue</sym>", observations=named) == (["Flag, Blue"], ())

@@ -135,6 +135,22 @@ def test_a_folder_of_files_is_one_import(tmp_path: Path, expected: Any) -> None:
     assert set(table["source"].to_pylist()) == {"15.csv", "16.csv"}
 
 
+@pytest.mark.parametrize("kind", ["LineString", "MultiLineString"])
+def test_what_a_line_says_was_seen_once(tmp_path: Path, kind: str) -> None:
+    """Not at every corner of it."""
+    line = [[31.1 + step / 100, 0.1] for step in range(5)]
+    parts = line if kind == "LineString" else [line[:2], line[2:]]
+    feature = {
+        "type": "Feature",
+        "properties": {"Patrol_ID": "P1", "Date": "2016-03-15", "Category": "Snare"},
+        "geometry": {"type": kind, "coordinates": parts},
+    }
+    (tmp_path / "a.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    table, quality = read_records(tmp_path / "a.geojson", site())
+    assert table["category"].to_pylist() == [None, None, "Snare", None, None]
+    assert quality.observations == 1
+
+
 @pytest.fixture
 def smart_package(tmp_path: Path) -> Path:
     folder = tmp_path / "package"

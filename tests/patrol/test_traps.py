@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
-from parks import PAWS, paws_row, site, straight, write_lines
+from parks import PAWS, paws_row, refusal, site, straight, write_lines
 
-from artreplay.errors import ArtReplayError, InvalidRecords
+from artreplay.errors import InvalidRecords
 from artreplay.patrol.readers import read_records
-from artreplay.patrol.samples import box_samples
+from artreplay.patrol.samples import box_samples, waypoint_samples
 
 SMART = (
     "Patrol ID,Type,Patrol Start Date,Patrol End Date,Station,Team,Leader,Member,Waypoint ID,Waypoint Date,"
     "Waypoint Time,X,Y,Comment,Observation Category  0,Observation Category 1"
 )
-
-
-def refusal(path: Path, *, date_format: str | None = None, **options: object) -> str:
-    with pytest.raises(ArtReplayError) as error:
-        read_records(path, site(**options), date_format)
-    text = str(error.value)
-    assert "31." not in text  # positions are sensitive
-    return text
 
 
 class TestRosters:
@@ -71,50 +63,6 @@ class TestRosters:
             for day in (15, 16)
         ]
         assert read_records(write_lines(tmp_path / "query.csv", SMART, rows), site())[1].duplicates == 0
-
-
-class TestDates:
-    def written(self, folder: Path, *days: str) -> Path:
-        return write_lines(folder / "SMARTdata.csv", PAWS, [paws_row(day) for day in days])
-
-    def test_day_and_month_that_could_be_swapped_are_refused(self, tmp_path: Path) -> None:
-        path = self.written(tmp_path, "03/04/2016", "05/06/2016")
-        assert refusal(path) == (
-            "SMARTdata.csv: dates such as '03/04/2016' can be 3 April 2016 or 4 March 2016, and no other date tells "
-            "which: give --date-format %d/%m/%Y or --date-format %m/%d/%Y"
-        )
-
-    @pytest.mark.parametrize(("form", "day"), [("%d/%m/%Y", date(2016, 4, 3)), ("%m/%d/%Y", date(2016, 3, 4))])
-    def test_the_format_ends_the_doubt(self, tmp_path: Path, form: str, day: date) -> None:
-        path = self.written(tmp_path, "03/04/2016")
-        assert read_records(path, site(), form)[0]["day"].to_pylist() == [day]
-        assert read_records(path, site(date_format=form))[0]["day"].to_pylist() == [day]
-
-    def test_one_telling_date_is_enough(self, tmp_path: Path) -> None:
-        table, _ = read_records(self.written(tmp_path, "03/04/2016", "25/04/2016"), site())
-        assert table["day"].to_pylist() == [date(2016, 4, 3), date(2016, 4, 25)]
-
-    def test_a_day_that_is_the_same_either_way_is_no_doubt(self, tmp_path: Path) -> None:
-        table, _ = read_records(self.written(tmp_path, "04/04/2016"), site())
-        assert table["day"].to_pylist() == [date(2016, 4, 4)]
-
-    def test_two_ways_of_writing_in_one_file_are_refused(self, tmp_path: Path) -> None:
-        path = self.written(tmp_path, "13/04/2016", "14/04/2016", "04/25/2016")
-        assert "'04/25/2016' is written as %m/%d/%Y" in refusal(path)
-
-    def test_dates_nobody_can_read(self, tmp_path: Path) -> None:
-        assert "cannot be read: say how they are written" in refusal(self.written(tmp_path, "soon"))
-        assert "no date is written as %d.%m.%Y" in refusal(self.written(tmp_path, "3/4/2016"), date_format="%d.%m.%Y")
-
-    def test_a_few_bad_dates_go_and_are_counted(self, tmp_path: Path) -> None:
-        _, quality = read_records(self.written(tmp_path, "2016-03-15", "unknown", "2016-13-45"), site())
-        assert (quality.rows, quality.bad_days, quality.days) == (3, 2, 1)
-
-    @pytest.mark.parametrize("text", ["Mar 15, 2016", "15.03.2016", "15-Mar-2016", "2016/03/15", "15 March 2016"])
-    def test_other_ways_of_writing(self, tmp_path: Path, text: str) -> None:
-        row = paws_row().replace("2016-03-15", f'"{text}"')
-        table, _ = read_records(write_lines(tmp_path / "a.csv", PAWS, [row]), site())
-        assert table["day"].to_pylist() == [date(2016, 3, 15)]
 
 
 class TestPlaces:
@@ -181,6 +129,17 @@ class TestTracks:
         assert quality.without_times == 1
         assert any("without times" in sentence for sentence in quality.sentences())
 
+    def test_without_times_nobody_knows_the_hours(self, tmp_path: Path) -> None:
+        """Not known is not none: such a visit is no sample of the lowest level."""
+        hours = site(unit="hours")
+        rows = [paws_row(time="", lon=lon) for lon in (31.1, 31.11)] + straight(3, patrol="P2")
+        table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), hours)
+        _, samples = box_samples(table, hours)
+        assert set(samples["patrol"].to_pylist()) == {"P2"}
+        assert len(waypoint_samples(table, hours)) == 3
+        assert quality.too_little_effort > 0
+        assert any("or no times to tell it, and made no sample" in sentence for sentence in quality.warnings())
+
     def test_rows_out_of_order_are_put_into_order(self, tmp_path: Path) -> None:
         rows = straight(6)
         table, _ = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
@@ -199,45 +158,6 @@ class TestTracks:
         table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, [paws_row(time="25:99")]), site())
         assert table["time"].to_pylist() == [None]
         assert quality.bad_times == 1
-
-
-class TestTimeZones:
-    HEADER = "patrol,time,lon,lat"
-
-    def test_several_zones_need_that_of_the_park(self, tmp_path: Path) -> None:
-        rows = ["P1,2016-03-15T22:30:00Z,31.1,0.1", "P1,2016-03-15T08:00:00+03:00,31.1,0.1"]
-        path = write_lines(tmp_path / "a.csv", self.HEADER, rows)
-        assert "times come from several time zones (UTC, UTC+03:00)" in refusal(path)
-        table, _ = read_records(path, site(time_zone="Africa/Kampala"))
-        assert table["time"].to_pylist() == [datetime(2016, 3, 15, 8), datetime(2016, 3, 16, 1, 30)]
-        assert table["day"].to_pylist() == [date(2016, 3, 15), date(2016, 3, 16)]
-
-    def test_times_with_and_without_a_zone_are_refused(self, tmp_path: Path) -> None:
-        rows = ["P1,2016-03-15T22:30:00Z,31.1,0.1", "P1,2016-03-15 08:00,31.1,0.1"]
-        assert "UTC, none written" in refusal(write_lines(tmp_path / "a.csv", self.HEADER, rows))
-
-    def test_zones_are_compared_over_all_files_of_an_import(self, tmp_path: Path) -> None:
-        write_lines(tmp_path / "all" / "device.csv", self.HEADER, ["P1,2016-03-15T22:30:00Z,31.1,0.1"])
-        write_lines(tmp_path / "all" / "office.csv", self.HEADER, ["P2,2016-03-15 08:00,31.1,0.1"])
-        assert "device.csv, office.csv: times come from several time zones (UTC, none written)" in refusal(
-            tmp_path / "all"
-        )
-        table, quality = read_records(tmp_path / "all", site(time_zone="Africa/Kampala"))
-        assert table["time"].to_pylist() == [datetime(2016, 3, 15, 8), datetime(2016, 3, 16, 1, 30)]
-        assert not quality.in_utc
-
-    def test_days_of_utc_are_told(self, tmp_path: Path) -> None:
-        path = write_lines(tmp_path / "a.csv", self.HEADER, ["P1,2016-03-15T22:30:00Z,31.1,0.1"])
-        table, quality = read_records(path, site())
-        assert table["day"].to_pylist() == [date(2016, 3, 15)]
-        assert any("warning: times are in UTC" in sentence for sentence in quality.warnings())
-        local = write_lines(tmp_path / "b.csv", self.HEADER, ["P1,2016-03-15T22:30:00+03:00,31.1,0.1"])
-        assert not read_records(local, site())[1].in_utc
-
-    def test_summer_time_is_followed(self, tmp_path: Path) -> None:
-        rows = ["P1,2016-01-15T12:00:00Z,31.1,0.1", "P1,2016-07-15T12:00:00Z,31.1,0.1"]
-        table, _ = read_records(write_lines(tmp_path / "a.csv", self.HEADER, rows), site(time_zone="Europe/Berlin"))
-        assert [time.hour for time in table["time"].to_pylist()] == [13, 14]
 
 
 class TestFiles:
@@ -286,6 +206,23 @@ class TestFiles:
         path = write_lines(tmp_path / "a.csv", header, ['P1,1,2016-03-15,08:00,31.1,0.1,"two\nlines"'])
         table, _ = read_records(path, site())
         assert table["time"].to_pylist() == [datetime(2016, 3, 15, 8)]
+
+    def test_a_column_the_site_file_names_and_the_file_has_not(self, tmp_path: Path) -> None:
+        path = write_lines(tmp_path / "a.csv", PAWS, [paws_row()])
+        _, quality = read_records(path, site(columns=(("lon", "Longi"),)))
+        assert quality.notes == (
+            "a.csv has no column 'Longi', which the site file names for the longitude, nor another that it names: "
+            "columns were found by their usual names",
+        )
+        assert f"warning: {quality.notes[0]}" in quality.sentences()
+        said = refusal(path, columns=(("lon", "Longi"), ("lat", "Y")))
+        assert said.startswith("a.csv has no column 'Longi', which the site file names for the longitude; its columns")
+
+    def test_rows_without_a_patrol_are_told(self, tmp_path: Path) -> None:
+        rows = [paws_row(patrol=""), paws_row(patrol=" ", time="09:00:00"), paws_row()]
+        _, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
+        assert (quality.without_patrol, quality.patrols) == (2, 2)
+        assert any("2 rows without the name of a patrol" in sentence for sentence in quality.warnings())
 
     def test_a_semicolon_and_a_decimal_comma_in_old_letters(self, tmp_path: Path) -> None:
         path = tmp_path / "a.csv"

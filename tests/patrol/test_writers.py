@@ -74,7 +74,7 @@ def test_our_own_reader_finds_the_same_places(folder, name, tmp_path):
 
 
 def test_our_own_reader_of_gpx_finds_the_same_places_and_records_leave_them_out(folder):
-    (raw,) = read_gpx(folder / "plan.gpx")
+    (raw,) = read_gpx(folder / "plan.gpx", SITE)
     assert_places(np.stack([raw.lon, raw.lat], axis=1))
     assert all(text.endswith("Z") for text in raw.time.to_pylist())
     with pytest.raises(InvalidRecords, match="all of its 5 waypoints are places of a plan"):

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
-from artreplay.errors import InvalidRecords
+from artreplay.errors import InvalidParameter, InvalidRecords
 from artreplay.patrol.area import Bools
 
 FORMATS = (
@@ -36,6 +36,14 @@ _TIME = re.compile(
     r"(\d{1,2}):(\d{2})(?::(\d{2})(\.\d+)?)?\s*([AaPp])?\.?(?:[Mm]\.?)?\s*(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})?",
 )
 _EARLIEST, _LATEST = date(1970, 1, 1), date(2100, 1, 1)
+
+
+def checked_date_format(form: object) -> str:
+    """A way of writing dates that says day, month and year."""
+    example = date(2013, 11, 29)
+    if not isinstance(form, str) or parsed(example.strftime(form), form) != example:
+        raise InvalidParameter(f"date_format must say day, month and year, such as %d/%m/%Y, got {form!r}")
+    return form
 
 
 class Moments(NamedTuple):
@@ -103,8 +111,8 @@ def _days(texts: Sequence[str], date_format: str | None, source: str) -> list[da
             "for example --date-format %d/%m/%Y"
         )
     best = [form for form in FORMATS if counts[form] == most]
-    _check_unambiguous(texts, best, readings, source)
     _check_one_way(texts, best[0], readings, source)
+    _check_unambiguous(texts, best, readings, source)
     return readings[best[0]]
 
 
@@ -130,7 +138,7 @@ def _check_unambiguous(texts: Sequence[str], best: list[str], readings: dict[str
     first, *others = best
     for other in others:
         for text, one, two in zip(texts, readings[first], readings[other], strict=True):
-            if one != two:
+            if one is not None and two is not None and one != two:
                 raise InvalidRecords(
                     f"{source}: dates such as {text!r} can be {_spoken(one)} or {_spoken(two)}, and no other date "
                     f"tells which: give --date-format {first} or --date-format {other}"
@@ -144,13 +152,13 @@ def _check_one_way(texts: Sequence[str], best: str, readings: dict[str, Any], so
             other = next((form for form in FORMATS if readings[form][place] is not None), None)
             if other is not None:
                 raise InvalidRecords(
-                    f"{source}: most dates are written as {best}, but {text!r} is written as {other}: "
+                    f"{source}: dates are written in two ways: some as {best}, but {text!r} is written as {other}: "
                     "import the parts as two files, each with its own --date-format"
                 )
 
 
-def _spoken(day: date | None) -> str:
-    return "no date" if day is None else f"{day.day} {day:%B %Y}"
+def _spoken(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
 
 
 # -- times --------------------------------------------------------------------------------------------------------

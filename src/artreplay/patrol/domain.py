@@ -33,8 +33,9 @@ class World(NamedTuple):
 def fit_surface(table: Any, site: Site, *, monotone: bool = False, seed: int = 0) -> Surface:
     """The surface of a park's records, waypoint by waypoint; efforts are in the unit of the site."""
     found = walked_waypoints(table, site)
+    points, effort, observed = (column[found.known] for column in (found.points, found.effort, found.observed))
     mask = site.area.mask(site.finest)
-    return Surface.fit(found.points, found.effort, found.observed, monotone=monotone, mask=mask, seed=seed)
+    return Surface.fit(points, effort, observed, monotone=monotone, mask=mask, seed=seed)
 
 
 @lru_cache(maxsize=4)

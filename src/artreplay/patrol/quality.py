@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ class Reading:
     bad_days: int
     bad_times: int  # these rows stay
     outside: int  # the boundary
+    without_patrol: int  # these rows stay
     in_utc: bool  # whether times are those of UTC, because nobody says which zone the park has
+    notes: tuple[str, ...]  # what else there is to say about the files
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,9 @@ class Quality:
     bad_days: int
     bad_times: int
     outside: int
+    without_patrol: int
     in_utc: bool
+    notes: tuple[str, ...]
     broken_tracks: int
     waypoints: int  # distinct ones, kept
     observations: int  # waypoints at which something that counts was seen
@@ -45,13 +50,14 @@ class Quality:
     days: int
     first_day: str | None
     last_day: str | None
+    after_today: int  # rows
     km: float
     hours: float
     unit: str
     share_visited: float  # of the finest boxes of the area
     share_in_busiest_tenth: float  # of the waypoints, in the tenth of these boxes with the most
     samples_per_level: tuple[tuple[float, int], ...]
-    too_little_effort: int  # visits that reach no level
+    too_little_effort: int  # visits that reach no level, or of which nobody knows whether they do
     unnamed_categories: tuple[str, ...]  # seen in the records, not named in the site file
     without_times: int  # days of patrols that have no times
     loose: int  # rows without a time on days that have times
@@ -93,6 +99,17 @@ class Quality:
         said = []
         if self.planned:
             said.append(f"{_many(self.planned, 'row')} were places of a plan that the device brought back, and went")
+        if self.after_today:
+            said.append(
+                f"warning: {_many(self.after_today, 'row')} of days after today, the last of them {self.last_day}: is "
+                "that date right? The next plan would be for the days after it"
+            )
+        if self.without_patrol:
+            said.append(
+                f"warning: {_many(self.without_patrol, 'row')} without the name of a patrol: all of a day are taken to "
+                "be of one patrol"
+            )
+        said += [f"warning: {note}" for note in self.notes]
         if self.in_utc:
             said.append(
                 "warning: times are in UTC, as devices write them, and so are days: say which zone the park has, for "
@@ -109,8 +126,10 @@ class Quality:
                 "the way there does not"
             )
         if self.too_little_effort:
+            unknown = ", or no times to tell it," if self.unit == "hours" else ""
             said.append(
-                f"{_many(self.too_little_effort, 'visit')} had too little effort for any level and made no sample"
+                f"{_many(self.too_little_effort, 'visit')} had too little effort for any level{unknown} and made no "
+                "sample"
             )
         if self.unnamed_categories:
             some = ", ".join(self.unnamed_categories[:8]) + (", ..." if len(self.unnamed_categories) > 8 else "")
@@ -152,6 +171,7 @@ def quality_of(table: Any, site: Site, reading: Reading) -> Quality:
         days=len(days),
         first_day=str(min(days)) if days else None,
         last_day=str(max(days)) if days else None,
+        after_today=int(pc.sum(pc.greater(table["day"], date.today()), min_count=0).as_py()),
         km=float(km[joined].sum()),
         hours=float(np.nansum(hours[joined])),
         unit=site.unit,

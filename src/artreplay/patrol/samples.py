@@ -37,6 +37,7 @@ class Walked(NamedTuple):
     points: Floats  # in the unit square
     effort: Floats  # in the unit of the site
     observed: Bools
+    known: Bools  # whether the effort is known: without times nobody knows the hours
     segments: Segments  # of the whole walk, with the waypoints outside the boundary
 
 
@@ -52,17 +53,18 @@ def walked_waypoints(table: Any, site: Site) -> Walked:
     np.logical_or.at(observed, done.waypoint, site.counts(table["category"].to_pylist())[done.order])
     points = np.clip(site.area.km_to_unit(done.km[inside]), 0.0, 1.0)
     effort = half_sums(values, found.joined) if len(row) else np.empty(0)
-    return Walked(row[inside], points, effort[inside], observed[inside], found)
+    known = np.full(len(row), True) if site.unit == "km" else ~np.isnan(done.seconds)
+    return Walked(row[inside], points, effort[inside], observed[inside], known[inside], found)
 
 
 def waypoint_samples(table: Any, site: Site) -> History:
     """One sample per waypoint: its place, the level of its effort, and 1 if something that counts was seen there.
 
-    A waypoint with too little effort for any level is left out.
+    A waypoint with too little effort for any level is left out, and so is one whose effort nobody knows.
     """
     found = walked_waypoints(table, site)
     levels = site.level_of(found.effort)
-    kept = ~np.isnan(levels)
+    kept = ~np.isnan(levels) & found.known
     return History(found.points[kept], found.observed[kept].astype(np.float64), levels=levels[kept])
 
 
@@ -80,7 +82,7 @@ def box_samples(table: Any, site: Site) -> tuple[History, Any]:
 
 
 def all_box_rows(table: Any, site: Site, found: Walked | None = None) -> Any:
-    """Like the table of `box_samples`, with a row also where the effort is too little for any level.
+    """Like the table of `box_samples`, with a row also where the effort is too little for any level, or not known.
 
     `found` is what `walked_waypoints` gave, if that is at hand.
     """
@@ -101,7 +103,8 @@ def all_box_rows(table: Any, site: Site, found: Walked | None = None) -> Any:
     at = box[first[order]]
     low, high = at / site.finest, np.nextafter((at + 1) / site.finest, 0.0)
     places = np.clip(np.stack(middle, axis=1)[order], low, np.where(at + 1 == site.finest, 1.0, high))
-    levels = site.level_of(effort[order])
+    known = np.bincount(number, found.known, count) > 0
+    levels = np.where(known[order], site.level_of(effort[order]), np.nan)
     columns = {
         "patrol": table["patrol"].take(rows).combine_chunks(),
         "day": table["day"].take(rows).combine_chunks(),

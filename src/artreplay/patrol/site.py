@@ -16,6 +16,7 @@ from artreplay.algorithms.points import checked_levels
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
 from artreplay.patrol.area import Area, Bools, checked_crs, read_boundary
+from artreplay.patrol.dates import checked_date_format
 from artreplay.patrol.packages import package
 from artreplay.replay.saving import write_whole
 
@@ -136,7 +137,7 @@ class Site:
         """
         if self.observations is None:
             return True
-        if _folded(category) in self._named:
+        if self.names(category):
             return self._named[_folded(category)]
         verdicts = [_verdict(one, self._named) for one in category.split(_BESIDE)]
         known = [one for one in verdicts if one is not None]
@@ -144,9 +145,13 @@ class Site:
 
     def unnamed(self, category: str) -> list[str]:
         """What the site file does not name of a category, or of several beside each other."""
-        if _folded(category) in self._named:
+        if self.names(category):
             return []
         return [one for one in category.split(_BESIDE) if self.verdict(one) is None]
+
+    def names(self, category: str) -> bool:
+        """Whether the site file has a line for just this category."""
+        return _folded(category) in self._named
 
     @cached_property
     def _named(self) -> dict[str, bool]:
@@ -286,6 +291,8 @@ def _checked(site: Site) -> dict[str, Any]:
     }
     if site.crs is not None:
         change["crs"] = checked_crs(site.crs)
+    if site.date_format is not None:
+        change["date_format"] = checked_date_format(site.date_format)
     if site.time_zone is not None:
         change["time_zone"] = _checked_zone(site.time_zone)
     if site.boundary is not None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidRecords
-from artreplay.patrol.site import Site, join_beside, join_category
+from artreplay.patrol.site import COLUMNS, Site, join_beside, join_category
 
 # What each column may be called, folded; shapefiles keep ten letters of a name.
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -42,6 +42,7 @@ class Raw:
     lon: Floats
     lat: Floats
     source: str  # the name of the file
+    notes: tuple[str, ...] = ()  # what is to be said of the file
     iso: bool = False  # whether days are dates of the file's own, year first, however people write them here
 
     def __len__(self) -> int:
@@ -68,11 +69,12 @@ def folded(name: str) -> str:
 class Columns:
     """The columns of one file, found by what they mean."""
 
-    def __init__(self, texts: Mapping[str, Any], site: Site, source: str) -> None:
-        self.texts, self.site, self.source = texts, site, source
+    def __init__(self, texts: Mapping[str, Any], site: Site, source: str, meanings: Sequence[str] = COLUMNS) -> None:
+        self.texts, self.site, self.source, self.meanings = texts, site, source, meanings
         self._by_folded: dict[str, str] = {}
         for name in texts:
             self._by_folded.setdefault(folded(name), name)
+        self.notes = self._without_own_names()
 
     def name_of(self, meaning: str) -> str | None:
         """The file's name of a column; the site's own name for it goes first."""
@@ -82,6 +84,20 @@ class Columns:
             if found is not None:
                 return found
         return next((self._by_folded[alias] for alias in _ALIASES.get(meaning, ()) if alias in self._by_folded), None)
+
+    def _without_own_names(self) -> tuple[str, ...]:
+        """A word on a file that has none of the columns the site file names; one with only some of them is refused."""
+        own = [(meaning, name) for meaning, name in self.site.columns if meaning in self.meanings]
+        lacking = [(meaning, name) for meaning, name in own if folded(name) not in self._by_folded]
+        if not lacking:
+            return ()
+        meaning, name = lacking[0]
+        said = (
+            f"{self.source} has no column {name!r}, which the site file names for the {_SPOKEN.get(meaning, meaning)}"
+        )
+        if len(lacking) < len(own):
+            raise InvalidRecords(f"{said}; its columns are {', '.join(map(repr, self.texts))}")
+        return (f"{said}, nor another that it names: columns were found by their usual names",)
 
     def text(self, meaning: str) -> Any:
         """A column of texts; all of them missing if the file has no such column."""

@@ -35,6 +35,7 @@ def read_delimited(path: Path, site: Site) -> Raw:
         lon=numbers(columns.text("lon")),
         lat=numbers(columns.text("lat")),
         source=path.name,
+        notes=columns.notes,
     )
 
 

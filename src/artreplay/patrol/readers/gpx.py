@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,21 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidRecords
 from artreplay.patrol.readers.columns import Raw, split_moments
 from artreplay.patrol.readers.vector import features, layers
-from artreplay.patrol.site import join_category
+from artreplay.patrol.site import Site, join_category
 
 _NEAR = 50.0 / 111_320.0  # 50 m, in degrees of latitude
+_NO_SYMBOLS = frozenset({"flag, blue", "flag", "waypoint", "wpt", "dot"})  # of waypoints nobody gave another one
+_NO_NAME = re.compile(r"(waypoint|wpt|wp|point|mark)?[\s_#-]*\d*", re.IGNORECASE)
 _NO_TRACK = "waypoints"  # the patrol of waypoints in a file without tracks
 
 
-def read_gpx(path: Path) -> list[Raw]:
+def read_gpx(path: Path, site: Site) -> list[Raw]:
     """Track points, which saw nothing, and waypoints, which say what was seen."""
     there = [layer for layer, _ in layers(path)]
     tracks = _tracks(path) if "track_points" in there else None
     found = [] if tracks is None or len(tracks) == 0 else [tracks]
     if "waypoints" in there:
-        found.append(_waypoints(path, found[0] if found else None))
+        found.append(_waypoints(path, site, found[0] if found else None))
     found = [raw for raw in found if len(raw)]
     if not found:
         raise InvalidRecords(f"{path.name} is empty: it has neither tracks nor waypoints")
@@ -38,7 +41,7 @@ def read_gpx(path: Path) -> list[Raw]:
 
 
 def _tracks(path: Path) -> Raw:
-    lon, lat, row, texts, _ = features(path, "track_points")
+    lon, lat, row, texts, *_ = features(path, "track_points")
     tracks = features(path, "tracks").texts
     names = tracks["name"].to_pylist() if "name" in tracks else []
     numbers = [int(text or 0) for text in texts["track_fid"].take(row).to_pylist()] if len(lon) else []
@@ -66,16 +69,13 @@ def _patrols(names: list[str | None], numbers: list[int], moments: list[str | No
     return [made[number] for number in numbers]
 
 
-def _waypoints(path: Path, tracks: Raw | None) -> Raw:
+def _waypoints(path: Path, site: Site, tracks: Raw | None) -> Raw:
     """Each belongs to the track that was walked when it was taken, or, without a time, to one that passed there."""
-    lon, lat, row, texts, _ = features(path, "waypoints")
+    lon, lat, row, texts, *_ = features(path, "waypoints")
     fields = [
         texts[name].take(row).to_pylist() if name in texts else [None] * len(lon) for name in ("name", "sym", "desc")
     ]
-    categories = [
-        join_category([sym or "", desc or ""]) or join_category([name or ""]) or "waypoint"
-        for name, sym, desc in zip(*fields, strict=True)
-    ]
+    categories = [_seen(name or "", sym or "", desc or "", site) for name, sym, desc in zip(*fields, strict=True)]
     day, time = split_moments(texts["time"].take(row))
     patrols = pa.array([_NO_TRACK] * len(lon), pa.string())
     if tracks is not None and len(lon):
@@ -85,7 +85,24 @@ def _waypoints(path: Path, tracks: Raw | None) -> Raw:
         day = pc.if_else(timeless, tracks.date.take(nearest), day)
         time = pc.if_else(timeless, tracks.time.take(nearest), time)
     said, names = pa.array(categories, pa.string()), pa.array(fields[0], pa.string())
-    return Raw(patrols, day, time, said, names, lon, lat, path.name, iso=True)
+    return Raw(patrols, day, time, said, names, lon, lat, path.name, _bare(said.null_count, path.name), iso=True)
+
+
+def _seen(name: str, sym: str, desc: str, site: Site) -> str | None:
+    """What was seen at a waypoint: its symbol and description, or else its name; None if it says nothing.
+
+    The symbol that a device gives to every waypoint says nothing, unless the site file names it; nor does a number.
+    """
+    if sym.strip().casefold() in _NO_SYMBOLS and not site.names(sym):
+        sym = ""
+    return join_category([sym, desc]) or (None if _NO_NAME.fullmatch(name.strip()) else join_category([name]))
+
+
+def _bare(count: int, source: str) -> tuple[str, ...]:
+    if not count:
+        return ()
+    many = "1 waypoint says" if count == 1 else f"{count:,} waypoints say"
+    return (f"{source}: {many} nothing but a number: such a place counts as one where nothing was seen",)
 
 
 def _nearest(tracks: Raw, day: Any, time: Any, lon: Floats, lat: Floats) -> Ints:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.area import Bools
-from artreplay.patrol.dates import Moments, check_zones, read_moments
+from artreplay.patrol.dates import Moments, check_zones, checked_date_format, read_moments
 from artreplay.patrol.park import JOURNAL_FILE
 from artreplay.patrol.plan import PLANNED
 from artreplay.patrol.quality import Quality, Reading, quality_of
@@ -56,12 +56,14 @@ def read_all(path: Path | str, site: Site, date_format: str | None = None) -> Re
     path = Path(path)
     if not path.exists():
         raise InvalidFile(f"{path} does not exist")
+    if date_format is not None:
+        checked_date_format(date_format)
     with ExitStack() as stack:
         name = path.name or str(path)
         if path.suffix.lower() == ".zip" and path.is_file():
             path = _unpacked(path, Path(stack.enter_context(tempfile.TemporaryDirectory())))
         raws, site = _raw(path, site, name)
-        return _cleaned(raws, site, date_format or site.date_format)
+        return _cleaned(raws, site, site.date_format if date_format is None else date_format)
 
 
 def _unpacked(path: Path, folder: Path) -> Path:
@@ -111,7 +113,7 @@ def _one_file(path: Path, site: Site) -> list[Raw]:
     if kind in _DELIMITED:
         return [read_delimited(path, site)]
     if kind == _GPX:
-        return read_gpx(path)
+        return read_gpx(path, site)
     if kind in _VECTOR:
         return read_vector(path, site)
     raise InvalidRecords(f"{path.name} is of no known kind: records are {_KINDS}")
@@ -165,6 +167,8 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Record
         bad_days=int((placed & ~dated).sum()),
         bad_times=bad_times,
         outside=outside,
+        without_patrol=int(pc.sum(pc.equal(kept.patrol, "")).as_py()),
+        notes=tuple(note for raw in raws for note in raw.notes),
         in_utc=site.time_zone is None and any(UTC in one.zones for one in moments),
     )
     return Records(table, quality_of(table, site, reading), site)
