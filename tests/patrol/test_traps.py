@@ -133,10 +133,11 @@ class TestTracks:
         """Not known is not none: such a visit is no sample of the lowest level."""
         hours = site(unit="hours")
         rows = [paws_row(time="", lon=lon) for lon in (31.1, 31.11)] + straight(3, patrol="P2")
+        rows += [paws_row(patrol="P3", seen=seen) for seen in ("Snare", "Lion")]  # one place, at one time
         table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), hours)
         _, samples = box_samples(table, hours)
-        assert set(samples["patrol"].to_pylist()) == {"P2"}
-        assert len(waypoint_samples(table, hours)) == 3
+        assert set(samples["patrol"].to_pylist()) == {"P2", "P3"}
+        assert len(waypoint_samples(table, hours)) == 4
         assert quality.too_little_effort > 0
         assert any("or no times to tell it, and made no sample" in sentence for sentence in quality.warnings())
 

@@ -12,7 +12,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.history import History
 from artreplay.patrol.area import Bools
 from artreplay.patrol.site import Site
-from artreplay.patrol.tracks import Segments, half_sums, segments, walk
+from artreplay.patrol.tracks import Segments, Walk, half_sums, segments, walk
 
 BOX_ROWS = pa.schema(
     [
@@ -53,8 +53,15 @@ def walked_waypoints(table: Any, site: Site) -> Walked:
     np.logical_or.at(observed, done.waypoint, site.counts(table["category"].to_pylist())[done.order])
     points = np.clip(site.area.km_to_unit(done.km[inside]), 0.0, 1.0)
     effort = half_sums(values, found.joined) if len(row) else np.empty(0)
-    known = np.full(len(row), True) if site.unit == "km" else ~np.isnan(done.seconds)
+    known = np.full(len(row), True) if site.unit == "km" else _hours_known(done, times(table)[row])
     return Walked(row[inside], points, effort[inside], observed[inside], known[inside], found)
+
+
+def _hours_known(done: Walk, time: Any) -> Bools:
+    """Whether times say how long each waypoint took: its track has several, or it is all there is of the track."""
+    only: Bools = np.bincount(done.track, minlength=1)[done.track] == 1
+    known: Bools = ~np.isnan(done.seconds) | (only & ~np.isnat(time))
+    return known
 
 
 def waypoint_samples(table: Any, site: Site) -> History:
