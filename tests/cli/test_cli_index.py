@@ -86,7 +86,7 @@ def test_a_table_of_duckdb(run: Run, refused: Refused, folder: Path, log: Path) 
         (("log.csv", *COLUMNS, "-o", "x.arh", "--memory", "lots"), "memory must be an amount such as 2GB"),
         (("log.csv", *COLUMNS, "-o", "no/where/x.arh"), "x.arh cannot be written"),
         (("log.csv", *COLUMNS, "-o", "log.csv"), "log.csv exists already"),
-        (("log.csv", *COLUMNS, "-o", "x.arh", "--order", "shuffle"), '--order-seed and order="shuffle" go together'),
+        (("log.csv", *COLUMNS, "-o", "x.arh", "--order", "shuffle"), "--order-seed and --order shuffle go together"),
         (("log.csv", "--append", "-o", "x.arh"), "x.arh does not exist"),
         (("log.csv", "--check"), "log.csv is not an indexed store"),
         (("cut.parquet", *COLUMNS, "-o", "x.arh"), "cut.parquet cannot be read as Parquet"),
@@ -146,7 +146,7 @@ def test_a_manifest_that_was_changed_is_noticed(
 
 
 def test_other_columns_than_those_of_the_store_are_refused(refused: Refused, store: Path) -> None:
-    assert "was indexed with unit='arm', got 'colour'" in refused(
+    assert "was indexed with --unit 'arm', got 'colour'" in refused(
         "recommend", store, "--unit", "colour", "--horizon", 9
     )
 

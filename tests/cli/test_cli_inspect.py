@@ -63,7 +63,7 @@ def worse(name: str) -> dict[str, np.ndarray]:
         ("twice", "warning: from row 2,000 on the log repeats its first rows"),
         ("single", "warning: 1 arm has a single row"),
         ("range", "warning: rewards lie in [0, 5], outside [0, 1]"),
-        ("nan", "warning: 2 rows lack a reward or a unit"),
+        ("nan", "warning: 2 rows lack a finite reward or a unit"),
     ],
 )
 def test_what_could_mislead_is_warned_of(run: Run, name: str, sentence: str) -> None:

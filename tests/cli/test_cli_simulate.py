@@ -127,7 +127,18 @@ def test_algorithms_are_listed(run: Run) -> None:
         line = next(line for line in done.out.splitlines() if f" {cls.__name__} " in line)
         assert ("not coupled" in line) == (not cls.coupled)
         assert cls.summary in line
-    for name in ("mon-ucb", "psi-ucb", "top-ucb", "lin-ucb", "ucb1", "thompson", "ids", "random"):
+    for name in (
+        "mon-ucb",
+        "psi-ucb",
+        "top-ucb",
+        "lin-ucb",
+        "ucb1",
+        "thompson",
+        "ids",
+        "random",
+        "tree-ucb",
+        "grid-ucb",
+    ):
         assert f"\n{name} " in done.out
-    assert "tree-ucb" not in done.out  # which the other commands would refuse
-    assert "(Python)" in next(line for line in done.out.splitlines() if " TreeUCB " in line)
+    assert "tree-allocation" not in done.out  # which all commands refuse
+    assert "(Python)" in next(line for line in done.out.splitlines() if " TreeAllocation " in line)

@@ -90,7 +90,10 @@ class PointAlgorithm(Algorithm):
         rows = outside(self.lattice, points)
         if len(rows) and not skip:
             where = points[rows[0]].tolist()
-            raise InvalidHistory(f"point in row {rows[0]} is {where}, expected one in the box {self._describe_box()}")
+            raise InvalidHistory(
+                f"point in row {rows[0]} is {where}, expected one in the box {self._describe_box()} "
+                '(box= gives another, unknown="skip" leaves such rows out)'
+            )
         numbers = np.zeros(len(points), np.int64)
         if levels is not None and self.levels is not None:
             numbers = np.full(len(points), -1, np.int64)

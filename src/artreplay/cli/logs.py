@@ -17,14 +17,12 @@ from artreplay.history.sources.delimited import as_label
 from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
 
-# How options are called in Python, and on the command line.
-_OPTIONS = {
-    'unknown="skip"': "--unknown skip",
-    "allow_scan=True": "--allow-scan",
-    "seed=": "--order-seed",
-    **{f"({name}=)": f"(--{name})" for name in ("unit", "reward", "level", "order")},
-    **{f"{name}= ": f"--{name} " for name in ("unit", "reward", "level", "order", "table")},
-}
+# Options as sentences for Python name them: with a value, with None, or by the name alone.
+_OPTION = re.compile(
+    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|unknown|replay|allow_scan)="
+    r"(None\b|True\b|\"\w+\")?(?=(.?))"
+)
+_OTHERWISE_CALLED = {"seed": "order-seed", "allow_scan": "allow-scan", "replay": ""}
 
 
 class Log(NamedTuple):
@@ -68,16 +66,32 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
 def in_the_file(path: str, error: Exception) -> str:
     """What is wrong with a log, for someone who looks at the file and not at Python."""
     text = for_the_shell(str(error))
-    rows = "; rows are counted from 0, without the header" if re.search(r"\brow \d", text) else ""
+    header = "" if is_postgres(path) else ", without the header"
+    rows = f"; rows are counted from 0{header}" if re.search(r"\brow \d", text) else ""
     name = place_of(path)
     return f"{text}{rows}" if text.startswith(name) else f"{name}: {text}{rows}"
 
 
 def for_the_shell(text: str) -> str:
-    """A sentence that speaks of options as the command line has them."""
-    for python, shell in _OPTIONS.items():
-        text = text.replace(python, shell)
-    return text
+    """A sentence that speaks of options as the command line has them.
+
+    >>> for_the_shell('seed= and order="shuffle" go together, got order=None, seed=3')
+    '--order-seed and --order shuffle go together, got no --order, --order-seed 3'
+    >>> for_the_shell('replay="summaries" needs a store (allow_scan=True, unit=)')
+    '--summaries needs a store (--allow-scan, --unit)'
+    """
+    return _OPTION.sub(_as_option, text)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    name, value, after = found.groups()
+    option = "--" + _OTHERWISE_CALLED.get(name, name)
+    if value == "None":
+        return f"no {option}"
+    if value is None:
+        return option if not after or after in " ),:;" else f"{option} "
+    word = "" if value == "True" else value.strip('"')
+    return f"{option} {word}".rstrip() if option != "--" else option + word
 
 
 def place_of(path: str) -> str:

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
-from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, RandomChoice, Regressor, ThompsonSampling
+from artreplay.algorithms import (
+    ALGORITHMS,
+    ARM_ALGORITHMS,
+    Algorithm,
+    ArmAlgorithm,
+    GridUCB,
+    PointAlgorithm,
+    RandomChoice,
+    Regressor,
+    ThompsonSampling,
+    TreeUCB,
+)
 from artreplay.cli.output import show, table
 from artreplay.errors import InvalidParameter
 
 _SHORT: dict[type[ArmAlgorithm], str] = {ThompsonSampling: "thompson", RandomChoice: "random"}
 
+POINT_CHOOSERS: tuple[type[PointAlgorithm], ...] = (TreeUCB, GridUCB)  # those that play one point
+
 ONLY_PYTHON = "(Python)"
+
+Made = TypeVar("Made", bound=Algorithm)
 
 
 def name_of(cls: type) -> str:
@@ -26,20 +41,20 @@ def name_of(cls: type) -> str:
     return _SHORT.get(cls) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
 
-def class_of(name: str) -> type[ArmAlgorithm]:
-    """The algorithm with this name."""
-    known = {name_of(cls): cls for cls in ARM_ALGORITHMS}
+def class_of(name: str, among: Sequence[type[Any]] = ARM_ALGORITHMS) -> type[Any]:
+    """The algorithm with this name, which must be one of those a command can run."""
+    known = {name_of(cls): cls for cls in among}
     if name not in known:
         raise InvalidParameter(f"--algorithm must be one of {', '.join(known)}, got {name!r}")
     return known[name]
 
 
-def takes(cls: type[ArmAlgorithm], parameter: str) -> bool:
+def takes(cls: type[Algorithm], parameter: str) -> bool:
     """Whether the algorithm has this parameter."""
     return parameter in inspect.signature(cls).parameters
 
 
-def make_base(cls: type[ArmAlgorithm], given: Mapping[str, Any], **fixed: Any) -> ArmAlgorithm:
+def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
     """A fresh base from options; those that are None were not given.
 
     An option the algorithm does not have, or one it needs and was not given, is an error: nothing is ignored.
@@ -54,7 +69,10 @@ def make_base(cls: type[ArmAlgorithm], given: Mapping[str, Any], **fixed: Any) -
         # A default of 0, which is refused, is how a constructor says that there is no default.
         if option in parameters and parameters[option].default == 0 and option not in chosen | fixed:
             raise InvalidParameter(f"{name} needs {_flag(option)}")
-    return cls(**(chosen | fixed))
+    try:
+        return cls(**(chosen | fixed))
+    except InvalidParameter as error:
+        raise InvalidParameter(_with_flags(str(error), chosen)) from error
 
 
 def algorithms() -> None:
@@ -65,7 +83,7 @@ def algorithms() -> None:
     listed: tuple[Any, ...] = (*ALGORITHMS, Regressor)
     rows = [
         (
-            name_of(cls) if cls in ARM_ALGORITHMS else ONLY_PYTHON,
+            name_of(cls) if cls in (*ARM_ALGORITHMS, *POINT_CHOOSERS) else ONLY_PYTHON,
             cls.__name__,
             "exact" if cls.coupled else "not coupled",
             cls.summary,
@@ -76,8 +94,16 @@ def algorithms() -> None:
         table(("name", "class", "replay", "rule"), rows, texts=4),
         "",
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
-        f"{ONLY_PYTHON}: chooses points, not arms, and is for Python only.",
+        f"{', '.join(map(name_of, POINT_CHOOSERS))}: play points, not arms, and are for `recommend` and Python.",
+        f"{ONLY_PYTHON}: spends a budget over places, and is for Python, or behind `artreplay patrol`.",
     )
+
+
+def _with_flags(sentence: str, options: Mapping[str, Any]) -> str:
+    """A sentence about parameters, with the names that those of several words have on the command line."""
+    for option in options:
+        sentence = re.sub(rf"\b{option}\b", _flag(option), sentence) if "_" in option else sentence
+    return sentence
 
 
 def _flag(option: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,7 +27,7 @@ class Start(StrEnum):
 
 
 class Unknown(StrEnum):
-    """What happens to rows whose label is not an arm."""
+    """What happens to rows whose label is not an arm, or whose point is not in the box."""
 
     ERROR = "error"
     SKIP = "skip"
@@ -45,6 +46,22 @@ class Rewards(StrEnum):
     BERNOULLI = "bernoulli"
     BETA = "beta"
     NORMAL = "normal"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the options say about a policy; None where they say nothing."""
+
+    log: str
+    unit: list[str] | None
+    columns: dict[str, Any]  # what else open_history is told
+    algorithm: str | None
+    parameters: dict[str, Any]  # of the algorithm, by the names they have in Python
+    arms: str | None
+    box: list[str] | None
+    unknown: str | None
+    policy: str | None
+    summaries: bool
 
 
 Algorithm = Annotated[

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, Words
+from artreplay.compiling import Floats, Ints
 from artreplay.history.history import History
 from artreplay.history.labels import Label
+from artreplay.history.repeats import Repeats
 from artreplay.history.sources.parts import Numbering
 
 _SIDE = 8  # regions along an axis
-_PATTERN = 512  # rows that must come again for a log to be called repeated
 _LEAST = 20  # samples of an arm from which its order can be judged
 _DRIFT = 4.0  # standard errors from which rewards that follow the order are called drifting
 _UNLIKELY = 1e-4  # chance of an opening run of lowest rewards below which it is worth a warning
@@ -37,7 +37,7 @@ class Inspection:
     """What `inspect` says."""
 
     rows: int = 0
-    missing: int = 0  # rows without a reward, or without a unit, which are left out
+    missing: int = 0  # rows without a finite reward, or without a unit, which are left out
     kind: str = "arms"
     low: float = math.nan
     high: float = math.nan
@@ -46,13 +46,13 @@ class Inspection:
     warnings: list[str] = field(default_factory=list)
 
 
-def inspected(parts: Iterable[History], missing: int = 0) -> Inspection:
-    """Look at a log once, from front to back, in bounded memory."""
+def inspected(parts: Iterable[History], missing: Callable[[], int] = lambda: 0) -> Inspection:
+    """Look at a log once, from front to back, in bounded memory; `missing` says at the end what was left out."""
     looks = _Looks()
     for part in parts:
         if len(part):
             looks.see(part)
-    found = Inspection(looks.rows, missing, looks.kind, looks.low, looks.high, looks.groups(), looks.repeats_at)
+    found = Inspection(looks.rows, missing(), looks.kind, looks.low, looks.high, looks.groups(), looks.repeats.at())
     found.warnings = _warnings(found)
     return found
 
@@ -73,13 +73,11 @@ class _Looks:
         self.downs: Ints = np.zeros(0, np.int64)
         self.opening: Ints = np.zeros(0, np.int64)  # −1 − length once it has ended
         self.box: tuple[Floats, Floats] | None = None
-        self.pattern: Words = np.empty(0, np.uint64)
-        self.tail: Words = np.empty(0, np.uint64)
-        self.repeats_at: int | None = None
+        self.repeats = Repeats()
 
     def see(self, part: History) -> None:
         """The next rows."""
-        self._look_for_repeats(part.row_hashes)
+        self.repeats.see(part.row_hashes, part.rewards)
         self.low, self.high = min(self.low, float(part.rewards.min())), max(self.high, float(part.rewards.max()))
         codes = self._codes(part)
         order = np.argsort(codes, kind="stable")
@@ -127,22 +125,6 @@ class _Looks:
             self.opening[code] = -1 - run if len(ends) else run
         self.last[code] = values[-1]
 
-    def _look_for_repeats(self, hashes: Words) -> None:
-        """Whether the rows the log begins with come again: a file that was appended to itself."""
-        if len(self.pattern) < _PATTERN:
-            before = len(self.pattern)
-            self.pattern = np.concatenate([self.pattern, hashes[: _PATTERN - before]])
-        joined = np.concatenate([self.tail, hashes])
-        first = self.rows - len(self.tail)
-        if self.repeats_at is None and len(self.pattern) == _PATTERN:
-            last = max(len(joined) - _PATTERN + 1, 0)
-            starts: list[int] = np.flatnonzero(joined[:last] == self.pattern[0]).tolist()
-            for start in starts:
-                if first + start > 0 and (joined[start : start + _PATTERN] == self.pattern).all():
-                    self.repeats_at = int(first + start)
-                    break
-        self.tail = joined[-(_PATTERN - 1) :]
-
     def groups(self) -> list[Group]:
         """Each arm, or each region that has samples."""
         names: list[Label | str] = list(self.numbering.labels)
@@ -180,13 +162,15 @@ def _drift(sums: Floats) -> float:
 def _warnings(found: Inspection) -> list[str]:
     what = "arm" if found.kind == "arms" else "region"
     said = []
-    if found.rows == 0:
-        return ["the log is empty: a policy over it starts from nothing"]
     if found.missing:
-        said.append(f"{found.missing:,} rows lack a reward or a unit; a policy refuses them")
+        lack, them = ("row lacks", "it") if found.missing == 1 else ("rows lack", "them")
+        said.append(f"{found.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
+    if found.rows == 0:
+        return [*said, "the log is empty: a policy over it starts from nothing"]
     if not (found.low >= 0.0 and found.high <= 1.0):
         said.append(
-            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: give the algorithm a reward_range"
+            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: tell the algorithm what rewards can be "
+            "(reward_range, --reward-range)"
         )
     for group in found.groups:
         name = f"{what} {group.name}"

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory
+from artreplay.history import frames
+from artreplay.history.columns import as_numbers
 from artreplay.history.history import History
 from artreplay.history.inspection import Inspection, inspected
-from artreplay.history.opening import open_history
+from artreplay.history.labels import is_arrow, is_missing
+from artreplay.history.opening import open_history, read_whole
 from artreplay.history.postgres import is_postgres
 from artreplay.history.source_of import source_of
-from artreplay.history.sources import Columns, Source, as_columns
+from artreplay.history.sources import Columns, Source, as_columns, parts_of
+from artreplay.history.sources.columns import check_seed_and_order
 from artreplay.history.sources.parts import counted_from
 from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
 from artreplay.history.stores.store import Store
+
+Flags = NDArray[np.bool_]
 
 
 def inspect_history(
@@ -33,15 +43,22 @@ def inspect_history(
     table: str | None = None,
 ) -> Inspection:
     """What a log looks like to someone who wants to start from it; rows without a reward are counted, not refused."""
-    if order is None and not _is_laid_out(source):
-        columns = as_columns(unit, reward, level)
-        found = source_of(source, columns, table)
-        columns.check(found.column_names())
-        lenient = _Lenient(found, columns)
-        inspection = inspected(lenient.parts())
-        return _with_missing(inspection, lenient.missing)
-    history = open_history(source, unit, reward, level, order, seed=seed, table=table, allow_scan=True)
-    return inspected(history.parts() if isinstance(history, Store) else [history])
+    if _is_laid_out(source):  # what is laid out lacks nothing
+        history = open_history(source, unit, reward, level, order, seed=seed, table=table)
+        return inspected(history.parts() if isinstance(history, Store) else [history])
+    columns = as_columns(unit, reward, level, order)
+    check_seed_and_order(columns, seed)
+    found = source_of(source, columns, table)
+    columns.check(found.column_names())
+    lenient: Any = _Lenient(found, columns)
+    in_order = columns.order is None or is_postgres(source)  # which puts its rows in order itself
+    parts = (part for part, _ in parts_of(lenient, columns)) if in_order else _sorted(lenient, columns, seed)
+    return inspected(parts, lambda: lenient.missing)
+
+
+def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History]:
+    """The log in its order, which must be in memory for that."""
+    yield read_whole(source, columns, None, seed)
 
 
 def _is_laid_out(source: Any) -> bool:
@@ -50,44 +67,90 @@ def _is_laid_out(source: Any) -> bool:
     return is_store(Path(source)) or (not is_postgres(source) and is_clustered(os.fspath(source)))
 
 
-def _with_missing(inspection: Inspection, missing: int) -> Inspection:
-    inspection.missing = missing
-    if missing:
-        inspection.warnings.insert(0, f"{missing:,} rows lack a reward or a unit; a policy refuses them")
-    return inspection
-
-
 class _Lenient:
-    """The parts of a source without the rows that lack something."""
+    """A source without the rows that lack something; all else is asked of the source itself."""
 
     def __init__(self, source: Source, columns: Columns) -> None:
         self._source = source
         self._columns = columns
+        self._kept: Ints = np.empty(0, np.int64)  # rows of the last table that were kept
+        self._before = 0  # rows before that table
+        self._kept_before = 0
+        self._seen = 0
         self.missing = 0
 
-    def parts(self) -> Iterator[History]:
-        """Part by part."""
-        first = 0
-        for table in self._source.tables(self._columns.read()):
-            whole = self._whole(table)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        """The rows that lack nothing, a batch at a time."""
+        for table in self._source.tables(names):
             try:
-                yield self._source.history(whole, self._columns)
+                lacking = self._lacking(table)
             except InvalidHistory as error:
-                raise InvalidHistory(counted_from(first, str(error))) from error
-            first += len(table) if hasattr(table, "__len__") else 0
+                raise type(error)(counted_from(self._seen, str(error))) from error
+            self._before, self._kept_before = self._seen, self._seen - self.missing
+            self._kept = np.flatnonzero(~lacking)
+            self._seen += len(lacking)
+            self.missing += int(lacking.sum())
+            yield table if len(self._kept) == len(lacking) else _rows_of(table, self._kept)
 
-    def _whole(self, table: Any) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
+    def history(self, table: Any, columns: Columns) -> History:
+        """A batch as a history.
 
-        if not isinstance(table, pa.Table):
-            return table  # a frame, whose rows are refused with a sentence
-        keep = np.ones(len(table), np.bool_)
-        for name in self._columns.read():
-            column = table.column(name)
-            floats = pa.types.is_floating(column.type)
-            keep &= ~np.asarray(pc.is_null(column, nan_is_null=floats))
-            if self._source.written and (name == self._columns.reward or self._columns.are_points):
-                keep &= ~np.asarray(pc.fill_null(pc.equal(pc.utf8_lower(column), "nan"), False))
-        self.missing += int((~keep).sum())
-        return table if keep.all() else table.filter(pa.array(keep))
+        An error names the row of the log, less the rows kept of earlier batches, which whoever reads on adds.
+        """
+        try:
+            return self._source.history(table, columns)
+        except InvalidHistory as error:
+            row = re.search(r"\brow (\d+)", str(error))
+            if row is None:
+                raise
+            shift = int(self._kept[int(row[1])]) - int(row[1]) + self._before - self._kept_before
+            raise type(error)(counted_from(shift, str(error))) from error
+
+    def _lacking(self, table: Any) -> Flags:
+        """Which rows lack a unit, or a number that is finite."""
+        columns = self._columns
+        numbers = {columns.reward, columns.level, *(columns.units if columns.are_points else ())}
+        frame = getattr(table, "frame", table)
+        lacking = np.zeros(len(frame), np.bool_)
+        for name in columns.read(with_order=False):
+            column = frames.column(frame, name)
+            lacking |= _not_finite(column, name, self._source.written) if name in numbers else _missing(column)
+        return lacking
+
+
+def _missing(column: Any) -> Flags:
+    """Which labels are missing."""
+    if not is_arrow(column):
+        return np.array([is_missing(label) for label in column], np.bool_)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)))
+
+
+def _not_finite(column: Any, name: str, written: bool) -> Flags:
+    """Which numbers are missing or infinite; texts that are no numbers are neither."""
+    if not written:
+        return ~np.isfinite(as_numbers(column, f"column {name!r} must hold numbers: the value"))
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        numbers: Floats = np.asarray(column.cast(pa.float64()).fill_null(math.nan))
+        return ~np.isfinite(numbers)
+    except pa.ArrowInvalid:
+        pass  # one of them is no number, or written in a way that Python knows
+    words = pc.match_substring_regex(column, r"^\s*[+-]?(nan|inf|infinity)\s*$", ignore_case=True)
+    return np.asarray(pc.fill_null(words, True))
+
+
+def _rows_of(table: Any, rows: Ints) -> Any:
+    """Some rows of a table of arrow, or of a frame of whatever kind."""
+    if hasattr(table, "frame"):
+        return type(table)(_rows_of(table.frame, rows))
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    return table.take(rows) if is_arrow(table) else table[rows]
