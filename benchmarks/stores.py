@@ -176,7 +176,7 @@ def from_postgres(path: str, arms: str) -> dict[str, Any]:
         base = ar.MonUCB(int(arms), HORIZON)
         columns = {"unit": "arm", "reward": "click", "order": "seq", "table": "log"}
         with ar.compiling.using("compiled"):
-            ar.ArtificialReplay(base, ar.open_history(address, until=2_000, **columns)).ask()
+            ar.ArtificialReplay(base, ar.open_history(address, until=2_000, allow_scan=True, **columns)).ask()
             began = time.perf_counter()
             policy = ar.ArtificialReplay(base, ar.open_history(address, **columns))
             action = policy.ask()

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import fsspec
+import pyarrow as pa
 import pytest
 from store_logs import Log, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history.stores import check_store, clustered
+from artreplay.history.stores.clustered import ClusteredArms, write_directory
 
 BASE = ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5))
 
@@ -44,9 +50,109 @@ def test_a_bucket_is_as_good_as_memory(log, folder):
 
 def test_bytes_are_counted(folder):
     policy = ar.ArtificialReplay(BASE, ar.open_history(folder))
+    opening = policy.reading.bytes
     policy.ask()
-    assert 0 < policy.reading.bytes <= (folder / "part-00000.parquet").stat().st_size
+    size = (folder / "part-00000.parquet").stat().st_size
+    small = sum((folder / name).stat().st_size for name in ("artreplay.json", "directory.parquet"))
+    assert small < opening < small + size
+    assert opening < policy.reading.bytes <= opening + size
     assert policy.reading.requests == 1
+
+
+def test_a_policy_is_saved_and_loaded_without_reading_the_log(log, folder, tmp_path, monkeypatch):
+    policy = ar.ArtificialReplay(BASE, log.history())
+    played(policy, 3, 1)
+    monkeypatch.setattr(ClusteredArms, "parts", None)  # nobody may ask for the whole log
+    store = ar.open_history(folder)
+    assert store.fingerprint.block == policy.history.fingerprint.block
+    assert store.fingerprint.digests.tolist() == policy.history.fingerprint.digests.tolist()
+    policy.save(tmp_path / "policy.ar")
+    again = ar.load(tmp_path / "policy.ar", store)
+    again.save(tmp_path / "policy.ar")
+    assert played(again, 3, 2) == played(policy, 3, 2)
+
+
+def test_a_folder_of_another_engine_has_no_digests(log, folder):
+    manifest = folder / "artreplay.json"
+    kept = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({name: kept[name] for name in kept if name not in ("block", "checksums", "seed")}))
+    (folder / "digests.parquet").unlink()
+    as_in_memory(log, folder)
+    assert ar.open_history(folder).fingerprint.digests.tolist() == log.history().fingerprint.digests.tolist()
+    with pytest.raises(InvalidFile, match="has no checksums: it was not written by `artreplay index`"):
+        check_store(folder)
+
+
+def test_columns_that_are_given_must_be_those_of_the_folder(log, folder, tmp_path):
+    assert len(ar.open_history(folder, unit="arm", reward="click")) == 300
+    for given, sentence in (
+        ({"unit": "foo"}, "was indexed with unit='arm', got 'foo': leave it out"),
+        ({"reward": "foo"}, "was indexed with reward='click', got 'foo'"),
+        ({"order": "nonsense"}, "was indexed with order=None, got 'nonsense'"),
+        ({"order": "shuffle", "seed": 3}, "was indexed with order=None, got 'shuffle'"),
+        ({"seed": 3}, "was indexed with seed=None, got 3"),
+        ({"unit": ["x", "y"]}, "was indexed with unit='arm'"),
+    ):
+        with pytest.raises(InvalidParameter, match=sentence):
+            ar.open_history(folder, **given)
+    ar.index_history(log.table, tmp_path / "mixed", format="parquet", order="shuffle", seed=3, **log.columns)
+    assert len(ar.open_history(tmp_path / "mixed", order="shuffle", seed=3)) == 300
+    with pytest.raises(InvalidParameter, match="was indexed with seed=3, got 4"):
+        ar.open_history(tmp_path / "mixed", order="shuffle", seed=4)
+
+
+@pytest.mark.parametrize("name", ["part-00000.parquet", "directory.parquet", "digests.parquet"])
+def test_a_folder_is_checked(folder, name):
+    assert check_store(folder)["rows"] == 300
+    content = bytearray((folder / name).read_bytes())
+    content[10] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(InvalidFile, match=f"{name} (does not fit its checksum|cannot be read)"):
+        check_store(folder)
+
+
+def test_all_is_on_disk_before_the_folder_appears(log, tmp_path, monkeypatch):
+    synced: set[int] = set()
+    fsync, rename = os.fsync, os.rename
+
+    def noted(opened: int) -> None:
+        synced.add(os.fstat(opened).st_ino)
+        fsync(opened)
+
+    def checked(work: os.PathLike, target: os.PathLike) -> None:
+        assert synced >= {file.stat().st_ino for file in [Path(work), *Path(work).iterdir()]}
+        synced.clear()
+        rename(work, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "rename", checked)
+    ar.index_history(log.table, tmp_path / "log", format="parquet", **log.columns)
+    assert tmp_path.stat().st_ino in synced
+
+
+def test_labels_may_be_large(tmp_path):
+    log = pa.table({"arm": pa.array([2**63 + 1, 7, 2**64 - 1], pa.uint64()), "click": [1.0, 0.0, 1.0]})
+    ar.index_history(log, tmp_path / "log", format="parquet", unit="arm", reward="click")
+    assert ar.open_history(tmp_path / "log").labels == [2**63 + 1, 7, 2**64 - 1]
+    with pytest.raises(InvalidFile, match="labels must be of one type to be written as Parquet"):
+        write_directory(tmp_path, [-1, 2**63 + 1], [1, 1])
+
+
+def test_row_groups_are_decoded_few_times(tmp_path, monkeypatch):
+    """Over several row groups and windows the log is the same, and reading it does not parse a footer each time."""
+    monkeypatch.setattr(clustered, "GROUP", 64)
+    monkeypatch.setattr(clustered, "_WINDOW", 500)
+    log = random_log(BASE, 2000, 2)
+    ar.index_history(log.table, tmp_path / "log", format="parquet", **log.columns)
+    store = ar.open_history(tmp_path / "log")
+    assert store.load().fingerprint.digests.tolist() == log.history().fingerprint.digests.tolist()
+    assert store.reading.requests <= 3 * 2 * len(store._groups)
+    as_in_memory(log, tmp_path / "log")
+
+
+def test_pandas_is_not_imported_for_it(folder):
+    code = "import sys, artreplay as ar; ar.open_history(sys.argv[1]).load(); sys.exit('pandas' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
 
 
 def test_what_is_wrong_with_a_folder_is_said(folder):

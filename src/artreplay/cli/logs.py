@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history import History, Store, open_history
-from artreplay.history.postgres import Database, is_postgres
+from artreplay.history.addresses import shown
+from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
 from artreplay.history.sources.delimited import as_label
 from artreplay.history.stores.clustered import is_clustered
@@ -96,7 +97,7 @@ def _as_option(found: re.Match[str]) -> str:
 
 def place_of(path: str) -> str:
     """The place of a log, without a password."""
-    return Database(path).name if is_postgres(path) else path
+    return shown(path)
 
 
 def split_labels(text: str) -> list[str]:

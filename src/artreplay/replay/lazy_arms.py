@@ -112,13 +112,11 @@ class _Merged:
         self._last = 0
 
     def skip(self, count: int) -> None:
-        self.read(count)
-        heads = [stream.head(self._last)[0] for stream in self._streams]
-        rows = np.sort(np.concatenate([np.empty(0, np.int64), *heads]))
-        if len(rows) < count:
+        codes, _, _ = self.read(count)
+        if len(codes) < count:
             raise InvalidFile("more samples of a cell are used than the log has: the file does not fit the log")
-        self._last = int(rows[count]) if len(rows) > count else self._last
-        self.done()
+        for code, stream in zip(self.codes, self._streams, strict=True):
+            stream.drop(int(np.count_nonzero(codes[:count] == code)))
 
     def read(self, n: int) -> tuple[Ints, Floats, bool]:
         last = 0

@@ -1,6 +1,7 @@
 """Logs in PostgreSQL: read arm by arm through an index, or whole."""
 
-from artreplay.history.postgres.database import Database, Table, is_postgres
+from artreplay.history.addresses import is_postgres
+from artreplay.history.postgres.database import Database, Table
 from artreplay.history.postgres.source import PostgresSource
 from artreplay.history.postgres.store import PostgresArms
 

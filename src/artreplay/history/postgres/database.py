@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import urllib.parse
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.history.addresses import check_address, for_libpq, masked, shown
 from artreplay.history.needing import needed
 from artreplay.history.sources.duck import is_query
 
 
-def is_postgres(where: object) -> bool:
-    """Whether this is the address of a PostgreSQL database."""
-    return isinstance(where, str) and where.startswith(("postgresql://", "postgres://"))
+def identifier(*names: str) -> Any:
+    """The name of a table or of a column in a statement with parameters, where a % must be written twice."""
+    return needed("psycopg.sql", "PostgreSQL").Identifier(*(name.replace("%", "%%") for name in names))
 
 
 class Database:
@@ -22,8 +23,9 @@ class Database:
 
     def __init__(self, address: str) -> None:
         self._connection: Any = None
-        self._address = address
-        self.name = _without_password(address)
+        check_address(address)
+        self._address = for_libpq(address)
+        self.name = shown(self._address)
 
     @contextmanager
     def cursor(self) -> Iterator[Any]:
@@ -47,7 +49,10 @@ class Database:
 
     def _connected(self) -> Any:
         psycopg = needed("psycopg", "PostgreSQL")
-        return psycopg.connect(self._address, autocommit=True, application_name="artreplay")
+        try:
+            return psycopg.connect(self._address, autocommit=True, application_name="artreplay")
+        except (OSError, ValueError) as error:  # of a host that is no name
+            raise InvalidFile(f"{self.name} cannot be read: {self._said(error)}") from None
 
     @contextmanager
     def _said_in_a_sentence(self) -> Iterator[None]:
@@ -61,10 +66,7 @@ class Database:
     def _said(self, error: Exception) -> str:
         """The first line of what the server says, without the password."""
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        said = lines[-1] if lines[0].startswith("connection failed") else lines[0]
-        for secret in _passwords(self._address):
-            said = said.replace(secret, "***")
-        return said
+        return masked(re.sub(r"^connection (failed|is bad): ", "", lines[0]), self._address)
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -95,14 +97,15 @@ class Table:
         """What stands behind FROM."""
         sql = needed("psycopg.sql", "PostgreSQL")
         if self.is_query:
-            return sql.SQL("({}) AS log").format(sql.SQL(self.text.rstrip().rstrip(";")))
-        return sql.Identifier(*self.text.split("."))
+            text = self.text.rstrip().rstrip(";").replace("%", "%%")  # the driver takes % for a parameter
+            return sql.SQL("({}\n) AS log").format(sql.SQL(text))  # which may end in a comment
+        return identifier(*self.text.split("."))
 
     def column_names(self) -> list[str]:
         """The columns there are."""
         sql = needed("psycopg.sql", "PostgreSQL")
         with self.database.cursor() as cursor:
-            cursor.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.sql))
+            cursor.execute(sql.SQL("SELECT * FROM {} LIMIT %s").format(self.sql), [0])
             return [column.name for column in cursor.description]
 
     def has_index(self, columns: Sequence[str]) -> bool:
@@ -113,26 +116,10 @@ class Table:
             cursor.execute(
                 "SELECT (SELECT array_agg(a.attname ORDER BY k.place)"
                 " FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)"
-                " JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number)"
-                " FROM pg_index i WHERE i.indrelid = to_regclass(%s) AND i.indisvalid AND i.indpred IS NULL",
+                " LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number"
+                " WHERE k.place <= i.indnkeyatts)"  # columns that are only included do not order
+                " FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam"
+                " WHERE m.amname = 'btree' AND i.indrelid = to_regclass(%s) AND i.indisvalid AND i.indpred IS NULL",
                 [".".join('"' + part.replace('"', '""') + '"' for part in self.text.split("."))],
             )
             return any(list(names or [])[: len(columns)] == list(columns) for (names,) in cursor.fetchall())
-
-
-def _without_password(address: str) -> str:
-    parts = urllib.parse.urlsplit(address)
-    try:
-        host = parts.hostname or ""
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "the database"
-    return f"postgresql://{host}{port}{parts.path}"
-
-
-def _passwords(address: str) -> list[str]:
-    """The password of an address, as it is written and as it is meant."""
-    parts = urllib.parse.urlsplit(address)
-    query = urllib.parse.parse_qs(parts.query).get("password", [])
-    found = [*query, *([parts.password, urllib.parse.unquote(parts.password)] if parts.password else [])]
-    return [secret for secret in found if secret]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from artreplay.errors import InvalidHistory
 from artreplay.history.needing import needed
-from artreplay.history.postgres.database import Table
+from artreplay.history.postgres.database import Table, identifier
 from artreplay.history.sources.columns import Columns
 from artreplay.history.sources.source import Source
 
@@ -34,32 +35,46 @@ class PostgresSource(Source):
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows in order, a batch at a time."""
         for rows in ordered_rows(self._table, columns, str(self._columns.sorted_by)):
-            yield _table(rows, columns, self._columns)
+            yield _table(rows, columns, self._columns, self.name)
 
 
 def ordered_rows(table: Table, columns: Sequence[str], order: str, until: Any = None, skip: int = 0) -> Iterator[Any]:
-    """All rows in order, some at a time; up to a value of the order, behind the first few."""
+    """All rows in order, some at a time; up to a value of the order, behind the first few.
+
+    Rows of equal order come in the order of the other columns, so that they are the same log every time.
+    """
     sql = needed("psycopg.sql", "PostgreSQL")
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    bound = sql.SQL("WHERE {} <= %s").format(sql.Identifier(order)) if until is not None else sql.SQL("")
-    query = sql.SQL("SELECT {} FROM {} {} ORDER BY {} OFFSET %s").format(names, table.sql, bound, sql.Identifier(order))
+    names = sql.SQL(", ").join(map(identifier, columns))
+    bound = sql.SQL("WHERE {} <= %s").format(identifier(order)) if until is not None else sql.SQL("")
+    sorting = sql.SQL(", ").join(map(identifier, dict.fromkeys([order, *columns])))
+    query = sql.SQL("SELECT {} FROM {} {} ORDER BY {} OFFSET %s").format(names, table.sql, bound, sorting)
     with table.database.stream() as cursor:
         cursor.execute(query, [*([] if until is None else [until]), skip])
         while rows := cursor.fetchmany(_FETCH):
             yield rows
 
 
-def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str], log: Columns) -> Any:
+def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str], log: Columns, name_of_log: str) -> Any:
     import pyarrow as pa
 
     values = dict(zip(columns, zip(*rows, strict=True), strict=True))
     numbers = {log.reward, log.level, *(log.units if log.are_points else ())}
-    arrays = {name: _numbers(column) if name in numbers else list(column) for name, column in values.items()}
+    for name in values.keys() & numbers:
+        strange = next((value for value in values[name] if not is_number(value)), None)
+        if strange is not None:
+            raise InvalidHistory(f"column {name!r} of {name_of_log} must hold numbers, got {strange!r}")
+    arrays = {name: as_floats(column) if name in numbers else list(column) for name, column in values.items()}
     try:
         return pa.table(arrays)
     except pa.ArrowException as error:
         raise InvalidHistory(f"the labels of a log must be of one type: {error}") from error
 
 
-def _numbers(column: Sequence[Any]) -> list[float]:
+def is_number(value: Any) -> bool:
+    """Whether a value of the database is a number, or missing."""
+    return value is None or isinstance(value, (int, float, Decimal))
+
+
+def as_floats(column: Sequence[Any]) -> list[float]:
+    """Numbers of the database, of which some may be missing."""
     return [math.nan if value is None else float(value) for value in column]

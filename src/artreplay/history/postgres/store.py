@@ -16,13 +16,19 @@ from artreplay.errors import ChangedHistory, InvalidHistory
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.needing import needed
-from artreplay.history.postgres.database import Table
-from artreplay.history.postgres.source import ordered_rows
+from artreplay.history.postgres.database import Table, identifier
+from artreplay.history.postgres.source import as_floats, is_number, ordered_rows
 from artreplay.history.sources.columns import Columns
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched
 
 _ROW_BYTES = 30  # about what a row takes on the wire: 7 of a message, two numbers and their lengths
+# The arms, each found behind the one before it by the index.
+_ARMS = (
+    "WITH RECURSIVE _found AS ((SELECT {unit} AS arm FROM {table} ORDER BY {unit} LIMIT 1) UNION ALL"
+    " SELECT (SELECT {unit} FROM {table} WHERE {unit} > _found.arm ORDER BY {unit} LIMIT 1) FROM _found"
+    " WHERE _found.arm IS NOT NULL) "
+)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -39,28 +45,45 @@ class PostgresArms(ArmStore):
         self._order = str(columns.sorted_by)
         self.reading = Reading()
         columns.check(table.column_names())
-        if not allow_scan and not table.has_index([self._unit, self._order]):
+        self._indexed = table.has_index([self._unit, self._order])
+        if not allow_scan and not self._indexed:
             raise InvalidHistory(self._no_index())
+        if not allow_scan and until and not table.has_index([self._order]):
+            raise InvalidHistory(self._no_index_of_order(until))
         self._last = self._last_order(until)
         self.labels: list[Label] = [] if self._last is None else self._distinct()
+        self._check_labels()
         self._pages: dict[int, tuple[int, Any]] = {}  # of each label: samples read, and the order of the last one
 
+    def _check_labels(self) -> None:
+        """Refuse labels that a log in memory refuses."""
+        if History(self.labels, [0.0] * len(self.labels)).points is not None:
+            raise InvalidHistory(f"units of {self.name} must be labels, got {self.labels[0]!r}")
+
     def _no_index(self) -> str:
-        where = (
-            "a query has no index" if self._table.is_query else f"{self.name} has no index on its arms and their order"
-        )
-        names = self._sql.SQL("CREATE INDEX ON {} ({}, {}) INCLUDE ({});").format(
-            self._sql.Identifier(*("log",) if self._table.is_query else self._table.text.split(".")),
-            *(self._sql.Identifier(name) for name in (self._unit, self._order, self._reward)),
-        )
+        would_scan = "so that every look at an arm would scan all of it"
+        otherwise = "allow the scan (allow_scan=True), or index the log"
+        if self._table.is_query:
+            return f"a query has no index, {would_scan}: name a table that has one, {otherwise}"
+        wanted = self._create_index("({}, {}) INCLUDE ({})", self._unit, self._order, self._reward)
+        return f"{self.name} has no index on its arms and their order, {would_scan}: {wanted} or {otherwise}"
+
+    def _no_index_of_order(self, until: int) -> str:
         return (
-            f"{where}, so that every look at an arm would scan all of it: {names.as_string(None)} or allow the scan "
-            "(allow_scan=True), or index the log"
+            f"{self.name} has no index on its order alone, so that all of it would be sorted to find its first "
+            f"{until:,} rows: {self._create_index('({})', self._order)} or allow the scan (allow_scan=True)"
         )
+
+    def _create_index(self, columns: str, *names: str) -> str:
+        """The statement that makes an index."""
+        statement = self._sql.SQL("CREATE INDEX ON {} " + columns + ";").format(
+            self._sql.Identifier(*self._table.text.split(".")), *map(self._sql.Identifier, names)
+        )
+        return str(statement.as_string(None))
 
     def _query(self, text: str, values: list[Any]) -> list[Any]:
         """The rows of a prepared statement; names in braces are those of the table and of its columns."""
-        names = {name: self._sql.Identifier(column) for name, column in self._names().items()}
+        names = {name: identifier(column) for name, column in self._names().items()}
         with self._table.database.cursor() as cursor:
             cursor.execute(self._sql.SQL(text).format(table=self._table.sql, **names), values, prepare=True)
             rows: list[Any] = cursor.fetchall()
@@ -72,26 +95,40 @@ class PostgresArms(ArmStore):
 
     def _last_order(self, until: int | None) -> Any:
         """The order of the last row that belongs to the log; None for an empty one."""
+        if self._query("SELECT 1 FROM {table} WHERE {unit} IS NULL LIMIT 1", []):
+            raise InvalidHistory(f"a unit of {self.name} is missing, expected a label in every row")
+        if self._indexed:
+            ((last, gap),) = self._query(
+                _ARMS + "SELECT max(last), bool_or(gap) FROM (SELECT"
+                " (SELECT max({order}) FROM {table} WHERE {unit} = _found.arm) AS last,"
+                " EXISTS (SELECT 1 FROM {table} WHERE {unit} = _found.arm AND {order} IS NULL) AS gap"
+                " FROM _found WHERE arm IS NOT NULL) AS arms",
+                [],
+            )
+        else:
+            ((last, gap),) = self._query("SELECT max({order}), bool_or({order} IS NULL) FROM {table}", [])
+        if gap or last != last:  # nan is behind all numbers
+            raise InvalidHistory(f"{self._order} of {self.name} must have a value in every row, it is missing in some")
+        return last if until is None else self._cut_at(until, last)
+
+    def _cut_at(self, until: int, last: Any) -> Any:
+        """The order of the last of the first rows."""
         if until == 0:
             return None
-        if until is not None:
-            found = self._query("SELECT {order} FROM {table} ORDER BY {order} OFFSET %s LIMIT 1", [until - 1])
-            if found:
-                return found[0][0]
-        return self._query("SELECT max({order}) FROM {table}", [])[0][0]
+        found = self._query("SELECT {order} FROM {table} ORDER BY {order} OFFSET %s LIMIT 2", [until - 1])
+        if len(found) == 2 and found[0] == found[1]:
+            raise InvalidHistory(
+                f"until= must not part rows of the same {self._order}: rows {until} and {until + 1} of {self.name} "
+                f"both have {found[0][0]}"
+            )
+        return found[0][0] if found else last
 
     def _distinct(self) -> list[Label]:
-        """The labels, each found behind the one before it, so that the index is entered once for each."""
-        if self._query("SELECT 1 FROM {table} WHERE {unit} IS NULL AND {order} <= %s LIMIT 1", [self._last]):
-            raise InvalidHistory(f"a unit of {self.name} is missing, expected a label in every row")
-        rows = self._query(
-            "WITH RECURSIVE found AS ((SELECT {unit} AS arm FROM {table} WHERE {order} <= %s ORDER BY {unit} LIMIT 1)"
-            " UNION ALL SELECT (SELECT {unit} FROM {table} WHERE {unit} > found.arm AND {order} <= %s"
-            " ORDER BY {unit} LIMIT 1) FROM found WHERE found.arm IS NOT NULL)"
-            " SELECT arm FROM found WHERE arm IS NOT NULL",
-            [self._last, self._last],
-        )
-        return [arm for (arm,) in rows]
+        """The labels, each found behind the one before it, so that the index is entered a few times for each."""
+        bound = " AND EXISTS (SELECT 1 FROM {table} WHERE {unit} = _found.arm AND {order} <= %s)"
+        found = _ARMS + "SELECT arm FROM _found WHERE arm IS NOT NULL" + bound + " ORDER BY arm"
+        scanned = "SELECT DISTINCT {unit} AS arm FROM {table} WHERE {order} <= %s ORDER BY arm"
+        return [arm for (arm,) in self._query(found if self._indexed else scanned, [self._last])]
 
     def counted(self) -> Self:
         """The same table, with counters and pages of its own."""
@@ -141,9 +178,9 @@ class PostgresArms(ArmStore):
 
     def _check(self, label: Label, rows: list[Any]) -> None:
         for place, (order, reward) in enumerate(rows):
-            if reward is None or not math.isfinite(reward):
+            if reward is None or not is_number(reward) or not math.isfinite(reward):
                 raise InvalidHistory(
-                    f"reward of {label!r} at {self._order} = {order} is {reward}, expected a finite number"
+                    f"reward of {label!r} at {self._order} = {order} is {reward!r}, expected a finite number"
                 )
             if place and rows[place - 1][0] == order:
                 raise InvalidHistory(
@@ -157,7 +194,10 @@ class PostgresArms(ArmStore):
         for rows in ordered_rows(self._table, [self._unit, self._reward], self._order, self._last, since):
             self.reading.count(len(rows), _ROW_BYTES * len(rows))
             units, rewards = zip(*rows, strict=True)
-            yield History(list(units), [math.nan if reward is None else float(reward) for reward in rewards])
+            strange = next((reward for reward in rewards if not is_number(reward)), None)
+            if strange is not None:
+                raise InvalidHistory(f"column {self._reward!r} of {self.name} must hold numbers, got {strange!r}")
+            yield History(list(units), as_floats(rewards))
 
 
 def as_row(order: Any) -> int:

@@ -182,17 +182,20 @@ def _generation(
 def _write_clustered(job: Job, survey: Survey, sorter: Sorter, work: Path) -> None:
     """Write a log of arms as clustered Parquet."""
     layout = ArmLayout(survey)
+    digests = RunningDigests(survey.rows)
 
     def keyed() -> Iterator[Any]:
         """All rows, keyed."""
         seen = 0
         for part in job.parts(sorter):
+            digests.add(part.row_hashes)
             yield from layout.keyed(part, seen, 0, survey.rows)
             seen += len(part)
             job.advance("sorting", seen, survey.rows)
 
     batches = sorter.sorted(keyed(), layout.schema(), layout.sorted_by)
-    ClusteredWriter(work).write(batches, list(survey.numbering.labels), survey.rewards, job.columns._asdict())
+    labels = list(survey.numbering.labels)
+    ClusteredWriter(work).write(batches, labels, survey.rewards, job.columns._asdict(), digests, job.seed)
 
 
 def _write_manifest(folder: Path, job: Job, layout: Layout, generations: list[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -25,7 +25,10 @@ _PIECE = 1 << 24
 
 def is_store(folder: Path) -> bool:
     """Whether a folder is an indexed store."""
-    return (folder / MANIFEST).is_file()
+    try:
+        return (folder / MANIFEST).is_file()
+    except OSError:  # a name too long for a file, such as an address can be
+        return False
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -52,9 +55,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     checksum = document.pop("checksum", None)
     if checksum != _digest_of(_text(document)):
         raise InvalidFile(f"{path} does not fit its checksum: index the log again")
-    for generation in document["generations"]:
-        for name, entry in generation["files"].items():
-            check_size(folder / generation["name"] / name, entry["bytes"])
+    for name, entry in listed_files(folder, document).items():
+        check_size(name, entry["bytes"])
     return document
 
 
@@ -93,14 +95,15 @@ def check_size(path: Path, size: int) -> None:
 
 def bytes_of(folder: Path, document: dict[str, Any]) -> int:
     """How many bytes a store has: its manifest, and the files that this names."""
-    return (folder / MANIFEST).stat().st_size + _listed_bytes(document)
+    listed: int = sum(entry["bytes"] for entry in listed_files(folder, document).values())
+    return (folder / MANIFEST).stat().st_size + listed
 
 
 def check_files(
-    folder: Path, document: dict[str, Any], advance: Callable[[int, int], None] = lambda done, size: None
+    files: dict[Path, dict[str, Any]], advance: Callable[[int, int], None] = lambda done, size: None
 ) -> None:
-    """Compare every file of a store with its checksum; `advance` is told how many bytes were read, of how many."""
-    done, size = 0, _listed_bytes(document)
+    """Compare files with their entries in a manifest; `advance` is told how many bytes were read, of how many."""
+    done, size = 0, sum(entry["bytes"] for entry in files.values())
 
     def count(read: int) -> None:
         """Add up the bytes."""
@@ -108,26 +111,27 @@ def check_files(
         done += read
         advance(done, size)
 
-    for generation in document["generations"]:
-        for name, entry in generation["files"].items():
-            check_file(folder / generation["name"] / name, entry, count)
+    for path, entry in files.items():
+        check_file(path, entry, count)
 
 
-def _listed_bytes(document: dict[str, Any]) -> int:
-    return sum(entry["bytes"] for generation in document["generations"] for entry in generation["files"].values())
+def listed_files(folder: Path, document: dict[str, Any]) -> dict[Path, dict[str, Any]]:
+    """The files of a store, and what its manifest says of each."""
+    return {
+        folder / generation["name"] / name: entry
+        for generation in document["generations"]
+        for name, entry in generation["files"].items()
+    }
 
 
 def check_file(path: Path, entry: dict[str, Any], advance: Callable[[int], None] = lambda size: None) -> None:
     """Compare one file with its checksum."""
-    digest = hashlib.blake2b(digest_size=16)
     try:
         with open(path, "rb") as file:
-            while piece := file.read(_PIECE):
-                digest.update(piece)
-                advance(len(piece))
+            found = _digest_of_file(file, advance)
     except OSError as error:
         raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
-    if digest.hexdigest() != entry["blake2b"]:
+    if found != entry["blake2b"]:
         raise InvalidFile(f"{path} does not fit its checksum: index the log again")
 
 
@@ -174,6 +178,21 @@ def written_array(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
         return file.finish()
     finally:
         file.close()
+
+
+def written_file(path: Path) -> dict[str, Any]:
+    """Force a file that someone else wrote to disk; what the manifest says of it."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+        return {"bytes": path.stat().st_size, "blake2b": _digest_of_file(file)}
+
+
+def _digest_of_file(file: BinaryIO, advance: Callable[[int], None] = lambda size: None) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+        advance(len(piece))
+    return digest.hexdigest()
 
 
 # -- labels -------------------------------------------------------------------------------------------------

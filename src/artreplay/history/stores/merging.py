@@ -49,16 +49,23 @@ class ArmStream:
     def take_before(self, row: int) -> tuple[Ints, Floats]:
         """Remove the samples in rows before this one."""
         rows, rewards = self.head(row)
-        self.rows, self.rewards = self.rows[len(rows) :], self.rewards[len(rows) :]
+        self.drop(len(rows))
         return rows, rewards
 
+    def drop(self, count: int) -> None:
+        """Remove the first samples at hand."""
+        self.rows, self.rewards = self.rows[count:], self.rewards[count:]
 
-def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None) -> Iterator[History]:
-    """A log in order, from row `since` on; `starts` says how many samples of each arm lie before it."""
+
+def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None, least: int = _WINDOW) -> Iterator[History]:
+    """A log in order, from row `since` on; `starts` says how many samples of each arm lie before it.
+
+    `least` is how many rows are put in order at once, or more, if there are many arms.
+    """
     arms = len(store.labels)
     streams = [ArmStream(store, code, 0 if starts is None else starts[code]) for code in range(arms)]
     counts = store.counts()
-    window = min(max(_WINDOW, _PER_ARM * arms), _MOST)
+    window = min(max(least, _PER_ARM * arms), _MOST)
     total = len(store)
     for first in range(since, total, window):
         last = min(first + window, total)

@@ -1,0 +1,111 @@
+"""Addresses of databases and buckets, and how they are shown: never with a password."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+from artreplay.errors import InvalidParameter
+
+_POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
+_NEARLY = re.compile(r"^\s*postgres(ql)?(\+\w+)?(:|//)|(^|\s)password\s*=", re.IGNORECASE)
+_SECRET_NAMES = re.compile(r"pass|pwd|secret|token|key|sign|credential", re.IGNORECASE)
+_SHORT = 4  # letters below which a part of a password is found as a whole word only
+
+
+def is_address(where: object) -> bool:
+    """Whether this is an address, and not a path."""
+    return isinstance(where, str) and "://" in where
+
+
+def is_postgres(where: object) -> bool:
+    """Whether this is the address of a PostgreSQL database, as libpq or as SQLAlchemy writes it."""
+    return isinstance(where, str) and _POSTGRES.match(where) is not None
+
+
+def for_libpq(address: str) -> str:
+    """The address of a PostgreSQL database as its library takes it."""
+    return _POSTGRES.sub("postgresql://", address, count=1)
+
+
+def check_address(where: Any) -> None:
+    """Refuse what is meant as the address of a database but is none: as a name of a file it would be shown."""
+    if not isinstance(where, (str, os.PathLike)):
+        return
+    text = os.fspath(where)
+    if isinstance(text, str) and _is_nearly_one(text):
+        raise InvalidParameter(
+            "the address of a PostgreSQL database must be one text that begins with postgresql://, got another one"
+        )
+    if is_postgres(where) and "@" in _place(text):
+        raise InvalidParameter(
+            f"the address of {shown(text)} must have one @ and no / before it: in a user name or a password write "
+            "%40 for @ and %2F for /"
+        )
+
+
+def shown(address: str) -> str:
+    """An address without its user, its password and its options; a path as it is.
+
+    >>> shown("postgresql://me:secret@localhost/shop?sslmode=require"), shown("logs/clicks.csv")
+    ('postgresql://localhost/shop', 'logs/clicks.csv')
+    """
+    scheme, _, rest = address.partition("://")
+    if not is_address(address):
+        return "this address" if _is_nearly_one(address) else address
+    before, _, place = rest.rpartition("@")
+    if "?" in before:  # a question mark in a password, or an @ in an option: there is no telling
+        return f"{scheme}://…"
+    place = place.partition("?")[0]
+    for word in _odd_ports(rest):
+        place = place.replace(f":{word}", ":***", 1)
+    return f"{scheme}://{place}"
+
+
+def masked(text: str, address: str) -> str:
+    """What someone else says about an address, without the parts of it that are secret."""
+    text = text.replace(address, shown(address))
+    for secret in sorted(_secrets(address), key=len, reverse=True):
+        found = re.escape(secret)
+        text = re.sub(found if len(secret) >= _SHORT else rf"(?<!\w){found}(?!\w)", "***", text)
+    return text
+
+
+def _is_nearly_one(text: str) -> bool:
+    return not is_address(text) and _NEARLY.search(text) is not None and not _exists(text)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _place(address: str) -> str:
+    """What libpq takes for hosts and database: behind a user that ends at the first @, if no / comes before."""
+    rest = address.partition("://")[2]
+    user, at, place = rest.partition("@")
+    return (place if at and "/" not in user else rest).partition("?")[0]
+
+
+def _odd_ports(rest: str) -> list[str]:
+    """Words in the place of a port, where there is no @: a password whose host was left out."""
+    hosts = re.sub(r"\[[^\]]*\]", "", re.split(r"[/?]", rest, maxsplit=1)[0])
+    return [] if "@" in rest else [word for word in re.findall(r":([^:,]+)", hosts) if not word.isdigit()]
+
+
+def _secrets(address: str) -> set[str]:
+    """The password as it is written and as it is meant; and its parts, of which one can pass for a host or a port."""
+    rest = address.partition("://")[2]
+    user, colon, password = rest.rpartition("@")[0].partition(":")
+    found = {password if colon or is_postgres(address) else user, *_odd_ports(rest)}
+    for option in filter(None, re.split(r"[?&]", rest)[1:]):
+        name, equal, value = option.partition("=")
+        if not equal or not is_postgres(address) or _SECRET_NAMES.search(name):
+            found.add(value if equal else name)
+    found |= {part for secret in found for part in re.split(r"[@/?#:&=\[\]\s,]", secret)}
+    return {secret for secret in found | set(map(urllib.parse.unquote, found)) if secret}
