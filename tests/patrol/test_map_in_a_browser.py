@@ -9,7 +9,7 @@ import pytest
 from test_plan import SITE, planned
 from walks import walks
 
-from artreplay.patrol.samples import box_samples
+from artreplay.patrol.samples import all_box_rows
 from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import write_map, write_plan
 from browser import Page, browsing, find_browser
@@ -27,7 +27,7 @@ def browser() -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    rows = box_samples(walks(SITE), SITE)[1]
+    rows = all_box_rows(walks(SITE), SITE)
     plan, policy, _ = planned()
     write_plan(view_of(SITE, rows, plan, policy), folder)
     write_map(view_of(SITE, rows), folder)
@@ -72,7 +72,7 @@ def test_every_place_of_the_plan_lies_inside_the_drawing(browser, pages, width):
 def test_hovering_says_the_numbers_of_a_cell_and_the_reason_of_a_place(browser, pages):
     browser.open(pages["plan"], 1440)
     assert browser.ask("document.querySelector('.says').hidden") is True
-    hover(browser, ".place")
+    hover(browser, ".place .mark")
     assert browser.ask("document.querySelector('.says').hidden") is False
     assert planned()[0].items[0].why in browser.ask("document.querySelector('.says').textContent")
     assert browser.ask("document.querySelectorAll('.plan li.on').length") == 1

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
-from walks import FIRST, bay_park, bay_site, walks
+import shapely
+import shapely.affinity
+from walks import BOUNDARY, FIRST, bay_park, bay_site, walks
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.patrol import Area
 from artreplay.patrol import park as parks
+from artreplay.patrol import site as sites
 from artreplay.patrol.park import JOURNAL_FILE, Park
 from artreplay.patrol.plan import base_for
 from artreplay.patrol.readers import read_records
@@ -50,9 +56,91 @@ def test_an_export_that_repeats_the_old_records_adds_only_the_new_ones(park):
 
 
 def test_a_park_made_again_with_the_same_site_is_the_one_there_is(park):
+    before = snapshot(park.folder)
     assert len(Park.create(park.folder, bay_site()).waypoints) == len(park.waypoints)
-    with pytest.raises(InvalidParameter, match="another site file"):
-        Park.create(park.folder, bay_site(levels=(1.0, 2.0)))
+    assert snapshot(park.folder) == before
+
+
+def test_what_plans_depend_on_can_change_and_is_in_the_journal(park):
+    """Stored records do not depend on levels, names, periods and on what counts."""
+    old = park.samples[0]
+    rare = bay_site(levels=(1.0, 2.0), thresholds=(0.5, 1.5), observations=(("Lion", True),), period=14)
+    changed = Park.create(park.folder, rare)
+    assert (changed.site.levels, changed.site.thresholds, changed.site.period) == ((1.0, 2.0), (0.5, 1.5), 14)
+    assert changed.journal.entries[-1]["kind"] == "site"
+    assert changed.journal.entries[-1]["changed"] == ["effort", "period_days", "observations"]
+    assert changed.waypoints.equals(park.waypoints)
+    assert set(changed.samples[0].levels) <= {1.0, 2.0}
+    assert changed.samples[0].rewards.sum() == 0.0 < old.rewards.sum()
+    assert changed.plan(10, 5)[0].days == 14
+    again = Park(park.folder)
+    assert again.site.document() == changed.site.document()
+    assert len(Park.create(park.folder, rare).journal.entries) == len(again.journal.entries)
+    back = Park.create(park.folder, bay_site())
+    assert np.array_equal(back.samples[0].rewards, old.rewards)
+    assert [entry["kind"] for entry in back.journal.entries].count("site") == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"unit": "hours"}, "another unit of effort: use what"),
+        ({"finest": 8}, "another finest"),
+        ({"max_gap_km": 2.0, "finest": 8}, "another max_gap_km and another finest"),
+        ({"time_zone": "Africa/Kampala"}, "another time_zone"),
+    ],
+)
+def test_what_the_records_were_read_by_cannot_change(park, change, said):
+    before = snapshot(park.folder)
+    with pytest.raises(InvalidParameter, match=said):
+        Park.create(park.folder, bay_site(**change))
+    assert snapshot(park.folder) == before
+
+
+@pytest.mark.parametrize("shift", [0.001, 0.2, 3.0])
+def test_another_boundary_under_the_same_site_file_is_refused(park, shift):
+    """Its points would be moved to the edge of the park there is."""
+    moved = bay_site().with_area(Area.around(shapely.affinity.translate(BOUNDARY, shift), park.site.area.crs))
+    with pytest.raises(InvalidParameter, match="another boundary"):
+        Park.create(park.folder, moved)
+    turned = shapely.Polygon([*BOUNDARY.exterior.coords[3:], *BOUNDARY.exterior.coords[1:4]])
+    Park.create(park.folder, bay_site().with_area(Area.around(turned)))  # the same, begun elsewhere
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_cut_short_while_it_is_made_a_park_can_be_made_again(tmp_path, step, monkeypatch):
+    folder, done = tmp_path / "park", []
+
+    def stopping(real):
+        def one(*args, **kwargs):
+            if len(done) == step:
+                raise KeyboardInterrupt
+            done.append(real)
+            return real(*args, **kwargs)
+
+        return one
+
+    with monkeypatch.context() as cut:
+        cut.setattr(sites, "write_whole", stopping(sites.write_whole))
+        cut.setattr(parks.Journal, "append", stopping(parks.Journal.append))
+        cut.setattr(Path, "mkdir", stopping(Path.mkdir))
+        with pytest.raises(KeyboardInterrupt):
+            Park.create(folder, bay_site())
+    assert not (folder / JOURNAL_FILE).exists()
+    if folder.exists():
+        (folder / ".12-34.part").write_bytes(b"half a file")
+    assert Park.create(folder, bay_site()).add_records(walks(bay_site())).new > 0
+
+
+@pytest.mark.parametrize("names", [["site.yaml"], ["records/mine.csv"], ["plans/a", "records/b"], ["records"]])
+def test_a_folder_that_only_looks_like_an_unfinished_park_is_left_alone(tmp_path, names):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    before = snapshot(tmp_path)
+    with pytest.raises(InvalidFile, match="something else is there"):
+        Park.create(tmp_path, bay_site())
+    assert snapshot(tmp_path) == before
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
@@ -70,8 +158,11 @@ def test_a_plan_is_kept_with_the_samples_it_used_and_made_once(park):
     assert len(plan.items) <= 5
     again = Park(park.folder)
     assert again.plans() == {plan.plan_id: plan}
-    unused = policy.unused_rows()
-    assert again.used_samples(plan.plan_id) == sorted(set(range(len(again.samples[0]))) - set(unused))
+    kept = json.loads((park.folder / "plans" / f"{plan.plan_id}.json").read_text())["used_samples"]
+    used = sorted(set(range(len(park.samples[0]))) - set(policy.unused_rows()))
+    rows = park.samples[1].take(used).to_pylist()
+    assert kept == [[row["patrol"], str(row["day"]), row["box_x"], row["box_y"]] for row in rows]
+    assert len({tuple(one) for one in kept}) == plan.used > 0
     before = snapshot(park.folder)
     assert again.plan(20, 5, now=NOW + timedelta(days=1))[0] == plan
     assert snapshot(park.folder) == before
@@ -171,6 +262,29 @@ def test_planning_from_all_records_is_planning_from_the_first_and_being_told_the
     assert told.ask() == action == ar.FullStart(base, together).ask()
 
 
+def test_an_outcome_is_noted_when_it_changed_whatever_was_recorded_meanwhile(park):
+    first, second = park.plan(20, 5, now=NOW)[0], park.plan(10, 5, now=NOW)[0]
+    nothing = walks(park.site, patrols=0)
+    for plan in (first, second, first, second):
+        park.record(plan, nothing)
+    assert [one["plan_id"] for one in park.outcomes()] == [first.plan_id, second.plan_id]
+    park.record(first, walks(park.site, patrols=3, seed=9, first=date.fromisoformat(first.start)))
+    assert [one["plan_id"] for one in park.outcomes()] == [first.plan_id, second.plan_id, first.plan_id]
+
+
+def test_records_of_other_days_than_the_plans_are_counted_apart(park):
+    plan, _ = park.plan(20, 5, now=NOW)
+    end = date.fromisoformat(plan.end)
+    late = park.record(plan, walks(park.site, patrols=2, seed=9, first=end + timedelta(days=30)))
+    assert late.added.new == late.other_days > 0
+    assert late.visits == 0
+    mixed = walks(park.site, patrols=2, seed=8, first=end)  # one day in the plan, one after it
+    outcome = park.record(plan, mixed)
+    assert outcome.other_days == sum(day > end for day in mixed["day"].to_pylist())
+    assert outcome.visits > 0
+    assert park.record(plan, mixed).other_days == 0, "nothing of it is new"
+
+
 @pytest.mark.parametrize("step", ["write_whole", "append"])
 def test_cut_short_at_any_step_the_park_is_as_it_was_or_has_it_all(park, step, monkeypatch):
     """A crash after the file and before the journal leaves a file that nothing speaks of."""
@@ -196,8 +310,6 @@ def test_damaged_files_are_named(park):
     (park.folder / "plans" / f"{plan.plan_id}.json").write_text("{")
     with pytest.raises(InvalidFile, match="cannot be read"):
         Park(park.folder).plans()
-    with pytest.raises(InvalidParameter, match="no plan 'x'"):
-        park.used_samples("x")
     next((park.folder / "records").iterdir()).write_bytes(b"PAR1")
     with pytest.raises(InvalidFile, match=r"records in .* cannot be read"):
         _ = Park(park.folder).waypoints

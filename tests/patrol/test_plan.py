@@ -12,14 +12,15 @@ from walks import bay_site, walks
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.patrol.plan import Plan, base_for, blurred, make_plan
-from artreplay.patrol.samples import box_samples
+from artreplay.patrol.plan import Plan, base_for, blurred, make_plan, squares_for
+from artreplay.patrol.samples import all_box_rows, samples_of
 
 SITE = bay_site()
 
 
 def planned(site=SITE, seed=0, budget=20.0, places=5, patrols=40):
-    history, rows = box_samples(walks(site, patrols=patrols, seed=seed), site)
+    rows = all_box_rows(walks(site, patrols=patrols, seed=seed), site)
+    history, _ = samples_of(rows)
     plan, policy = make_plan(
         site, history, rows, budget=budget, places=places, start=date(2017, 1, 2), made_at="2017-01-01T10:00:00"
     )
@@ -57,38 +58,48 @@ def test_a_place_with_few_records_is_little_known_and_one_with_many_finds_is_not
     """All visits in one box, all with a find: once it is well known it is chosen for its finds, the rest for doubt."""
     site = bay_site(levels=(1.0,), finest=2)
     history = ar.History([[0.2, 0.2]] * 400, [1.0] * 400, levels=[1.0] * 400)
-    rows = {"box_x": np.zeros(400, int), "box_y": np.zeros(400, int)}
+    rows = {"box_x": np.zeros(400, int), "box_y": np.zeros(400, int), "observed": np.ones(400, bool)}
     plan, _ = make_plan(site, history, rows, budget=4, places=4, start=date(2017, 1, 2), made_at="now")
     said = {item.box: item.why for item in plan.items}
-    assert said[0, 0].startswith("High finds: 100 % of ")
-    assert said[0, 0].endswith("400 visits here so far, 400 with a find.")
+    assert said[0, 0].startswith("High finds: 400 of 400 visits with 1 km in its 22 × 22 km box found something; in")
+    assert said[0, 0].endswith("(22 × 22 km): 400 visits of any effort so far, 400 with a find.")
     empty = ar.History(np.empty((0, 2)), [], levels=[])
     nothing, _ = make_plan(
-        site, empty, {"box_x": [], "box_y": []}, budget=4, places=4, start=date(2017, 1, 2), made_at="now"
+        site,
+        empty,
+        {"box_x": [], "box_y": [], "observed": []},
+        budget=4,
+        places=4,
+        start=date(2017, 1, 2),
+        made_at="now",
     )
-    assert all(item.why.startswith("Little known: nobody") and item.mean is None for item in nothing.items)
+    assert all(item.why.startswith("Little known: nobody") and item.index_mean is None for item in nothing.items)
 
 
 def test_few_samples_are_little_known_even_with_a_find():
     site = bay_site(levels=(1.0,), finest=2)
     history = ar.History([[0.2, 0.2]] * 2, [1.0, 0.0], levels=[1.0] * 2)
-    plan, _ = make_plan(
-        site, history, {"box_x": [0, 0], "box_y": [0, 0]}, budget=4, places=4, start=date(2017, 1, 2), made_at="now"
-    )
+    rows = {"box_x": [0, 0], "box_y": [0, 0], "observed": [True, False]}
+    plan, _ = make_plan(site, history, rows, budget=4, places=4, start=date(2017, 1, 2), made_at="now")
     assert all(item.why.startswith("Little known") for item in plan.items)
 
 
-def test_a_blurred_plan_is_rounded_and_no_further_than_it_says():
-    plan = planned()[0]
-    rounded = blurred(plan, SITE, 500.0)
+@pytest.mark.parametrize("blur_m", [500.0, 3000.0, 20_000.0])
+def test_a_blurred_plan_tells_squares_of_at_least_that_size_and_its_places_lie_inside(blur_m):
+    plan = planned(places=12, budget=40)[0]
+    rounded = blurred(plan, SITE, blur_m)
     assert blurred(plan, SITE, 0.0) == plan
+    side = squares_for(SITE, blur_m)
+    assert blur_m <= 1000 * SITE.area.side_km / side < 2 * blur_m
+    places = []
     for item, other in zip(plan.items, rounded.items, strict=True):
-        apart = SITE.area.to_km([item.lon, other.lon], [item.lat, other.lat])
-        assert np.abs(apart[0] - apart[1]).max() <= 0.25 + 1e-6
-        assert item.item_id == other.item_id
-    places = SITE.area.to_unit([item.lon for item in rounded.items], [item.lat for item in rounded.items])
-    steps = places * SITE.area.side_km / 0.5 - 0.5
-    assert np.allclose(steps, np.round(steps), atol=1e-5)
+        before, after = SITE.area.to_unit([item.lon, other.lon], [item.lat, other.lat])
+        assert (np.floor(before * side) == np.floor(after * side)).all()
+        assert SITE.area.inside(after).all()
+        assert (item.item_id, other.box) == (other.item_id, None)
+        places.append((other.lon, other.lat))
+    squares = np.floor(SITE.area.to_unit(*np.array(places).T) * side)
+    assert len(set(places)) == len(np.unique(squares, axis=0)), "one place for each square, whatever was in it"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +114,7 @@ def test_a_blurred_plan_is_rounded_and_no_further_than_it_says():
 def test_what_cannot_be_planned_is_refused(wrong, said):
     with pytest.raises(InvalidParameter, match=said):
         planned(**wrong)
-    with pytest.raises(InvalidParameter, match="blur-m must be 0 or more"):
+    with pytest.raises(InvalidParameter, match="blur-m must be from 0 to 44532 metres"):
         blurred(planned()[0], SITE, -1.0)
 
 

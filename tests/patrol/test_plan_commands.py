@@ -63,6 +63,40 @@ def test_from_a_map_to_a_plan_to_what_came_of_it_to_the_next_plan(folder, capsys
     assert following["samples"] > plan.samples
 
 
+def test_records_of_other_days_are_not_said_to_be_places_that_nobody_visited(folder, capsys):
+    run(capsys, "plan", "park", "--budget", 20)
+    plan = next(iter(Park("park").plans().values()))
+    late = records(folder / "late.csv", date(2017, 3, 29))
+    _, out, _ = run(capsys, "record", "park", late, "--plan", "plan")
+    said = " ".join(out.split())
+    new = said.split(" new rows")[0].split()[-1]
+    assert f"all {new} new rows are not of the days of the plan, {plan.start} to {plan.end}" in said
+    assert "there are no records of the days of the plan" in said
+    assert "were not visited" not in said
+    assert "at other places" not in said
+
+
+def test_a_plan_of_days_that_are_over_says_how_to_plan_days_to_come(folder, capsys):
+    _, out, _ = run(capsys, "plan", "park", "--budget", 20)
+    assert "note: these days are over" in out
+    assert "--start" in out
+    _, out, _ = run(capsys, "plan", "park", "--budget", 20, "--start", "2999-01-01")
+    assert "days are over" not in out
+
+
+def test_levels_can_be_lowered_in_a_park_that_is_there(folder, capsys):
+    """As the documentation says to do when no visit reaches a level."""
+    lowered = bay_site(thresholds=(0.0, 0.5, 1.0))
+    lowered.save(folder)
+    week = records(folder / "week.csv", date(2016, 6, 1))
+    assert run(capsys, "import", week, "--site", "site.yaml", "-o", "park")[0] == 0
+    assert Park("park").site.thresholds == (0.0, 0.5, 1.0)
+    assert run(capsys, "import", week, "-o", "park")[0] == 0
+    assert Park("park").site.thresholds == (0.0, 0.5, 1.0)
+    kinds = [entry["kind"] for entry in Park("park").journal.entries]
+    assert kinds == ["made", "records", "site", "records"]
+
+
 def test_positions_are_in_files_and_not_on_the_screen(folder, capsys):
     """What is on a screen ends up in logs and pictures of screens."""
     _, out, err = run(capsys, "plan", "park", "--budget", 20)
@@ -78,10 +112,10 @@ def test_a_budget_that_is_left_over_is_explained(folder, capsys):
 
 
 def test_blurred_positions_are_in_every_file(folder, capsys):
-    assert run(capsys, "plan", "park", "--budget", 20, "--blur-m", 1000)[0] == 0
+    assert run(capsys, "plan", "park", "--budget", 20, "--blur-m", 5000)[0] == 0
     shown = json.loads((folder / "plan" / "plan.json").read_text())
     kept = next(iter(Park("park").plans().values()))
-    assert shown["blur_m"] == 1000.0
+    assert shown["blur_m"] == 5000.0
     assert [item["item_id"] for item in shown["items"]] == [item.item_id for item in kept.items]
     assert all(item["lon"] != other.lon for item, other in zip(shown["items"], kept.items, strict=True))
 
@@ -93,8 +127,9 @@ def test_blurred_positions_are_in_every_file(folder, capsys):
         (["plan", "park", "--budget", "0.1"], "the budget must pay for one place at the smallest level, 1 km"),
         (["plan", "park", "--budget", "nan"], "budget must pay"),
         (["plan", "park", "--budget", "5", "--places", "0"], "places must be at least 1"),
-        (["plan", "park", "--budget", "5", "--blur-m", "-1"], "blur-m must be 0 or more"),
-        (["map", "park", "--blur-m", "inf"], "blur-m must be 0 or more"),
+        (["plan", "park", "--budget", "5", "--blur-m", "-1"], "blur-m must be from 0 to 44532 metres"),
+        (["map", "park", "--blur-m", "inf"], "blur-m must be from 0 to 44532 metres, the width of the park, got inf"),
+        (["map", "park", "--blur-m", "1e12"], "blur-m must be from 0 to 44532 metres"),
         (["record", "park", "week.csv", "--plan", "no-such-plan"], "has no plan no-such-plan: its plans are none"),
         (["record", "park", "week.csv", "--plan", "no/plan"], "no/plan holds no plan"),
     ],

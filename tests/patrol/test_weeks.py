@@ -52,6 +52,20 @@ def test_places_that_are_missed_cost_nothing_and_teach_nothing():
     assert all(year.effort.sum() == 0 and year.finds.sum() == 0 for year in years.values())
 
 
+def test_a_year_in_which_nobody_got_anywhere_has_no_finds_per_effort(monkeypatch, capsys):
+    found = compare_seeds(world, 2, 20, 5, weeks=2, missed=0.999999)
+    for _, rate, error, finds, _, effort in found.summary():
+        assert np.isnan(rate)
+        assert np.isnan(error)
+        assert (finds, effort) == (0.0, 0.0)
+    monkeypatch.setattr(weeks, "synthetic_world", lambda seed, waypoints: world(seed))
+    words = ["patrol", "simulate", "--seeds", "2", "--weeks", "1", "--missed", "0.999999"]
+    assert main(words) == 0
+    assert "nan" not in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    assert {row["finds_per_100"] for row in json.loads(capsys.readouterr().out)} == {None}
+
+
 def test_a_year_of_knowing_everything_is_the_best_on_average():
     found = compare_seeds(world, 3, 20, 5, weeks=20, missed=0.0)
     totals = {name: finds.sum() for name, finds in found.finds.items()}

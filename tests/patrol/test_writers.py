@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import gpxpy
@@ -16,11 +18,12 @@ from walks import bay_site, walks
 from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.readers.gpx import read_gpx
-from artreplay.patrol.samples import box_samples
+from artreplay.patrol.samples import all_box_rows
 from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import PLAN_FILES, find_plan_id, write_map, write_plan
+from artreplay.patrol.writers.page import page_bytes
 
-ROWS = box_samples(walks(SITE), SITE)[1]
+ROWS = all_box_rows(walks(SITE), SITE)
 PLAN, POLICY, _ = planned()
 PLACES = np.array([(item.lon, item.lat) for item in PLAN.items])
 
@@ -116,13 +119,34 @@ def test_the_picture_is_the_same_every_time(folder, tmp_path):
 
 
 def test_blurred_files_hold_no_exact_position(tmp_path):
-    write_plan(view_of(SITE, ROWS, PLAN, POLICY, blur_m=2000.0), tmp_path)
-    exact = {f"{value:.5f}" for value in PLACES.ravel()}
+    view = view_of(SITE, ROWS, PLAN, POLICY, blur_m=5000.0)
+    write_plan(view, tmp_path)
+    exact = {str(value) for value in PLACES.ravel()} | {f"{lat:.5f}, {lon:.5f}" for lon, lat in PLACES.tolist()}
     for name in ("plan.gpx", "plan.geojson", "plan.csv", "plan.html", "plan.json"):
         text = (tmp_path / name).read_text(encoding="utf-8-sig")
         assert not [value for value in exact if value in text], name
-    rough = view_of(SITE, ROWS, PLAN, POLICY, blur_m=5000.0).unused
-    assert len(np.unique(rough, axis=0)) < 100 < len(np.unique(view_of(SITE, ROWS, PLAN, POLICY).unused, axis=0))
+    assert {item["box"] for item in json.loads((tmp_path / "plan.json").read_text())["items"]} == {None}
+    assert len(np.unique(view.unused, axis=0)) < 100
+    assert len(np.unique(view_of(SITE, ROWS, PLAN, POLICY).unused, axis=0)) > 100
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_no_box_of_a_blurred_map_is_smaller_than_the_blur_and_no_visit_is_lost(tmp_path, planned):
+    given = (PLAN, POLICY) if planned else ()
+    sharp, rough = view_of(SITE, ROWS, *given), view_of(SITE, ROWS, *given, blur_m=5000.0)
+    assert rough.side == 8 < sharp.side
+    assert rough.coverage == sharp.coverage == (sharp.visits[sharp.mask] > 0).mean()
+    assert rough.visits.sum() == sharp.visits.sum()
+    assert rough.finds.sum() == sharp.finds.sum()
+    assert rough.effort.sum() == pytest.approx(sharp.effort.sum())
+    for name in ("visits", "finds", "used"):
+        assert sum(getattr(patch, name) for patch in rough.patches) == sum(
+            getattr(patch, name) for patch in sharp.patches
+        )
+    write_map(replace(rough, plan=None), tmp_path)
+    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "map.html").read_text(encoding="utf-8"))[1]
+    widths = {box[2] for shade in json.loads(data)["shades"] for box in shade["boxes"]}
+    assert min(widths) >= 125.0  # of 1000: an eighth of the square
 
 
 def test_a_map_without_a_plan(tmp_path):
@@ -131,11 +155,49 @@ def test_a_map_without_a_plan(tmp_path):
     assert "Where to go" not in paths[1].read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["保护区", "Парк Ёлки", "متنزه", "Park\u0007\n"])
+def test_the_name_of_a_park_may_be_in_any_script(tmp_path, name):
+    """Warnings are errors here: the letters of the picture lack some scripts, and it must not say so."""
+    site = bay_site(name=name)
+    write_map(view_of(site, ROWS), tmp_path)
+    write_plan(view_of(site, ROWS, replace(PLAN, site=name), POLICY), tmp_path)
+    assert name.strip() in (tmp_path / "map.html").read_text(encoding="utf-8")
+
+
+def test_marks_of_near_places_stand_apart_and_the_places_stay():
+    view = view_of(SITE, ROWS, PLAN, POLICY)
+    crowded = replace(view, places=np.repeat(view.places[:1], len(view.places), axis=0))
+    marks = re.findall(r'class="place" transform="translate\((\S+) (\S+)\)".*?translate\((\S+) (\S+)\)', _page(crowded))
+    places, aside = np.array(marks, float)[:, :2], np.array(marks, float)[:, 2:]
+    assert len(np.unique(places, axis=0)) == 1
+    between = (places + aside)[:, None] - (places + aside)[None]
+    far = np.hypot(*np.moveaxis(between, 2, 0))[~np.eye(len(marks), dtype=bool)]
+    assert far.min() >= 45.0
+    assert _page(crowded).count('class="line"') >= len(marks) - 1
+
+
+def _page(view):
+    return page_bytes(view).decode()
+
+
 def test_the_view_counts_every_visit_once():
     view = view_of(SITE, ROWS, PLAN, POLICY)
     assert view.visits.sum() == len(ROWS) == view.n_used + view.n_unused
     assert view.effort.sum() == pytest.approx(sum(ROWS["effort"].to_pylist()))
     assert (view.visits[~view.mask] == 0).all()
+
+
+def test_a_visit_with_too_little_effort_for_a_sample_was_a_visit():
+    site = bay_site(thresholds=(1.5, 2.5, 4.5))
+    rows = all_box_rows(walks(site), site)
+    short = rows.filter(rows["level"].is_null())
+    assert len(short) > 0
+    plan, policy, _ = planned(site)
+    view = view_of(site, rows, plan, policy)
+    assert view.visits.sum() == len(rows) == view.n_used + view.n_unused + len(short)
+    assert view.finds.sum() == sum(rows["observed"].to_pylist())
+    assert (view.visits[short["box_x"].to_numpy(), short["box_y"].to_numpy()] > 0).all()
+    assert view.coverage == view_of(SITE, ROWS).coverage
 
 
 def test_a_plans_folder_or_its_name_is_found(folder, tmp_path):

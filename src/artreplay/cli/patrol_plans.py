@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,9 +29,8 @@ def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
     from artreplay.patrol.writers import write_map
 
     opened = Park(park)
-    _, rows = opened.samples
     opened.last_day()
-    view = view_of(opened.site, rows, blur_m=blur_m)
+    view = view_of(opened.site, opened.visits, blur_m=blur_m)
     paths = write_map(view, park / "map" if output is None else output)
     share = f"{100 * view.coverage:.0f} % of the area was ever visited"
     show(f"{int(view.visits.sum()):,} visits, {int(view.finds.sum()):,} with a find; {share}", *_written(paths))
@@ -56,18 +55,18 @@ def plan(
     from artreplay.patrol.writers import write_plan
 
     opened = Park(park)
-    checked_blur(blur_m)  # before a plan is kept
+    checked_blur(blur_m, opened.site)  # before a plan is kept
     made, policy = opened.plan(budget, places, None if start is None else start.date())
-    _, rows = opened.samples
-    view = view_of(opened.site, rows, made, policy, blur_m)
+    view = view_of(opened.site, opened.visits, made, policy, blur_m)
     paths = write_plan(view, output)
     if as_json:
         show_json((view.plan or made).to_dict())
         return
     show(_headline(made), "", _table(made), "", *[f"{item.number}  {item.why}" for item in made.items], "")
     show(
-        f"made from {made.used:,} of {made.samples:,} visits in the records",
+        f"made from {made.used:,} of {len(opened.visits):,} visits in the records",
         *_short_of_budget(made, opened.site),
+        *_already_over(made, date.today()),
         *_written(paths),
     )
 
@@ -93,7 +92,9 @@ def record(
     found, quality = read_records(records, opened.site, date_format)
     outcome = opened.record(plans[plan_id], found, quality, source=records.name)
     if as_json:
-        show_json({"plan_id": plan_id, "items": [one.__dict__ for one in outcome.items]} | outcome.added.__dict__)
+        numbers = {"elsewhere": outcome.elsewhere, "visits": outcome.visits, "other_days": outcome.other_days}
+        items = [one.__dict__ for one in outcome.items]
+        show_json({"plan_id": plan_id, "items": items} | numbers | outcome.added.__dict__)
         return
     show(*quality.warnings(), *_outcome(outcome, plans[plan_id]))
 
@@ -111,13 +112,14 @@ def _table(plan: Plan) -> object:
             item.item_id,
             f"{item.level:g}",
             f"{item.index:.3f}",
-            NONE if item.mean is None else f"{item.mean:.3f}",
-            f"{item.count:,}",
-            f"{item.visits:,}",
+            f"{item.box_finds:,} of {item.box_visits:,}",
+            NONE if item.wider_km is None else f"{item.wider_finds:,} of {item.wider_visits:,}",
+            f"{item.finds:,} of {item.visits:,}",
         )
         for item in plan.items
     ]
-    return table(["", "place", f"effort, {plan.unit}", "index", "mean", "samples", "visits here"], rows, texts=2)
+    headers = ["", "place", f"effort, {plan.unit}", "index", "finds in its box", "around that", "at the place"]
+    return table(headers, rows, texts=2)
 
 
 def _short_of_budget(plan: Plan, site: Site) -> list[str]:
@@ -132,6 +134,12 @@ def _short_of_budget(plan: Plan, site: Site) -> list[str]:
     return [f"{left}: a plan that spends them would go to places that promise less"]
 
 
+def _already_over(plan: Plan, today: date) -> list[str]:
+    if plan.end >= today.isoformat():
+        return []
+    return [f"note: these days are over; for a plan of days to come add --start, such as --start {today}"]
+
+
 def _written(paths: list[Path]) -> list[str]:
     return [f"{', '.join(path.name for path in paths)} in {paths[0].parent}"]
 
@@ -143,11 +151,18 @@ def _outcome(outcome: Outcome, plan: Plan) -> list[object]:
         for one in outcome.items
     ]
     missed = sum(one.visits == 0 for one in outcome.items)
-    said = (
-        [] if not missed else [f"{missed} of {len(rows)} places were not visited: nothing is known of them, not a zero"]
-    )
+    days, said = f"the days of the plan, {plan.start} to {plan.end}", []
+    if outcome.other_days:
+        which = f"all {outcome.added.new:,}" if outcome.other_days == outcome.added.new else f"{outcome.other_days:,}"
+        said.append(f"{which} new rows are not of {days}: they are kept, and say nothing about it")
+    if not outcome.visits:
+        said.append(f"there are no records of {days}: whether anybody went to its places is not known")
+    elif missed:
+        said.append(f"{missed} of {len(rows)} places were not visited: nothing is known of them, not a zero")
     if outcome.elsewhere > 0.0:
-        said.append(f"{outcome.elsewhere:,.1f} {plan.unit} were walked at other places, and count as well")
+        said.append(
+            f"{outcome.elsewhere:,.1f} {plan.unit} of these days were walked at other places, and count as well"
+        )
     rows_said = f"{outcome.added.new:,} new rows, {outcome.added.known:,} the park had already"
     headers = ["place", f"planned, {plan.unit}", "walked", "visits", "found"]
     return [rows_said, "", table(headers, rows, texts=1), "", *said]

@@ -51,14 +51,14 @@ def import_records(
 
 
 def _site(path: Path | None, park: Path) -> Site:
-    from artreplay.patrol.park import JOURNAL_FILE
-    from artreplay.patrol.site import SITE_FILE, Site
+    from artreplay.patrol.park import JOURNAL_FILE, Park
+    from artreplay.patrol.site import Site
 
     if path is not None:
         return Site.load(path)
     if not (park / JOURNAL_FILE).exists():
         raise InvalidParameter(f"--site must name a site file, for there is no park in {park} yet")
-    return Site.load(park / SITE_FILE)
+    return Park(park).site
 
 
 def surface(

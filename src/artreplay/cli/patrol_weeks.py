@@ -57,6 +57,8 @@ def _table(found: Comparison) -> object:
 
 
 def _with_error(value: float, error: float) -> str:
+    if value != value:
+        return NONE
     return f"{value:.1f}" if error != error else f"{value:.1f} ± {error:.1f}"
 
 

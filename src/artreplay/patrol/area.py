@@ -14,8 +14,11 @@ import numpy as np
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.patrol.packages import package
+from artreplay.patrol.waypoints import DIGITS
 
 LONLAT = "EPSG:4326"
+_ROUNDING = 1e-7  # degrees
+_MOST_WRONG = 0.02  # share by which a projection may make the park larger or smaller
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -38,6 +41,12 @@ class Area:
             raise InvalidParameter("the boundary must lie between longitudes −180 and 180 and latitudes −90 and 90")
         if not math.isfinite(self.side_km):
             raise InvalidParameter(f"the boundary cannot be projected to {self.crs}: is that the right zone?")
+        true = _km2_on_the_globe(self.boundary)
+        if not abs(self.km2 - true) <= _MOST_WRONG * true:
+            raise InvalidParameter(
+                f"crs must be a projection for where the park is, such as {utm_zone(self.boundary)}: "
+                f"{self.crs} makes {self.km2:,.0f} km² of its {true:,.0f}"
+            )
 
     @classmethod
     def around(cls, boundary: Any, crs: str | None = None) -> Area:
@@ -109,20 +118,33 @@ class Area:
         lon, lat = self._transformers[1].transform(metres[:, 0], metres[:, 1])
         return np.stack([lon, lat], axis=1)
 
+    def is_like(self, other: Area) -> bool:
+        """Whether both have the same boundary, up to what writing and reading it again may change."""
+        apart = self.boundary.symmetric_difference(other.boundary).area
+        return bool(apart <= _ROUNDING * self.boundary.length)
+
     def inside(self, points: Any) -> Bools:
         """Which points of the unit square lie inside the boundary, or on it."""
         rows = np.atleast_2d(np.asarray(points, np.float64))
         found: Bools = package("shapely").intersects_xy(self.polygon_unit, rows[:, 0], rows[:, 1])
         return found
 
-    def mask(self, side: int) -> Bools:
-        """Which boxes of a grid overlap the area; the first axis is x, west to east, the second y, south to north."""
+    def mask(self, side: int, least: float = 0.0) -> Bools:
+        """Which boxes of a grid overlap the area; the first axis is x, west to east, the second y, south to north.
+
+        With `least`, by at least this share of the box; or of the largest overlap, if there is no whole box inside.
+        """
         shapely = package("shapely")
         edges = np.arange(side + 1) / side
         west, south = np.meshgrid(edges[:-1], edges[:-1], indexing="ij")
         east, north = np.meshgrid(edges[1:], edges[1:], indexing="ij")
         boxes = shapely.box(west, south, east, north)
         found: Bools = shapely.intersects(self.polygon_unit, boxes) & ~shapely.touches(self.polygon_unit, boxes)
+        if least > 0.0:
+            edge = found & ~shapely.covers(self.polygon_unit, boxes)
+            share = found.astype(np.float64)
+            share[edge] = shapely.area(shapely.intersection(self.polygon_unit, boxes[edge])) * side**2
+            found = found & (share >= least * share.max())
         return found
 
     def point_in(self, low: Sequence[float], high: Sequence[float]) -> tuple[float, float]:
@@ -138,12 +160,56 @@ class Area:
         point = max(parts, key=lambda part: part.area).point_on_surface()
         return min(max(point.x, low[0]), high[0]), min(max(point.y, low[1]), high[1])
 
+    def place_in(self, low: Sequence[float], high: Sequence[float]) -> tuple[float, float]:
+        """Longitude and latitude of a point of a box inside the boundary, as files have them: to a centimetre.
+
+        Where `point_in` is so near to an edge that rounding puts it outside, a point as far from all edges as can be.
+        """
+        place = self._as_written(self.point_in(low, high))
+        overlap = self.polygon_unit.intersection(package("shapely").box(low[0], low[1], high[0], high[1]))
+        far = (high[0] - low[0]) / 2.0
+        while not self._holds(*place) and far * self._side > 0.01:  # a centimetre
+            inner = overlap.buffer(-far)
+            if not inner.is_empty:
+                place = self._as_written((inner.point_on_surface().x, inner.point_on_surface().y))
+            far /= 2.0
+        return place
+
+    def _as_written(self, point: tuple[float, float]) -> tuple[float, float]:
+        lon, lat = self.to_lonlat(point)[0].tolist()
+        return round(lon, DIGITS), round(lat, DIGITS)
+
+    def _holds(self, lon: float, lat: float) -> bool:
+        """Whether a place is inside the boundary, by the projection and by longitude and latitude."""
+        held = _is_across(self.boundary) or bool(package("shapely").intersects_xy(self.boundary, lon, lat))
+        return held and bool(self.inside(self.to_unit(lon, lat))[0])
+
 
 def utm_zone(boundary: Any) -> str:
-    """The UTM zone of the middle of a boundary."""
-    lon, lat = boundary.centroid.x, boundary.centroid.y
-    zone = min(int((lon + 180.0) // 6.0) + 1, 60)
-    return f"EPSG:{(32600 if lat >= 0.0 else 32700) + zone}"
+    """The UTM zone of the middle of a boundary, which may lie on both sides of the 180th meridian."""
+    shapely = package("shapely")
+    if _is_across(boundary):
+        boundary = shapely.transform(boundary, lambda lonlat: np.where(lonlat < (0.0, -90.0), lonlat + 360.0, lonlat))
+    middle = boundary.centroid
+    zone = int((middle.x + 180.0) // 6.0) % 60 + 1
+    return f"EPSG:{(32600 if middle.y >= 0.0 else 32700) + zone}"
+
+
+def _is_across(boundary: Any) -> bool:
+    """Whether a boundary goes over the 180th meridian: no park is half the globe wide."""
+    west, _, east, _ = boundary.bounds
+    return bool(east - west > 180.0)
+
+
+def _km2_on_the_globe(boundary: Any) -> float:
+    """The area of a boundary by the shape of the earth, without any projection."""
+    globe = package("pyproj").Geod(ellps="WGS84")
+
+    def km2(ring: Any) -> float:
+        return abs(float(globe.polygon_area_perimeter(*ring.coords.xy)[0])) / 1e6
+
+    parts = getattr(boundary, "geoms", [boundary])
+    return math.fsum(km2(part.exterior) - math.fsum(km2(hole) for hole in part.interiors) for part in parts)
 
 
 def checked_crs(crs: Any) -> str:

@@ -21,13 +21,14 @@ from artreplay.history import History
 from artreplay.patrol.area import Bools
 from artreplay.patrol.journal import Journal
 from artreplay.patrol.plan import Plan, make_plan
-from artreplay.patrol.samples import all_box_rows, box_samples
-from artreplay.patrol.site import SITE_FILE, Site
+from artreplay.patrol.samples import all_box_rows, samples_of
+from artreplay.patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
 from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints
 from artreplay.replay import ArtificialReplay
 from artreplay.replay.saving import write_whole
 
 JOURNAL_FILE = "journal.jsonl"
+_FOLDERS = ("records", "plans")
 _KEY = ("patrol", "day", "time", "waypoint", "category", "lon", "lat")  # rows that agree in these are the same
 
 
@@ -58,6 +59,8 @@ class Outcome:
     items: tuple[Done, ...]
     elsewhere: float  # effort at other places
     added: Added
+    visits: int  # of patrols to boxes in the days of the plan, anywhere
+    other_days: int  # new rows of days before the plan or after it
 
 
 class Park:
@@ -74,30 +77,50 @@ class Park:
                 f"{self.folder} is not a park folder: make one with artreplay patrol import RECORDS --site site.yaml "
                 f"-o {self.folder}"
             )
-        self.site = Site.load(self.folder)
         self.journal = Journal(self.folder / JOURNAL_FILE)
+        self.site_file = self.folder / next((entry["file"] for entry in self.journal.of_kind("site")[::-1]), SITE_FILE)
+        self.site = Site.load(self.site_file)
 
     @classmethod
     def create(cls, folder: Path | str, site: Site) -> Park:
-        """A new park folder; or the one that is there, if it is for the same site."""
+        """A new park folder; or the one that is there, if it is for the same site.
+
+        What a site file says of plans may change in a park; what its records were read by may not.
+        """
         folder = Path(folder)
         if (folder / JOURNAL_FILE).exists():
-            park = cls(folder)
-            if park.site._document() != site._document():
-                raise InvalidParameter(
-                    f"{folder} was made with another site file: use that one ({folder / SITE_FILE}), or another folder"
-                )
-            return park
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            cls(folder)._change_site(site)
+            return cls(folder)
+        if folder.exists() and not _is_unfinished(folder):
             raise InvalidFile(f"{folder} must be a park folder, an empty one or a new one: something else is there")
         try:
-            for part in (folder, folder / "records", folder / "plans"):
+            for part in (folder, *(folder / name for name in _FOLDERS)):
                 part.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InvalidFile(f"{folder} cannot be made: {error.strerror or error}") from error
         site.save(folder)
         Journal(folder / JOURNAL_FILE).append("made", site=site.name)
         return cls(folder)
+
+    def _change_site(self, site: Site) -> None:
+        """Take over what may change in a site, as a file of its own that the journal names; refuse the rest."""
+        old, new = self.site.document(), site.document()
+        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        fixed = [name for name in changed if name not in CHANGEABLE]
+        if site.unit != self.site.unit:
+            fixed.append("unit of effort")
+        if not site.area.is_like(self.site.area):
+            fixed.append("boundary")
+        if fixed:
+            raise InvalidParameter(
+                f"{self.folder} was made with another {' and another '.join(fixed)}: use what {self.site_file} says, "
+                f"or another folder"
+            )
+        if changed:
+            content = site.to_yaml()
+            file = f"site-{hashlib.blake2b(content, digest_size=4).hexdigest()}.yaml"
+            write_whole(self.folder / file, lambda opened: opened.write(content))
+            self.journal.append("site", file=file, changed=changed)
 
     # -- records ------------------------------------------------------------------------------------------------
 
@@ -110,8 +133,8 @@ class Park:
             write_whole(self.folder / name, lambda file: pq.write_table(fresh, file, compression="zstd"))
             report = {} if quality is None else {"quality": quality.to_dict()}
             self.journal.append("records", file=name, rows=len(fresh), source=source, **report)
-            self.__dict__.pop("waypoints", None)
-            self.__dict__.pop("samples", None)
+            for name in ("waypoints", "visits", "samples"):
+                self.__dict__.pop(name, None)
         inside = np.asarray(table["inside"])
         return Added(int(pc.sum(fresh["inside"], min_count=0).as_py()), int((known & inside).sum()))
 
@@ -134,7 +157,12 @@ class Park:
     @cached_property
     def samples(self) -> tuple[History, Any]:
         """One sample per patrol, day and finest box, with a table that has a row for each of them."""
-        return box_samples(self.waypoints, self.site)
+        return samples_of(self.visits)
+
+    @cached_property
+    def visits(self) -> Any:
+        """One row per patrol, day and finest box, also where the effort was too little for a sample."""
+        return all_box_rows(self.waypoints, self.site)
 
     def _known(self, table: Any) -> Bools:
         if not len(self.waypoints):
@@ -161,32 +189,26 @@ class Park:
         first = self.last_day() + timedelta(days=1) if start is None else start
         moment = (now or datetime.now()).isoformat(timespec="seconds")
         history, rows = self.samples
-        made, policy = make_plan(self.site, history, rows, budget=budget, places=places, start=first, made_at=moment)
+        made, policy = make_plan(
+            self.site, history, self.visits, budget=budget, places=places, start=first, made_at=moment
+        )
         if made.plan_id in self.plans():
             return self.plans()[made.plan_id], policy
         used = np.setdiff1d(np.arange(len(history)), policy.unused_rows())
         name = f"plans/{made.plan_id}.json"
-        document = json.dumps({"plan": made.to_dict(), "used_samples": used.tolist()}, ensure_ascii=False)
+        document = json.dumps({"plan": made.to_dict(), "used_samples": _named(rows.take(used))}, ensure_ascii=False)
         write_whole(self.folder / name, lambda file: file.write(document.encode()))
         self.journal.append("plan", plan_id=made.plan_id, file=name, effort=made.effort, used=len(used))
         return made, policy
 
     def plans(self) -> dict[str, Plan]:
         """All plans by their names, in the order in which they were made."""
-        return {entry["plan_id"]: self._read_plan(entry)[0] for entry in self.journal.of_kind("plan")}
+        return {entry["plan_id"]: self._read_plan(entry) for entry in self.journal.of_kind("plan")}
 
-    def used_samples(self, plan_id: str) -> list[int]:
-        """The rows of the samples that a plan was made from."""
-        entry = next((one for one in self.journal.of_kind("plan") if one["plan_id"] == plan_id), None)
-        if entry is None:
-            raise InvalidParameter(f"{self.folder} has no plan {plan_id!r}")
-        return self._read_plan(entry)[1]
-
-    def _read_plan(self, entry: dict[str, Any]) -> tuple[Plan, list[int]]:
+    def _read_plan(self, entry: dict[str, Any]) -> Plan:
         path = self.folder / entry["file"]
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            return Plan.from_dict(document["plan"]), document["used_samples"]
+            return Plan.from_dict(json.loads(path.read_text(encoding="utf-8"))["plan"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidFile(f"the plan {path} cannot be read: {error}") from error
 
@@ -194,10 +216,12 @@ class Park:
 
     def record(self, plan: Plan, table: Any, quality: Any = None, source: str = "") -> Outcome:
         """Add the records of a plan's period, and note for each of its places what was done there, and found."""
+        before = len(self.waypoints)
         added = self.add_records(table, quality, source)
-        visits = all_box_rows(self.waypoints, self.site)
-        day = np.asarray(visits["day"]).astype("datetime64[D]")
-        during = (day >= np.datetime64(plan.start)) & (day <= np.datetime64(plan.end))
+        fresh = self.waypoints.slice(before)
+        fresh = fresh.filter(fresh["inside"])
+        visits = self.visits
+        during = _during(plan, visits)
         boxes = np.stack([np.asarray(visits["box_x"]), np.asarray(visits["box_y"])], axis=1)
         effort, observed = np.asarray(visits["effort"]), np.asarray(visits["observed"])
         planned = np.zeros(len(boxes), np.bool_)
@@ -208,15 +232,43 @@ class Park:
             count = int(here.sum())
             found = bool(observed[here].any()) if count else None
             done.append(Done(item.item_id, item.level, float(effort[here].sum()), count, found))
-        outcome = Outcome(plan.plan_id, tuple(done), float(effort[during & ~planned].sum()), added)
+        elsewhere, other_days = float(effort[during & ~planned].sum()), int((~_during(plan, fresh)).sum())
+        outcome = Outcome(plan.plan_id, tuple(done), elsewhere, added, int(during.sum()), other_days)
         noted = {"plan_id": plan.plan_id, "items": [asdict(one) for one in done], "elsewhere": outcome.elsewhere}
-        if noted not in [_without_kind(entry) for entry in self.journal.of_kind("outcome")[-1:]]:
+        earlier = [entry for entry in self.outcomes() if entry["plan_id"] == plan.plan_id]
+        if noted not in earlier[-1:]:
             self.journal.append("outcome", **noted)
         return outcome
 
     def outcomes(self) -> Iterable[dict[str, Any]]:
         """What came of the plans, in the order in which it was recorded."""
         return [_without_kind(entry) for entry in self.journal.of_kind("outcome")]
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether a folder is empty, or holds no more than what a park that was never finished left behind."""
+    try:
+        names = {path.name for path in folder.iterdir() if not (path.name.startswith(".") and path.suffix == ".part")}
+        inner = [path for part in _FOLDERS if part in names for path in (folder / part).iterdir()]
+    except OSError:  # not a folder, or none we may look into
+        return False
+    rest = names - set(_FOLDERS)
+    begun = not rest or (rest <= {SITE_FILE, BOUNDARY_FILE} and names >= set(_FOLDERS))  # folders are made first
+    return begun and not inner
+
+
+def _during(plan: Plan, rows: Any) -> Bools:
+    """Which rows are of the days of a plan."""
+    day = np.asarray(rows["day"]).astype("datetime64[D]")
+    found: Bools = (day >= np.datetime64(plan.start)) & (day <= np.datetime64(plan.end))
+    return found
+
+
+def _named(rows: Any) -> list[list[Any]]:
+    """Samples by what they are and not by their place in a table: patrol, day, and the two numbers of the box."""
+    columns = [rows["patrol"].to_pylist(), [str(day) for day in rows["day"].to_pylist()]]
+    columns += [rows[name].to_pylist() for name in ("box_x", "box_y")]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _without_kind(entry: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from artreplay.patrol.samples import all_box_rows, box_of, walked_waypoints
 from artreplay.patrol.site import Site
+from artreplay.patrol.words import many as _many
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Quality:
     def doubts(self) -> list[str]:
         """What makes one doubt the site file, if the records are of more than a few patrols."""
         said = []
-        empty = [f"{level:g} {self.unit}" for level, count in self.samples_per_level if count == 0]
+        empty = [f"{level:g} {self.unit}" for level, count in self.samples_per_level if level > 0.0 and not count]
         if empty:
             said.append(
                 f"warning: no sample has an effort of {' or '.join(empty)}: are the levels of the site file right?"
@@ -195,10 +196,6 @@ def _coverage(points: Any, site: Site) -> tuple[float, float]:
         return 0.0, 0.0
     tenth = max(1, round(len(own) / 10))
     return float((own > 0).mean()), float(own[:tenth].sum() / own.sum())
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def _share(share: float) -> str:

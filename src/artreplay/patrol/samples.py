@@ -82,7 +82,11 @@ def box_samples(table: Any, site: Site) -> tuple[History, Any]:
     days first appear in the records, so that records appended later append samples. A box without a sample was not
     visited: that is no data, not a zero.
     """
-    rows = all_box_rows(table, site)
+    return samples_of(all_box_rows(table, site))
+
+
+def samples_of(rows: Any) -> tuple[History, Any]:
+    """The samples among the rows that `all_box_rows` gives: those with enough effort for a level."""
     kept = rows.filter(rows["level"].is_valid())
     points = np.stack([np.asarray(kept["x"]), np.asarray(kept["y"])], axis=1)
     return History(points, np.asarray(kept["observed"]).astype(np.float64), levels=np.asarray(kept["level"])), kept

@@ -23,6 +23,8 @@ from artreplay.replay.saving import write_whole
 Unit = Literal["km", "hours"]
 COLUMNS = ("patrol", "date", "time", "lon", "lat", "category", "waypoint")  # of a plain CSV, that a site can name
 SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
+# What a park can change: nothing that was read depends on these lines. (Of effort, its unit is fixed.)
+CHANGEABLE = ("name", "effort", "period_days", "observations", "date_format", "columns")
 _BETWEEN = " / "  # the parts of a category, from the general to the particular
 _BESIDE = " + "  # several categories of one row
 
@@ -85,14 +87,18 @@ class Site:
 
     def save(self, folder: Path) -> None:
         """Write the site file and the boundary into a folder, so that it needs nothing from elsewhere."""
-        shapely, yaml = package("shapely"), package("yaml")
+        shapely = package("shapely")
         shape = json.loads(shapely.to_geojson(self.area.boundary))
         document = json.dumps(
             {"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": shape}]}
         )
         write_whole(folder / BOUNDARY_FILE, lambda file: file.write(document.encode()))
-        lines = yaml.safe_dump(self._document(), sort_keys=False, allow_unicode=True)
-        write_whole(folder / SITE_FILE, lambda file: file.write(lines.encode()))
+        write_whole(folder / SITE_FILE, lambda file: file.write(self.to_yaml()))
+
+    def to_yaml(self) -> bytes:
+        """The content of a site file whose boundary lies beside it."""
+        text: str = package("yaml").safe_dump(self.document(), sort_keys=False, allow_unicode=True)
+        return text.encode()
 
     @cached_property
     def area(self) -> Area:
@@ -161,8 +167,8 @@ class Site:
         """What the site's own files call a column; None if the site file does not say."""
         return dict(self.columns).get(name)
 
-    def _document(self) -> dict[str, Any]:
-        """The content of a site file beside its boundary."""
+    def document(self) -> dict[str, Any]:
+        """What a site file says, beside its boundary."""
         levels = [
             {"level": level, "from": threshold}
             for level, threshold in zip(self.levels, self.thresholds or (), strict=True)

@@ -14,7 +14,7 @@ from artreplay.algorithms import exact_choice
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import ArtReplayError, InvalidParameter, checked_count, checked_number
 from artreplay.history import Allocation, History
-from artreplay.patrol.plan import base_for
+from artreplay.patrol.plan import base_for, choosable
 from artreplay.patrol.readers.records import read_all
 from artreplay.patrol.samples import box_samples
 from artreplay.patrol.site import Site
@@ -140,7 +140,7 @@ def compare(
     if not 0.0 <= checked_number("missed", missed) < 1.0:
         raise InvalidParameter(f"missed must be a share from 0 to below 1, got {missed!r}")
     base = base_for(world.site, budget, places)
-    mask = world.site.area.mask(world.site.finest)
+    mask = choosable(world.site)
     planners: dict[str, Any] = {
         "artificial replay": ArtificialReplay(base, world.history),
         "full start": FullStart(base, world.history),
@@ -193,7 +193,7 @@ def _past_effort(world: World) -> Floats:
     side = world.site.finest
     box: Ints = np.asarray(world.rows["box_x"]) * side + np.asarray(world.rows["box_y"])
     effort = np.bincount(box, np.asarray(world.rows["effort"]), side * side).reshape(side, side)
-    inside: Floats = np.where(world.site.area.mask(side), effort, 0.0)
+    inside: Floats = np.where(choosable(world.site), effort, 0.0)
     if not inside.any():
         raise InvalidParameter("the records must have some effort, to draw a pattern from")
     return inside
@@ -202,7 +202,7 @@ def _past_effort(world: World) -> Floats:
 def _best(world: World, budget: float, places: int) -> list[Allocation]:
     """The exact choice by the true risk."""
     side, levels = world.site.finest, [level for level in world.site.levels if level > 0.0]
-    boxes = np.argwhere(world.site.area.mask(side))
+    boxes = np.argwhere(choosable(world.site))
     centres = [tuple(point) for point in ((boxes + 0.5) / side).tolist()]
     values = np.array([_chances(world, [Allocation(point, level) for level in levels]) for point in centres])
     chosen = exact_choice(np.clip(values, 0.0, 1.0), levels, budget, places)
@@ -220,17 +220,22 @@ class Comparison:
     logged: Floats  # (seed,): samples in the records
 
     def summary(self) -> list[tuple[str, float, float, float, float, float]]:
-        """By planner: finds per 100 units of effort, finds in all, each with its standard error; effort a week."""
+        """By planner: finds per 100 units of effort, finds in all, each with its standard error; effort a week.
+
+        A year in which nobody got anywhere has no finds per effort: it is left out of their mean.
+        """
         rows = []
         for name, finds in self.finds.items():
             total, effort = finds.sum(axis=1), self.effort[name].sum(axis=1)
-            rate = 100.0 * total / effort
+            rate = 100.0 * total[effort > 0.0] / effort[effort > 0.0]
             rows.append((name, *_mean(rate), *_mean(total), float(self.effort[name].mean())))
         return rows
 
 
 def _mean(values: Floats) -> tuple[float, float]:
-    """The mean over seeds and its standard error; nan with one seed."""
+    """The mean over seeds and its standard error; nan with no seed, and the latter with one too."""
+    if not len(values):
+        return float("nan"), float("nan")
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
     return float(values.mean()), error
 

@@ -13,16 +13,17 @@ import numpy as np
 from matplotlib.colors import to_hex
 
 from artreplay.compiling import Floats
-from artreplay.patrol.plan import doubt
-from artreplay.patrol.view import View, corners
+from artreplay.patrol.view import Patch, View
+from artreplay.patrol.words import many
 from artreplay.patrol.writers.picture import EFFORT, FINDS, INDEX
+from artreplay.patrol.writers.spreading import spread
 from artreplay.patrol.writers.tables import name_of
-from artreplay.replay import Cell
 
 _SIZE = 1000.0  # the unit square, in units of the drawing
 _MARGIN = 30.0
 _BELOW = 30.0  # more of it, for the scale
 _STEPS = 12  # colours of a scale
+_APART = 46.0  # marks of places, at least; on a phone they are larger, and their numbers still free
 
 
 def page_bytes(view: View) -> bytes:
@@ -39,10 +40,10 @@ def page_bytes(view: View) -> bytes:
         used=_dots(view.used),
         unused=_dots(view.unused),
         dots=_dots_legend(view),
-        places=_places(view),
+        places=_places(view, frame),
         plan=_plan(view),
         scale=_scale(view, frame),
-        data=json.dumps({"shades": _shades(view), "unit": _SIZE}, ensure_ascii=False).replace("<", "\\u003c"),
+        data=json.dumps({"shades": _shades(view)}, ensure_ascii=False).replace("<", "\\u003c"),
     ).encode()
 
 
@@ -51,15 +52,16 @@ def _title(view: View) -> str:
 
 
 def _lead(view: View) -> str:
+    """What the page is about, and from what it was made."""
     visits, finds = int(view.visits.sum()), int(view.finds.sum())
-    said = f"{visits:,} visits of a patrol to a box in a day, {finds:,} with a find; "
-    said += f"{100 * view.coverage:.0f} % of the area was ever visited."
+    found = f"{many(visits, 'visit')} of a patrol to a box in a day, {finds:,} with a find"
+    covered = f"{100 * view.coverage:.0f} % of the area was ever visited."
     if view.plan is None:
-        return html.escape(said)
+        return html.escape(f"{found}; {covered}")
     plan = view.plan
     first = f"{plan.start} to {plan.end}: {plan.effort:g} of {plan.budget:g} {plan.unit} in {len(plan.items)} places. "
-    blur = f" Positions are rounded to {plan.blur_m:g} m." if plan.blur_m else ""
-    return html.escape(f"{first}Made from {view.n_used:,} of {view.n_used + view.n_unused:,} visits. {said}{blur}")
+    blur = f" Positions are rounded to squares of at least {plan.blur_m:g} m." if plan.blur_m else ""
+    return html.escape(f"{first}Made from {view.n_used:,} of {found}; {covered}{blur}")
 
 
 def _dots_legend(view: View) -> str:
@@ -96,18 +98,24 @@ def _dots(points: Floats) -> str:
     return "".join(f"M{_at(x, y)}h0" for x, y in points.tolist())
 
 
-def _places(view: View) -> str:
+def _places(view: View, frame: tuple[float, float, float, float]) -> str:
+    """A numbered mark for each place; one that would hide another stands aside, with a line to where it belongs."""
     if view.plan is None or view.places is None:
         return ""
     largest = max(item.level for item in view.plan.items)
+    true = np.stack([_SIZE * view.places[:, 0], _SIZE * (1.0 - view.places[:, 1])], axis=1)
+    low = np.array(frame[:2]) + _MARGIN
+    aside = spread(true, _APART, low, low + np.array(frame[2:]) - 2 * _MARGIN) - true
     marks = []
-    for item, (x, y) in zip(view.plan.items, view.places.tolist(), strict=True):
+    for item, (x, y), (dx, dy) in zip(view.plan.items, true.tolist(), aside.tolist(), strict=True):
         size = 12.0 + 5.0 * item.level / largest
         text = html.escape(f"{name_of(item, view.plan)} – {item.why}", quote=True)
+        line = f'<path class="line" d="M0 0L{dx:.1f} {dy:.1f}"/><circle r="4"/>' if math.hypot(dx, dy) > 1.0 else ""
         marks.append(
-            f'<g class="place" transform="translate({_at(x, y)})" data-item="{item.number}" data-text="{text}">'
-            f'<g class="mark"><path d="M0 {-size:.1f}L{size:.1f} 0L0 {size:.1f}L{-size:.1f} 0Z"/>'
-            f'<text y="5">{item.number}</text></g></g>'
+            f'<g class="place" transform="translate({x:.1f} {y:.1f})" data-item="{item.number}" data-text="{text}">'
+            f'{line}<g transform="translate({dx:.1f} {dy:.1f})"><g class="mark">'
+            f'<path d="M0 {-size:.1f}L{size:.1f} 0L0 {size:.1f}L{-size:.1f} 0Z"/>'
+            f'<text y="5">{item.number}</text></g></g></g>'
         )
     return "".join(marks)
 
@@ -139,24 +147,23 @@ def _scale(view: View, frame: tuple[float, float, float, float]) -> str:
 
 
 def _shades(view: View) -> list[dict[str, Any]]:
-    """What the boxes can be coloured by; each with its boxes as [x, y, width, height, step of colour, text]."""
+    """What the boxes can be coloured by; each with its boxes as [x, y, width, step of colour, text]."""
     made = []
     unit = view.site.unit
     for level in _levels(view):
-        cells = [cell for cell in view.cells if cell.level == level]
-        boxes = [(_square(cell), _said(cell, unit)) for cell in cells]
-        doubts = [doubt(cell.count) for cell in cells]
+        patches = [patch for patch in view.patches if patch.level == level]
+        boxes = [((patch.x, patch.y, patch.width), _said(patch, view)) for patch in patches]
         name = f"{level:g} {unit}"
-        made.append(_shade(f"index, {name}", boxes, [cell.index for cell in cells], INDEX, "how good it may still be"))
+        indices, doubts = [patch.index for patch in patches], [patch.doubt for patch in patches]
+        made.append(_shade(f"index, {name}", boxes, indices, INDEX, "how good it may still be"))
         made.append(_shade(f"uncertainty, {name}", boxes, doubts, INDEX, "how much of that is not known"))
-    side = view.site.finest
     visited = np.argwhere(view.mask & (view.visits > 0))
     boxes, shares, efforts = [], [], []
     for x, y in visited.tolist():
         visits, finds = int(view.visits[x, y]), int(view.finds[x, y])
         share, effort = finds / visits, float(view.effort[x, y])
-        said = f"{visits:,} visits, {effort:,.1f} {unit} in all, {finds:,} with a find ({100 * share:.0f} %)"
-        boxes.append(((x / side, y / side, 1 / side), said))
+        said = f"{many(visits, 'visit')}, {effort:,.1f} {unit} in all, {finds:,} with a find ({100 * share:.0f} %)"
+        boxes.append(((x / view.side, y / view.side, 1 / view.side), said))
         shares.append(share)
         efforts.append(math.log10(max(effort, 0.1)))
     made.append(_shade("finds", boxes, shares, FINDS, "share of visits with a find"))
@@ -167,9 +174,8 @@ def _shades(view: View) -> list[dict[str, Any]]:
 def _levels(view: View) -> list[float]:
     """The levels of effort; first the one at which most is known."""
     known: dict[float, int] = {}
-    for cell in view.cells:
-        if cell.level:
-            known[cell.level] = known.get(cell.level, 0) + cell.used
+    for patch in view.patches:
+        known[patch.level] = known.get(patch.level, 0) + patch.used
     return sorted(known, key=lambda level: (-known[level], level))
 
 
@@ -190,15 +196,11 @@ def _shade(name: str, boxes: list[Any], values: list[float], colours: Any, meani
     }
 
 
-def _square(cell: Cell) -> tuple[float, float, float]:
-    (west, south), (east, _) = corners(cell)
-    return west, south, east - west
-
-
-def _said(cell: Cell, unit: str) -> str:
-    """What hovering over a cell says."""
-    effort = f"{cell.level:g} {unit}"
-    if cell.count == 0:
-        return f"no visit with {effort} taken in; index {cell.index:.2f}"
-    known = f"{cell.count:,} visits with {effort} taken in, {100 * cell.mean:.0f} % with a find"
-    return f"{known}; index {cell.index:.2f}, {cell.used:,} of {cell.logged:,} logged here used"
+def _said(patch: Patch, view: View) -> str:
+    """What hovering over a box says: numbers anybody can count in the records, and the index."""
+    width = patch.width * view.site.area.side_km
+    where = f"with {patch.level:g} {view.site.unit} in this {width:.2g} × {width:.2g} km box"
+    if patch.visits == 0:
+        return f"no visit {where}; index {patch.index:.2f}"
+    found = f"{many(patch.visits, 'visit')} {where}, {patch.finds:,} with a find"
+    return f"{found}; the plan was made from {patch.used:,} of them; index {patch.index:.2f}"

@@ -10,16 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
 
 from artreplay.compiling import Floats
-from artreplay.patrol.view import View, corners
+from artreplay.patrol.view import View
+from artreplay.patrol.writers.spreading import spread
 
 INDEX = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
 FINDS = LinearSegmentedColormap.from_list("finds", ["#fff7ec", "#fdbb84", "#b3261e"])
 EFFORT = LinearSegmentedColormap.from_list("effort", ["#eef6e6", "#7fbf6a", "#1c5b2a"])
 _INK = "#222222"
+_APART = 0.055  # marks of places, at least, in the unit square
 _MOST_NAMED = 8  # places whose effort the title says
 
 
@@ -35,7 +38,7 @@ def png_bytes(view: View) -> bytes:
         _draw_boxes(figure, right, view, share, FINDS, Normalize(0.0, 1.0), "share of visits with a find")
         left.set_title(f"Effort: {100 * view.coverage:.0f} % of the area ever visited", loc="left")
         right.set_title("Finds; white: never visited, nothing known", loc="left")
-        title = f"{view.site.name}: {int(view.visits.sum()):,} visits of a patrol to a box in a day"
+        title = f"{_drawable(view.site.name)}: {int(view.visits.sum()):,} visits of a patrol to a box in a day"
     else:
         figure = Figure(figsize=(8.0, 8.6), layout="constrained")
         axes = figure.subplots()
@@ -47,21 +50,27 @@ def png_bytes(view: View) -> bytes:
         plan = view.plan
         days = f"{plan.start} to {plan.end}: {plan.effort:g} {plan.unit} in {len(plan.items)} places"
         efforts = ", ".join(f"{item.number}: {item.level:g} {plan.unit}" for item in plan.items[:_MOST_NAMED])
-        title = f"{plan.site}, plan {plan.plan_id}\n{days}\n{efforts}{', …' * (len(plan.items) > _MOST_NAMED)}"
+        title = (
+            f"{_drawable(plan.site)}, plan {plan.plan_id}\n{days}\n{efforts}{', …' * (len(plan.items) > _MOST_NAMED)}"
+        )
     figure.suptitle(title, fontsize=13, fontweight="bold")
     made = io.BytesIO()
     figure.savefig(made, format="png", dpi=110, metadata={"Software": None})
     return made.getvalue()
 
 
+def _drawable(name: str) -> str:
+    """The name of a park, if the letters of the picture can write it; they lack many scripts."""
+    font = get_font(findfont(FontProperties(weight="bold")))
+    return name if all(font.get_char_index(ord(letter)) for letter in name) else "The park"
+
+
 def mean_index(view: View) -> Floats:
-    """Of each finest box, the mean of its indices over the levels."""
-    side = view.site.finest
-    total = np.zeros((side, side))
-    for cell in view.cells:
-        if cell.level:
-            (west, south), (east, north) = ([round(edge * side) for edge in corner] for corner in corners(cell))
-            total[west:east, south:north] += cell.index
+    """Of each box of the map, the mean of its indices over the levels."""
+    total = np.zeros((view.side, view.side))
+    for patch in view.patches:
+        west, south, width = (round(edge * view.side) for edge in (patch.x, patch.y, patch.width))
+        total[west : west + width, south : south + width] += patch.index
     levels = sum(level > 0.0 for level in view.site.levels)
     mean: Floats = total / levels
     return mean
@@ -75,11 +84,10 @@ def outline(view: View) -> Outline:
 
 
 def _draw_boxes(figure: Figure, axes: Axes, view: View, values: Floats, colours: Any, scale: Any, name: str) -> None:
-    """The finest boxes, cut off at the boundary."""
-    side = view.site.finest
+    """The boxes, cut off at the boundary."""
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
     places = np.argwhere(view.mask & np.isfinite(values))
-    boxes = PolyCollection((places[:, None, :] + corners) / side, linewidths=0.3, edgecolors="face", zorder=1)
+    boxes = PolyCollection((places[:, None, :] + corners) / view.side, linewidths=0.3, edgecolors="face", zorder=1)
     boxes.set(array=np.maximum(values[tuple(places.T)], scale.vmin), cmap=colours, norm=scale)
     axes.add_collection(boxes)
     edge = PathPatch(outline(view), facecolor="none", edgecolor=_INK, linewidth=1.2, zorder=2)
@@ -109,12 +117,17 @@ def _draw_dots(axes: Axes, view: View) -> None:
 
 
 def _draw_places(axes: Axes, view: View) -> None:
-    """Each place with its number, larger where the effort is."""
+    """Each place with its number, larger where the effort is; one that would hide another stands aside, with a line."""
     plan, places = view.plan, view.places
     if plan is None or places is None:
         return
     largest = max(item.level for item in plan.items)
-    for item, (x, y) in zip(plan.items, places.tolist(), strict=True):
+    west, south, east, north = view.site.area.polygon_unit.bounds
+    marks = spread(places, _APART, np.array([west, south]), np.array([east, north]))
+    lines = np.stack([places, marks])  # (two ends, place, x and y)
+    axes.plot(lines[..., 0], lines[..., 1], color="#111111", linewidth=1.0, zorder=6)
+    axes.plot(*places.T, "o", markersize=4.5, color="#ffc61a", markeredgecolor="#111111", zorder=6)
+    for item, (x, y) in zip(plan.items, marks.tolist(), strict=True):
         size = 13.0 + 4.0 * item.level / largest
         label = "place to go to" if item.number == 1 else None
         axes.plot(

@@ -15,8 +15,7 @@ import numpy as np
 from artreplay.patrol.area import LONLAT
 from artreplay.patrol.packages import package
 from artreplay.patrol.plan import PLANNED, Item, Plan
-
-_DIGITS = 7  # of longitude and latitude: a centimetre
+from artreplay.patrol.waypoints import DIGITS
 
 
 def name_of(item: Item, plan: Plan) -> str:
@@ -31,15 +30,21 @@ def rows_of(plan: Plan) -> list[dict[str, Any]]:
             "plan_id": plan.plan_id,
             "item_id": item.item_id,
             "name": name_of(item, plan),
-            "lon": round(item.lon, _DIGITS),
-            "lat": round(item.lat, _DIGITS),
+            "lon": round(item.lon, DIGITS),
+            "lat": round(item.lat, DIGITS),
             "effort": item.level,
             "unit": plan.unit,
             "start": plan.start,
             "end": plan.end,
             "index": round(item.index, 6),
-            "mean": None if item.mean is None else round(item.mean, 6),
-            "count": item.count,
+            "index_mean": None if item.index_mean is None else round(item.index_mean, 6),
+            "index_count": item.index_count,
+            "box_km": round(item.box_km, 3),
+            "box_visits": item.box_visits,
+            "box_finds": item.box_finds,
+            "wider_km": None if item.wider_km is None else round(item.wider_km, 3),
+            "wider_visits": item.wider_visits,
+            "wider_finds": item.wider_finds,
             "visits": item.visits,
             "finds": item.finds,
             "why": item.why,
