@@ -173,20 +173,23 @@ def from_postgres(path: str, arms: str) -> dict[str, Any]:
         connection.commit()
         connection.autocommit = True
         connection.execute("VACUUM ANALYZE log")
-        base = ar.MonUCB(int(arms), HORIZON)
-        columns = {"unit": "arm", "reward": "click", "order": "seq", "table": "log"}
-        with ar.compiling.using("compiled"):
-            ar.ArtificialReplay(base, ar.open_history(address, until=2_000, allow_scan=True, **columns)).ask()
-            began = time.perf_counter()
-            policy = ar.ArtificialReplay(base, ar.open_history(address, **columns))
-            action = policy.ask()
-            seconds = time.perf_counter() - began
+        found = measured("paged", address, arms)  # in a process that has not filled the table: its memory counts
         began = time.perf_counter()
         connection.execute("SELECT arm, count(*), sum(click) FROM log GROUP BY arm").fetchall()
-        aggregate = time.perf_counter() - began
+        return found | {"aggregate": time.perf_counter() - began}
+
+
+def paged(address: str, arms: str) -> dict[str, Any]:
+    base = ar.MonUCB(int(arms), HORIZON)
+    columns = {"unit": "arm", "reward": "click", "order": "seq", "table": "log"}
+    with ar.compiling.using("compiled"):
+        ar.ArtificialReplay(base, ar.open_history(address, until=2_000, allow_scan=True, **columns)).ask()
+        began = time.perf_counter()
+        policy = ar.ArtificialReplay(base, ar.open_history(address, **columns))
+        action = policy.ask()
+        seconds = time.perf_counter() - began
     read = policy.reading
-    found = {"seconds": seconds, "action": action, "used": read.used, "rows": read.rows, "bytes": read.bytes}
-    return found | {"aggregate": aggregate}
+    return {"seconds": seconds, "action": action, "used": read.used, "rows": read.rows, "bytes": read.bytes}
 
 
 @contextlib.contextmanager
@@ -204,7 +207,7 @@ def server() -> Iterator[str]:
 
 MEASURES = {
     measure.__name__: measure
-    for measure in (replay, summaries, clustered, full_start, group_by, tree, tree_full_start, from_postgres)
+    for measure in (replay, summaries, clustered, full_start, group_by, tree, tree_full_start, from_postgres, paged)
 }
 
 
@@ -305,6 +308,6 @@ if __name__ == "__main__":
 
         NO_HEADER = pyarrow.csv.WriteOptions(include_header=False)
         result = MEASURES[sys.argv[2]](*sys.argv[3:])
-        print(json.dumps(result | {"peak": peak_megabytes()}))
+        print(json.dumps({"peak": peak_megabytes()} | result))
     else:
         main()
