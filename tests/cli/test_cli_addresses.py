@@ -102,7 +102,7 @@ def test_no_command_says_a_password(run, address, tmp_path):
         assert "Traceback" not in said
 
 
-@given(user=st.text("abc/@?#:%[ ", max_size=5), password=st.text(st.characters(codec="utf-8"), min_size=4))
+@given(user=st.text("abc/@?#%[ ", max_size=5), password=st.text(st.characters(codec="utf-8"), min_size=4))
 @example(user="", password="0000")
 def test_what_is_shown_has_no_part_of_a_password(user, password):
     address = f"postgresql://{user}:{password}@/"
