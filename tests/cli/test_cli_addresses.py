@@ -85,7 +85,10 @@ def test_no_password_is_said(address, tmp_path):
         assert not any(secret in said for secret in SECRETS), said
 
 
-@pytest.mark.parametrize("address", NASTY)
+@pytest.mark.parametrize(
+    "address",
+    [pytest.param(address, marks=[] if number % 8 == 0 else pytest.mark.long) for number, address in enumerate(NASTY)],
+)
 def test_no_command_says_a_password(run, address, tmp_path):
     columns = ["--unit", "arm", "--reward", "click", "--order", "seq", "--table", "clicks"]
     for arguments in (

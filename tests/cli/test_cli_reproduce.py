@@ -46,12 +46,14 @@ def test_a_small_part_of_everything(run: Run, reproduced: Path) -> None:
     assert (reproduced / "other/summary.json").read_bytes() == first
 
 
+@pytest.mark.long
 def test_the_summary_does_not_depend_on_the_number_of_processes(run: Run, reproduced: Path) -> None:
     assert run("reproduce", *SMALL, "--jobs", 2, "--results", "others", "--report", "report-2").code == 0
     one, two = ((reproduced / name / "summary.json").read_bytes() for name in ("report-smoke", "report-2"))
     assert one == two
 
 
+@pytest.mark.long
 def test_another_seed_gives_another_summary(run: Run, reproduced: Path) -> None:
     assert run("reproduce", *SMALL, "--seed", 1, "--jobs", 1, "--report", "other").code == 0
     found = [
@@ -62,6 +64,7 @@ def test_another_seed_gives_another_summary(run: Run, reproduced: Path) -> None:
     assert found[0] != found[1]
 
 
+@pytest.mark.long
 def test_replications_can_be_chosen(run: Run, folder: Path) -> None:
     run("reproduce", "--smoke", "--only", "karmed", "--replications", 4, "--jobs", 1)
     document = json.loads((folder / "report-smoke/summary.json").read_text(encoding="utf-8"))
