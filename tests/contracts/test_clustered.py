@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -201,6 +202,7 @@ def test_spark_writes_what_we_read(log, tmp_path):
     rows = [
         (arm, click, place * 3) for place, (arm, click) in enumerate(zip(*log.table.to_pydict().values(), strict=True))
     ]
+    heard = signal.getsignal(signal.SIGINT)  # Spark takes Ctrl-C for itself, and keeps it
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
     try:
@@ -217,3 +219,4 @@ def test_spark_writes_what_we_read(log, tmp_path):
             write_clustered(gaps, str(tmp_path / "gaps"), "arm", "click", "at")
     finally:
         spark.stop()
+        signal.signal(signal.SIGINT, heard)
