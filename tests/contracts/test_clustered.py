@@ -18,6 +18,7 @@ import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.stores import check_store, clustered
 from artreplay.history.stores.clustered import ClusteredArms, write_directory
+from real_parts import needed_package
 
 BASE = ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5))
 
@@ -188,15 +189,9 @@ def test_points_have_no_such_layout(tmp_path):
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_spark_writes_what_we_read(log, tmp_path):
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        sentence = (
-            "the test of the Spark recipe needs pyspark: pip install pyspark, or leave it out with ALLOW_MISSING=1"
-        )
-        if os.environ.get("ALLOW_MISSING") != "1":
-            pytest.fail(sentence)
-        pytest.skip(sentence)
+    needed_package("pyspark")
+    from pyspark.sql import SparkSession
+
     from artreplay.history.stores.spark import write_clustered
 
     rows = [

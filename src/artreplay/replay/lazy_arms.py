@@ -119,6 +119,7 @@ class _Merged:
             stream.drop(int(np.count_nonzero(codes[:count] == code)))
 
     def read(self, n: int) -> tuple[Ints, Floats, bool]:
+        """At least the next `n` samples, if there are so many: labels, rewards, and whether there are more."""
         last = 0
         while True:
             waiting = [stream for stream in self._streams if not stream.exhausted]

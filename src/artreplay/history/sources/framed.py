@@ -56,6 +56,7 @@ class _Ordered:
         return _Ordered(self.frame.iloc[rows] if hasattr(self.frame, "iloc") else self.frame[rows])
 
     def column(self, name: str) -> Any:
+        """A column as pyarrow has it."""
         import pyarrow as pa
 
         column = self.frame.column(name) if isinstance(self.frame, (pa.Table, pa.RecordBatch)) else self.frame[name]

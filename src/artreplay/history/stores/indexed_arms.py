@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
-from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.stores.columns import FileColumn
-from artreplay.history.stores.generations import fingerprint_of
-from artreplay.history.stores.manifest import decode_label_list, read_array, read_manifest
+from artreplay.history.stores.generations import Indexed
+from artreplay.history.stores.manifest import decode_label_list, read_array
 from artreplay.history.stores.merging import merged_parts
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched
@@ -29,14 +28,11 @@ class _Generation(NamedTuple):
     rows: FileColumn
 
 
-class IndexedArms(ArmStore):
+class IndexedArms(Indexed, ArmStore):
     """A folder that `artreplay index` made of a log of arms."""
 
     def __init__(self, folder: Path, until: int | None = None) -> None:
-        self.folder = folder
-        self.name = str(folder)
-        self.reading = Reading()
-        self.manifest = read_manifest(folder)
+        super().__init__(folder)
         self._labels(self.manifest["generations"][-1])
         self._generations = [self._opened(generation) for generation in self.manifest["generations"]]
         self.opening_bytes = sum(generation.starts.nbytes for generation in self._generations)
@@ -45,9 +41,6 @@ class IndexedArms(ArmStore):
         for number, generation in enumerate(self._generations):
             self._before[number + 1] = self._before[number] + np.diff(generation.starts)
         self._counts: Ints = self._before[-1]
-        self._rows: int = self.manifest["rows"]
-        low, high = self.manifest["rewards"]
-        self.reward_bounds = None if low is None else (low, high)
         if until is not None and until < self._rows:
             self._cut(until)
 
@@ -125,13 +118,3 @@ class IndexedArms(ArmStore):
         found = Summaries(self.folder, self.manifest["generations"], self._before)
         self.reading.count(0, found.bytes)
         return found
-
-    def known_fingerprints(self) -> Sequence[Fingerprint]:
-        """Those of the log as it stood after each time rows were added."""
-        return [fingerprint_of(self.folder, generation) for generation in self.manifest["generations"]]
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of this log."""
-        last = self.manifest["generations"][-1]
-        return fingerprint_of(self.folder, last) if self._rows == self.manifest["rows"] else super().fingerprint

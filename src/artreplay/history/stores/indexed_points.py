@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
-from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History
 from artreplay.history.stores.columns import FileColumn
 from artreplay.history.stores.covering import CODE_BITS, Raster
-from artreplay.history.stores.generations import fingerprint_of
-from artreplay.history.stores.manifest import read_array, read_manifest
-from artreplay.history.stores.reading import Reading
+from artreplay.history.stores.generations import Indexed
+from artreplay.history.stores.manifest import read_array
 from artreplay.history.stores.store import PointStore, Region
 
 FIRST_EPOCH = 4096
@@ -57,22 +55,17 @@ class _Epoch(NamedTuple):
     levels: FileColumn | None
 
 
-class IndexedPoints(PointStore):
+class IndexedPoints(Indexed, PointStore):
     """A folder that `artreplay index` made of a log of points."""
 
     def __init__(self, folder: Path, until: int | None = None) -> None:
-        self.folder = folder
-        self.name = str(folder)
-        self.reading = Reading()
-        self.manifest = read_manifest(folder)
+        super().__init__(folder)
         space = self.manifest["space"]
         self.raster = Raster(np.array(space["low"]), np.array(space["high"]))
         self.bounds = np.array(space["least"]), np.array(space["most"])
         self.dim = len(space["low"])
         self.level_values = self.manifest["levels"]
-        low, high = self.manifest["rewards"]
-        self.reward_bounds = None if low is None else (low, high)
-        self._rows: int = self.manifest["rows"] if until is None else min(until, self.manifest["rows"])
+        self._rows = self._rows if until is None else min(until, self._rows)
         self._cut = Cut(*self.manifest["cut"])
         self._epochs = [epoch for generation in self.manifest["generations"] for epoch in self._opened(generation)]
         self.opening_bytes = sum(epoch.keys.nbytes for epoch in self._epochs)
@@ -141,16 +134,6 @@ class IndexedPoints(PointStore):
                 part.rewards, part.points, part.levels = region.rewards, region.points, region.levels
                 part.labels, part.codes = [], np.empty(0, np.int64)
                 yield part
-
-    def known_fingerprints(self) -> Sequence[Fingerprint]:
-        """Those of the log as it stood after each time rows were added."""
-        return [fingerprint_of(self.folder, generation) for generation in self.manifest["generations"]]
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of this log."""
-        last = self.manifest["generations"][-1]
-        return fingerprint_of(self.folder, last) if self._rows == self.manifest["rows"] else super().fingerprint
 
 
 def _places(epoch: _Epoch, ranges: Sequence[tuple[int, int]], block: int) -> list[tuple[int, int]]:
