@@ -1,0 +1,665 @@
+"""Golden traces: what every algorithm does under every policy, over every kind of log, round by round.
+
+A trace has the action of each round with the samples used by then, and at the end what is left of the log and a digest
+of what the base knows. `traces.json` holds one trace per scene, whatever the speed. It is written anew, each scene
+taken in both speeds, by
+
+    python tests/golden/traces.py --freeze
+
+and a change of that file needs a reason in the commit message: decisions are not to change by accident.
+
+Only public names are used, and only ordinarily: each action that was asked for is told once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Hashable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import artreplay as ar
+
+FILE = Path(__file__).with_name("traces.json")
+ROWS, ROUNDS = 90, 26
+TURN = 11  # the round after which a policy is saved and loaded, or its log extended
+FIRST_ROWS = 55  # of a log that is extended
+
+Trace = dict[str, Any]
+
+
+# -- bases of our own -------------------------------------------------------------------------------------------------
+
+
+class Leader:
+    """A plain object without cells: the label with the highest mean, and in every third proposal the second as well."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(("red", "green", "blue", "grey"), 0)
+        self.totals = dict.fromkeys(self.counts, 0.0)
+
+    def propose(self) -> str | list[str]:
+        """The label, or a list of two."""
+        ranked = sorted(self.counts, key=lambda label: -(1.0 + self.totals[label]) / (1.0 + self.counts[label]))
+        return ranked[:2] if sum(self.counts.values()) % 3 == 2 else ranked[0]
+
+    def update(self, label: str, reward: float) -> None:
+        """Count a sample."""
+        self.counts[label] += 1
+        self.totals[label] += reward
+
+    def check_unit(self, label: Any) -> None:
+        """Refuse other labels."""
+        if label not in self.counts:
+            raise ValueError(f"{label!r} is no colour")
+
+
+class Quarters:
+    """A plain object with cells: a point in the quarter of [0, 1] whose samples are worst, each time elsewhere."""
+
+    def __init__(self) -> None:
+        self.counts, self.totals = [0] * 4, [0.0] * 4
+
+    def propose(self) -> tuple[float]:
+        """A point that is hardly ever one of the log."""
+        quarter = min(range(4), key=lambda number: (self.totals[number] + 0.5) / (self.counts[number] + 1))
+        return (quarter / 4 + 0.125 - 2.0 ** -(4 + self.counts[quarter] % 7),)
+
+    def update(self, point: tuple[float], reward: float) -> None:
+        """Count a sample."""
+        self.counts[self.cell(point)] += 1
+        self.totals[self.cell(point)] += reward
+
+    def cell(self, point: tuple[float]) -> int:
+        """The quarter."""
+        return min(int(4 * point[0]), 3)
+
+    def check_unit(self, point: Any) -> None:
+        """Refuse other points."""
+        if not 0.0 <= point[0] <= 1.0:
+            raise ValueError(f"{point!r} lies outside [0, 1]")
+
+
+@ar.compiled
+class Couples(NamedTuple):
+    """A marked component: the unit of the highest mean and, while that is rare, its neighbour; they share a cell."""
+
+    count: Any
+    total: Any
+    width = 2
+
+    def propose(self, out):
+        """One unit, or two."""
+        best = 0
+        for unit in range(len(self.count)):
+            if (1.0 + self.total[unit]) * (1.0 + self.count[best]) > (1.0 + self.total[best]) * (
+                1.0 + self.count[unit]
+            ):
+                best = unit
+        out[0] = best
+        if self.count[best] >= 6:
+            return 1
+        out[1] = best ^ 1
+        return 2
+
+    def update(self, unit, reward):
+        """Count a sample."""
+        self.count[unit] += 1
+        self.total[unit] += reward
+
+    def cell(self, unit):
+        """The couple."""
+        return unit // 2
+
+
+@ar.compiled
+class Seldom(NamedTuple):
+    """A marked component: the unit shown least often, so that logs are read evenly; each unit is a cell."""
+
+    count: Any
+    total: Any
+
+    def propose(self, out):
+        """One unit."""
+        best = 0
+        for unit in range(len(self.count)):
+            if self.count[unit] - self.total[unit] < self.count[best] - self.total[best]:
+                best = unit
+        out[0] = best
+        return 1
+
+    def update(self, unit, reward):
+        """Count a sample."""
+        self.count[unit] += 1
+        self.total[unit] += reward
+
+
+@functools.cache
+def near_mean() -> type:
+    """A cheap estimator: the mean of the samples, those nearby counting more; it only adds, so that it is exact."""
+    from sklearn.base import BaseEstimator, RegressorMixin
+
+    class NearMean(RegressorMixin, BaseEstimator):
+        def fit(self, features: Any, rewards: Any) -> Any:
+            """Keep the samples."""
+            self.samples_ = list(zip(features.tolist(), rewards.tolist(), strict=True))
+            return self
+
+        def predict(self, features: Any) -> Any:
+            """The weighted mean."""
+            return np.array([self._mean(place) for place in features.tolist()])
+
+        def _mean(self, place: list[float]) -> float:
+            weights = [
+                1.0 / (0.25 + math.fsum(abs(x - y) for x, y in zip(place, other, strict=True)))
+                for other, _ in self.samples_
+            ]
+            rewards = (weight * reward for weight, (_, reward) in zip(weights, self.samples_, strict=True))
+            return math.fsum(rewards) / math.fsum(weights)
+
+    return NearMean
+
+
+# -- what is played ---------------------------------------------------------------------------------------------------
+
+
+class Units(NamedTuple):
+    """What logs are about: arms, or points of a box, perhaps at levels."""
+
+    arms: tuple[Hashable, ...] = ()
+    dim: int = 0
+    box: tuple[float, float] = (0.0, 1.0)
+    levels: tuple[float, ...] = ()
+
+
+NUMBERS, LABELS = Units(tuple(range(5))), Units(("red", "green", "blue", "grey"))
+LINE, PLANE, WIDE = Units(dim=1), Units(dim=2), Units(dim=1, box=(-1.0, 3.0))
+EFFORTS, PLANE_EFFORTS = Units(dim=1, levels=(0.0, 0.5, 1.0)), Units(dim=2, levels=(1.0, 2.0, 3.0))
+
+SMALL = ar.bonus.practical(0.1)
+BLOCKS = [[1, 0, 0], [0.5, 0, 0], [0, 1, 0], [0, 0.5, 0], [0, 0, 1]]
+DENSE = [[1, 0.5], [0.5, 0.5], [0, 1], [0.25, 1], [1, 0.25]]
+EFFORT: dict[str, Any] = {"levels": EFFORTS.levels, "budget": 1.5, "max_units": 2}
+MORE: dict[str, Any] = {"levels": PLANE_EFFORTS.levels, "budget": 5, "max_units": 3}
+
+
+def narrow(n: int) -> float:
+    """A bonus of the user's own."""
+    return 0.8 / math.sqrt(n)
+
+
+BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
+    "MonUCB": (NUMBERS, lambda: ar.MonUCB(5, 30, bonus=SMALL)),
+    "MonUCB, theory": (NUMBERS, lambda: ar.MonUCB(5, 30)),
+    "MonUCB, callable": (NUMBERS, lambda: ar.MonUCB(5, 30, bonus=narrow)),
+    "MonUCB, labels": (LABELS, lambda: ar.MonUCB(arms=LABELS.arms, horizon=30, bonus=SMALL)),
+    "MonUCB, range": (LABELS, lambda: ar.MonUCB(arms=LABELS.arms, horizon=3, bonus=SMALL, reward_range=(-1, 3))),
+    "PsiUCB, Hoeffding": (NUMBERS, lambda: ar.PsiUCB(5, 2)),
+    "PsiUCB, KL": (NUMBERS, lambda: ar.PsiUCB(5, 2, psi=ar.psi.bernoulli_kl)),
+    "PsiUCB, sub-Gaussian": (LABELS, lambda: ar.PsiUCB(arms=LABELS.arms, horizon=9, psi=ar.psi.sub_gaussian(0.1))),
+    "TopUCB": (NUMBERS, lambda: ar.TopUCB(5, 2, 30, bonus=SMALL)),
+    "TopUCB, callable": (LABELS, lambda: ar.TopUCB(arms=LABELS.arms, budget=3, horizon=30, bonus=narrow)),
+    "LinUCB, blocks": (NUMBERS, lambda: ar.LinUCB(BLOCKS, 30, alpha=0.9)),
+    "LinUCB, dense": (NUMBERS, lambda: ar.LinUCB(DENSE, 30, alpha=0.9)),
+    "UCB1": (NUMBERS, lambda: ar.UCB1(5)),
+    "Thompson": (NUMBERS, lambda: ar.ThompsonSampling(5, seed=3)),
+    "Thompson, labels": (LABELS, lambda: ar.ThompsonSampling(arms=LABELS.arms, seed=4)),
+    "IDS": (Units((0, 1, 2)), lambda: ar.IDS(3, seed=1)),
+    "IDS, published": (Units((0, 1)), lambda: ar.IDS(2, seed=1, variant="published")),
+    "RandomChoice": (NUMBERS, lambda: ar.RandomChoice(5, seed=2)),
+    "RandomChoice, two": (LABELS, lambda: ar.RandomChoice(arms=LABELS.arms, budget=2, seed=5)),
+    "GridUCB": (LINE, lambda: ar.GridUCB(1, 30, 5, bonus=SMALL)),
+    "GridUCB, d=2": (PLANE, lambda: ar.GridUCB(2, 30, 3, bonus=narrow)),
+    "GridUCB, uniform": (WIDE, lambda: ar.GridUCB(1, 30, 4, bonus=SMALL, play="uniform", seed=3, box=[WIDE.box])),
+    "TreeUCB": (LINE, lambda: ar.TreeUCB(1, 30, bonus=SMALL)),
+    "TreeUCB, d=2": (PLANE, lambda: ar.TreeUCB(2, 30, epsilon=0.125, bonus=SMALL)),
+    "TreeUCB, confidence": (LINE, lambda: ar.TreeUCB(1, 30, epsilon=2**-5, split="confidence", bonus=SMALL)),
+    "TreeUCB, uniform": (WIDE, lambda: ar.TreeUCB(1, 30, bonus=narrow, play="uniform", seed=3, box=[WIDE.box])),
+    "GridAllocation": (EFFORTS, lambda: ar.GridAllocation(1, horizon=30, cells_per_side=4, bonus=SMALL, **EFFORT)),
+    "GridAllocation, greedy": (
+        EFFORTS,
+        lambda: ar.GridAllocation(1, horizon=30, cells_per_side=3, solver="greedy", bonus=narrow, **EFFORT),
+    ),
+    "GridAllocation, d=2": (
+        PLANE_EFFORTS,
+        lambda: ar.GridAllocation(2, horizon=30, cells_per_side=2, bonus=SMALL, play="uniform", seed=4, **MORE),
+    ),
+    "GridAllocation, mask": (
+        EFFORTS,
+        lambda: ar.GridAllocation(
+            1, horizon=30, cells_per_side=4, bonus=SMALL, mask=[True, False, True, True], **EFFORT
+        ),
+    ),
+    "TreeAllocation": (EFFORTS, lambda: ar.TreeAllocation(1, horizon=30, epsilon=0.125, bonus=SMALL, **EFFORT)),
+    "TreeAllocation, greedy": (
+        EFFORTS,
+        lambda: ar.TreeAllocation(1, horizon=30, epsilon=0.25, solver="greedy", bonus=SMALL, **EFFORT),
+    ),
+    "TreeAllocation, d=2": (
+        PLANE_EFFORTS,
+        lambda: ar.TreeAllocation(2, horizon=30, epsilon=0.25, split="confidence", bonus=SMALL, **MORE),
+    ),
+    "TreeAllocation, paper": (
+        EFFORTS,
+        lambda: ar.TreeAllocation(1, horizon=30, epsilon=0.125, rule="paper", bonus=SMALL, **EFFORT),
+    ),
+    "RandomAllocation": (EFFORTS, lambda: ar.RandomAllocation(1, cells_per_side=4, seed=2, **EFFORT)),
+    "Regressor": (
+        EFFORTS,
+        lambda: ar.Regressor(near_mean()(), dim=1, cells_per_side=4, every=8, **EFFORT),
+    ),
+    "own object": (LABELS, Leader),
+    "own object with cells": (LINE, Quarters),
+    "own component": (NUMBERS, lambda: Seldom(np.zeros(5, np.int64), np.zeros(5))),
+    "own component with cells": (NUMBERS, lambda: Couples(np.zeros(6, np.int64), np.zeros(6))),
+}
+SLOW = ("IDS", "IDS, published")  # these have few scenes, and short ones
+BATCHED = ("MonUCB", "MonUCB, callable", "MonUCB, labels", "PsiUCB, KL", "PsiUCB, sub-Gaussian", "TopUCB")
+SAVED = (
+    *("MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "Thompson", "RandomChoice, two", "UCB1"),
+    *("GridUCB", "TreeUCB", "TreeUCB, d=2", "TreeUCB, confidence", "GridAllocation", "TreeAllocation"),
+    *("TreeAllocation, paper", "RandomAllocation"),
+)
+EXTENDED = (
+    *("MonUCB", "MonUCB, callable", "TopUCB", "LinUCB, blocks", "Thompson", "GridUCB", "TreeUCB", "TreeUCB, d=2"),
+    *("GridAllocation", "TreeAllocation", "Regressor", "own object", "own object with cells", "own component"),
+)
+
+
+# -- the logs ---------------------------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """The logs, each made once; those on disk lie in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stores: dict[tuple[Units, bool, str], Path] = {}
+
+    def log(self, units: Units, place: str, strange: bool = False, rows: int = ROWS) -> Any:
+        """The first rows of the log of these units, in memory, in a store or as clustered Parquet.
+
+        One row in six of a `strange` log is about something else.
+        """
+        samples = logged(units, strange)
+        if place == "memory":
+            kept = samples[:rows]
+            levels = [level for _, level, _ in kept] if units.levels else None
+            return ar.History([unit for unit, _, _ in kept], [reward for _, _, reward in kept], levels=levels)
+        key = (units, strange, place)
+        if key not in self._stores:
+            self._stores[key] = self._folder / f"log {len(self._stores)}"
+            form: Any = "parquet" if place == "parquet" else "store"
+            table, columns = as_table(units, samples)
+            ar.index_history(table, self._stores[key], format=form, **columns)
+        return ar.open_history(self._stores[key], until=None if rows == ROWS else rows)
+
+    def file(self) -> Path:
+        """Where a policy can be saved."""
+        return self._folder / "policy.ar"
+
+
+@functools.cache
+def logged(units: Units, strange: bool) -> list[tuple[Any, float, float]]:
+    """Unit, level and reward of each row: a few values come often, others hardly ever, and one arm never."""
+    rng = random.Random(len(units.arms) + 10 * units.dim + 100 * len(units.levels))
+    low, high = units.box
+    samples = []
+    for _ in range(ROWS):
+        other = rng.random() < 1 / 6 and strange
+        worth = rng.random()
+        if units.arms:
+            place = int(len(units.arms[:-1]) * rng.random() ** 2)
+            unit: Any = units.arms[place]
+            worth *= 1 + place / len(units.arms)
+            if other:
+                unit = -7 if isinstance(unit, int) else "pink"
+        else:
+            unit = [low + (high - low) * int(17 * rng.random() ** 1.5) / 16 for _ in range(units.dim)]
+            worth += (unit[0] - low) / (high - low) / 2
+            if other:
+                unit[-1] += 2 * (high - low)
+        level = rng.choice(units.levels) if units.levels else 0.0
+        samples.append((unit, level, 0.0 if worth < 0.5 else 0.5 if worth < 0.8 else 1.0))
+    return samples
+
+
+def as_table(units: Units, samples: list[tuple[Any, float, float]]) -> tuple[pa.Table, dict[str, Any]]:
+    """The log as a table, and its columns."""
+    rewards = [reward for _, _, reward in samples]
+    if units.arms:
+        return pa.table({"arm": [unit for unit, _, _ in samples], "click": rewards}), {"unit": "arm", "reward": "click"}
+    names = [f"x{axis}" for axis in range(units.dim)]
+    table = {name: [unit[axis] for unit, _, _ in samples] for axis, name in enumerate(names)} | {"click": rewards}
+    columns: dict[str, Any] = {"unit": names, "reward": "click"}
+    if units.levels:
+        table["effort"] = [level for _, level, _ in samples]
+        columns["level"] = "effort"
+    return pa.table(table), columns
+
+
+# -- taking a trace ---------------------------------------------------------------------------------------------------
+
+
+def related(logged: Any, proposed: Any, base: Any) -> bool:
+    """A relation of the user's own: near points at the same level, an arm itself, and the first arms each other."""
+    if isinstance(logged, ar.Allocation):
+        return bool(logged.level == proposed.level and related(logged.point, proposed.point, base))
+    if isinstance(logged, tuple):
+        return all(abs(x - y) <= 0.2 for x, y in zip(logged, proposed, strict=True))
+    return bool(logged == proposed or {logged, proposed} in ({0, 1}, {"red", "green"}))
+
+
+POLICIES: dict[str, Callable[..., Any]] = {
+    "ignorant": lambda base, log, **more: ar.Ignorant(base),
+    "full": ar.FullStart,
+    "batch": functools.partial(ar.FullStart, batch=True),
+    "replay": ar.ArtificialReplay,
+    "trivial": functools.partial(ar.ArtificialReplay, relation="trivial"),
+    "related": functools.partial(ar.ArtificialReplay, relation=related),
+}
+
+
+def text_of(value: Any) -> str:
+    """A unit, an action or a box in few exact letters."""
+    if isinstance(value, list):
+        return "[" + " ".join(map(text_of, value)) + "]"
+    if isinstance(value, ar.Allocation):
+        return f"{value.point!r}@{value.level!r}"
+    return repr(value)
+
+
+def reward_of(unit: Any, round_: int) -> float:
+    """0, ½ or 1, by the unit and the round."""
+    return hashlib.sha256(f"{text_of(unit)} {round_}".encode()).digest()[0] % 3 / 2
+
+
+def play(policy: Any, rounds: range, trace: Trace) -> None:
+    """Ask and tell, and write it down."""
+    for round_ in rounds:
+        action = policy.ask()
+        trace["asked"].append(text_of(action))
+        trace["used"].append(policy.used)
+        several = isinstance(action, list)
+        rewards = [reward_of(unit, round_) for unit in (action if several else [action])]
+        policy.tell(action, rewards if several else rewards[0])
+
+
+def finish(policy: Any, trace: Trace) -> Trace:
+    """Write down how a policy ends."""
+    # The units of an object of the user's own are named in the order in which they were met, which is of no account.
+    met = isinstance(policy.base, (Leader, Quarters, ar.Regressor))
+    cells = policy.used_by_cell().items()
+    by_cell = sorted((text_of(tuple(sorted(cell)) if met and _is_shared(cell) else cell), used) for cell, used in cells)
+    few = len(by_cell) <= 6 and not any("Box" in cell for cell, _ in by_cell)
+    return trace | {
+        "at the end": policy.used,
+        "rounds": policy.rounds,
+        "unused rows": digest(policy.unused_rows()),
+        "used by cell": dict(by_cell) if few else f"{len(by_cell)} cells {digest(by_cell)}",
+        "cells": cells_of(policy),
+        "state": state_of(policy.base),
+    }
+
+
+def _is_shared(cell: Any) -> bool:
+    """Whether a cell is named by several units."""
+    return type(cell) is tuple and not isinstance(cell[0], float)
+
+
+def cells_of(policy: Any) -> str | None:
+    """A digest of what people see of each cell; None where the base keeps no means."""
+    if not hasattr(policy.base, "statistics"):
+        return None
+    cells = policy.cells()
+    return digest([[text_of(cell.unit), cell.count, cell.mean, cell.index, cell.logged, cell.used] for cell in cells])
+
+
+def state_of(base: Any) -> str | None:
+    """A digest of what a base knows; None for a base of the package that does not tell."""
+    if hasattr(base, "state"):
+        return digest(base.state())
+    if isinstance(base, (Couples, Seldom)):
+        return digest(base._asdict())
+    return digest(vars(base)) if isinstance(base, (Leader, Quarters)) else None
+
+
+def digest(value: Any) -> str:
+    """16 letters that differ if anything in a value does, to the last bit."""
+    return hashlib.sha256("\n".join(_said(value)).encode()).hexdigest()[:16]
+
+
+def _said(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key in sorted(value, key=repr):
+            yield f"{key!r}:"
+            yield from _said(value[key])
+    elif isinstance(value, (list, tuple)):
+        yield f"{len(value)} of"
+        for part in value:
+            yield from _said(part)
+    elif isinstance(value, np.ndarray):
+        kind = value.dtype.newbyteorder("<") if value.dtype.byteorder == ">" else value.dtype
+        yield f"{kind.str} {value.shape} {value.astype(kind).tobytes().hex()}"
+    else:
+        yield value.hex() if isinstance(value, float) else repr(value)
+
+
+# -- the scenes -------------------------------------------------------------------------------------------------------
+
+
+class Scene(NamedTuple):
+    """A base under a policy over a kind of log; perhaps saved and loaded, or its log extended, on the way."""
+
+    base: str
+    policy: str
+    place: str = "memory"
+    strange: bool = False  # with rows that are skipped
+    turn: str = ""  # "saved" or "extended"
+    then: str = ""  # the place of the log after the turn
+
+    @property
+    def name(self) -> str:
+        """What it is called in the file."""
+        place = f"{self.place}, then {self.then}" if self.then else self.place
+        more = [word for word in ("skip" * self.strange, self.turn) if word]
+        return " / ".join([self.base, self.policy, place, *more])
+
+    def take(self, shelf: Shelf) -> Trace:
+        """The trace."""
+        units, make = BASES[self.base]
+        rounds = 6 if self.base in SLOW else ROUNDS
+        more = {"unknown": "skip"} if self.strange else {}
+        log = shelf.log(units, self.place, self.strange, FIRST_ROWS if self.turn == "extended" else ROWS)
+        policy = POLICIES[self.policy](make(), log, **more)
+        trace: Trace = {"asked": [], "used": []}
+        turn = TURN if self.turn else rounds
+        play(policy, range(turn), trace)
+        if self.turn == "extended":
+            policy.extend(shelf.log(units, self.then or self.place, self.strange))
+        elif self.turn == "saved":
+            policy.save(shelf.file())
+            again = () if self.policy == "ignorant" else (shelf.log(units, self.then or self.place, self.strange),)
+            policy = ar.load(shelf.file(), *again)
+        play(policy, range(turn, rounds), trace)
+        return finish(policy, trace)
+
+
+def _scenes_of(base: str) -> Iterator[Scene]:
+    """The scenes of a base."""
+    arms = bool(BASES[base][0].arms)
+    policies = ["full", "replay", "trivial", "related", *(["batch"] if base in BATCHED else [])]
+    yield Scene(base, "ignorant")
+    if base in SLOW:
+        yield from (Scene(base, policy, place) for policy in ("full", "replay") for place in ("memory", "store"))
+        return
+    for policy in policies:
+        yield Scene(base, policy)
+        if policy == "related" and not arms:  # of which the log must be in memory, and each row be compared
+            continue
+        yield Scene(base, policy, strange=True)
+        for place in ("store", *(["parquet"] if arms and policy != "related" else [])):
+            yield Scene(base, policy, place)
+            if policy in ("full", "replay"):
+                yield Scene(base, policy, place, strange=True)
+    if base in SAVED:
+        yield Scene(base, "ignorant", turn="saved")
+        for policy in ("full", "replay", "trivial"):
+            yield Scene(base, policy, turn="saved")
+            yield Scene(base, policy, "store", turn="saved")
+        yield Scene(base, "replay", "store", turn="saved", then="memory")
+        yield Scene(base, "replay", "memory", strange=True, turn="saved", then="store")
+    if base in EXTENDED:
+        for policy in policies:
+            yield Scene(base, policy, turn="extended")
+        for policy in ("full", "replay"):
+            yield Scene(base, policy, "store", turn="extended")
+            yield Scene(base, policy, "store", strange=True, turn="extended")
+        yield Scene(base, "replay", "memory", turn="extended", then="store")
+        yield Scene(base, "replay", "store", turn="extended", then="memory")
+
+
+# -- simulations ------------------------------------------------------------------------------------------------------
+
+
+def peak(points: Any) -> Any:
+    """A mean over the line."""
+    return 1.0 - np.abs(points[:, 0] - 0.25)
+
+
+def slope(points: Any, levels: Any) -> Any:
+    """A mean over the line at levels."""
+    return 0.25 + 0.5 * levels * points[:, 0]
+
+
+ARMS, LINEAR = ar.environments.KArmed(5, log="random"), ar.environments.Linear(6, 4, blocks=2)
+TOP, TWO = ar.environments.TopArms(5, 2), ar.environments.KArmed(5, bad_share=0.5)
+INTERVAL, EFFORT_LINE = ar.environments.Metric(peak), ar.environments.Metric(slope, 1, **EFFORT)
+STARTS = ("artificial-replay", "full-start", "ignorant")
+
+# The environment, and the base if it is none of those above.
+SIMULATED: dict[str, tuple[Any, Callable[[], Any] | None]] = {
+    "MonUCB": (ARMS, None),
+    "MonUCB, callable": (TWO, None),
+    "PsiUCB, KL": (ARMS, None),
+    "TopUCB": (TOP, None),
+    "LinUCB": (LINEAR, lambda: ar.LinUCB(LINEAR.features, 30, alpha=0.9)),
+    "UCB1": (ARMS, None),
+    "Thompson": (TWO, None),
+    "RandomChoice": (ARMS, None),
+    "GridUCB": (INTERVAL, None),
+    "TreeUCB": (INTERVAL, None),
+    "TreeUCB, confidence": (INTERVAL, None),
+    "GridAllocation": (EFFORT_LINE, None),
+    "TreeAllocation": (EFFORT_LINE, None),
+    "TreeAllocation, paper": (EFFORT_LINE, None),
+    "RandomAllocation": (EFFORT_LINE, None),
+    "Regressor": (EFFORT_LINE, None),
+    "own object with cells": (INTERVAL, None),
+    "own component": (ARMS, None),
+}
+
+
+class Simulated(NamedTuple):
+    """A simulation of a base from a start."""
+
+    base: str
+    start: str
+
+    @property
+    def name(self) -> str:
+        """What it is called in the file."""
+        return f"simulate / {self.base} / {self.start}"
+
+    def take(self, shelf: Shelf) -> Trace:
+        """What came of it."""
+        env, make = SIMULATED[self.base]
+        base = (make or BASES[self.base][1])()
+        start: Any = self.start
+        runs = ar.simulate(base, env, start=start, history=60, horizon=25, replications=3, seed=5, threads=1)
+        return {
+            "regret": [math.fsum(regret).hex() for regret in runs.regret.tolist()],
+            "final regret": [regret.hex() for regret in runs.regret[:, -1].tolist()],
+            "used": runs.used[:, -1].tolist(),
+            "used by round": digest(runs.used.tolist()),
+            "actions": digest(None if runs.actions is None else runs.actions.tolist()),
+            "levels": None if runs.levels is None else digest(runs.levels.tolist()),
+            "cells": None if runs.cells is None else runs.cells.tolist(),
+        }
+
+
+def _simulations_of(base: str) -> Iterator[Simulated]:
+    """The simulations of a base."""
+    for start in (*STARTS, *(["full-start-batch"] if base in BATCHED else [])):
+        yield Simulated(base, start)
+
+
+GROUPS: dict[str, list[Scene | Simulated]] = {base: list(_scenes_of(base)) for base in BASES}
+GROUPS |= {f"simulate / {base}": list(_simulations_of(base)) for base in SIMULATED}
+SCENES: dict[str, Scene | Simulated] = {scene.name: scene for group in GROUPS.values() for scene in group}
+
+
+# -- the file ---------------------------------------------------------------------------------------------------------
+
+
+def frozen() -> dict[str, Trace]:
+    """The trace of each scene in the file."""
+    kept = json.loads(FILE.read_text(encoding="utf-8"))
+    traces: dict[str, Trace] = {}
+    for name, trace in kept["scenes"].items():
+        if isinstance(trace, str):
+            traces[name] = traces[trace]
+        elif "asked" in trace:
+            used = np.cumsum(trace["used"]).tolist()
+            traces[name] = trace | {"asked": [kept["actions"][place] for place in trace["asked"]], "used": used}
+        else:
+            traces[name] = trace
+    return traces
+
+
+def write(traces: dict[str, Trace]) -> None:
+    """Write the file: a scene in a line, each action once, and a trace that came before only by its first name."""
+    actions: dict[str, int] = {}
+    first: dict[str, str] = {}
+    lines = []
+    for name, trace in traces.items():
+        if "asked" in trace:
+            asked = [actions.setdefault(action, len(actions)) for action in trace["asked"]]
+            trace = trace | {"asked": asked, "used": np.diff(trace["used"], prepend=0).tolist()}
+        text = json.dumps(trace, separators=(",", ":"))
+        lines.append(f"{json.dumps(name)}: {json.dumps(first[text]) if text in first else text}")
+        first.setdefault(text, name)
+    content = f'{{"actions": {json.dumps(list(actions), indent=0)},\n"scenes": {{\n' + ",\n".join(lines) + "\n}}\n"
+    FILE.write_text(content, encoding="utf-8")
+
+
+def freeze() -> None:
+    """Take every scene in both speeds, and write the file if they agree."""
+    taken: dict[str, dict[str, Trace]] = {}
+    for mode in ("interpreted", "compiled"):
+        with tempfile.TemporaryDirectory() as folder, ar.compiling.using(mode):
+            shelf = Shelf(Path(folder))
+            taken[mode] = {}
+            for number, (name, scene) in enumerate(SCENES.items()):
+                print(f"\r{mode}: {number + 1} of {len(SCENES)}", end="", file=sys.stderr)
+                taken[mode][name] = scene.take(shelf)
+            print(file=sys.stderr)
+    other = [name for name in SCENES if taken["compiled"][name] != taken["interpreted"][name]]
+    if other:
+        raise SystemExit("the two speeds differ, nothing is written:\n" + "\n".join(other))
+    write(taken["interpreted"])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--freeze"]:
+        raise SystemExit(__doc__)
+    freeze()
