@@ -1,19 +1,53 @@
-"""What all tests share: hypothesis without deadlines (the first call compiles), and a count of compiled loops."""
+"""What all tests share: which loops are compiled, hypothesis without deadlines, and a count of compiled loops.
+
+Compiling a loop takes longer than a hundred small cases do. So `make test` interprets, except in tests that are about
+compiled code: those say `using("compiled")`, or are marked `as_users_run`. `make test-all` runs everything as users do.
+"""
 
 from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 
-from artreplay.compiling import loops_compiled
+from artreplay.compiling import loops_compiled, using
 
 # Not modules with examples to run.
-collect_ignore = ["conftest.py", "cli/conftest.py", "replay/conftest.py", "report/conftest.py"]
+collect_ignore = ["conftest.py", "cli/conftest.py", "compiling/conftest.py", "replay/conftest.py", "report/conftest.py"]
 
 pytest.register_assert_rewrite("budget_kit", "exactness", "saving_kit")  # so that their asserts show values too
 
 hypothesis.settings.register_profile("artreplay", deadline=None)
 hypothesis.settings.load_profile("artreplay")
+
+WHOLLY_LONG = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.long\b", re.MULTILINE)
+
+ALL = bool(os.environ.get("ARTREPLAY_THOROUGH"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    with using("auto" if ALL else "interpreted"):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    as_users_run = ALL or any(item.get_closest_marker(name) for name in ("long", "as_users_run"))
+    with using("auto" if as_users_run else "interpreted"):
+        return (yield)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whether a module is long as a whole and nothing long is wanted: what only such need may not be installed."""
+    if config.option.markexpr != "not long" or collection_path.suffix != ".py":
+        return None
+    return WHOLLY_LONG.search(collection_path.read_text(encoding="utf-8")) is not None or None
+
 
 _of_workers: list[tuple[int, int]] = []
 
