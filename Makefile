@@ -25,7 +25,8 @@ reproduce: $(VENV)/.ml
 test: $(VENV)/.dev lint
 	@$(BESIDE) $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS); $(BOTH)
 
-# Also the long checks: ten times the random cases, 400 replications, bounds checked, a browser, a cluster.
+# Also the long checks, all as users run it: every combination, ten times the random cases, 400 replications, bounds
+# checked, real databases, a browser, a cluster.
 # What is missing of the last two fails, unless ALLOW_MISSING=1.
 test-all: $(VENV)/.all lint
 	@$(BESIDE) $(ONE_THREAD) ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS); $(BOTH)
