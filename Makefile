@@ -2,9 +2,15 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 TESTS ?= tests src README.md docs
+# Python keeps what it has once read of a module in __pycache__: of installed packages only what is used.
+unexport PYTHONDONTWRITEBYTECODE
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: there are as many workers as cores
+
+# The types and the layers while something else runs; what they found is shown at the end, and both must be well.
+BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
+BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
 .PHONY: demo reproduce test test-all lint types layers bench bench-peers bench-stores clean
 
@@ -15,16 +21,15 @@ demo: $(VENV)/.core
 reproduce: $(VENV)/.ml
 	$(BIN)/artreplay reproduce $(if $(SMOKE),--smoke)
 
-# The style, the types, the layers, the tests: four minutes on two cores, six the first time, when loops are compiled.
-test: $(VENV)/.dev
-	$(MAKE) --no-print-directory lint types layers
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS)
+# The style, then the types and the layers beside the tests.
+test: $(VENV)/.dev lint
+	@$(BESIDE) $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS); $(BOTH)
 
-# Also the long checks: ten times the random cases, 400 replications, bounds checked, a browser, a cluster.
+# Also the long checks, all as users run it: every combination, ten times the random cases, 400 replications, bounds
+# checked, real databases, a browser, a cluster.
 # What is missing of the last two fails, unless ALLOW_MISSING=1.
-test-all: $(VENV)/.all
-	$(MAKE) --no-print-directory lint types layers
-	$(ONE_THREAD) ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+test-all: $(VENV)/.all lint
+	@$(BESIDE) $(ONE_THREAD) ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS); $(BOTH)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check --quiet .
@@ -70,7 +75,7 @@ $(VENV)/.ml: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[dev,cluster,spark]'
+	$(PIP) -e '.[dev,all]'
 	@touch $@ $(VENV)/.dev $(VENV)/.ml $(VENV)/.core
 
 clean:

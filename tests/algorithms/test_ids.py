@@ -7,6 +7,7 @@ import math
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from budget_kit import examples
 from hypothesis import given, settings
 from scipy.stats import beta, binomtest
 
@@ -90,7 +91,7 @@ def ratio_of(q, regrets, gains):
 values = st.one_of(st.just(0.0), st.floats(1e-6, 1.0))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(values, values, values, values)
 def test_the_share_of_two_arms_is_the_best_on_a_fine_grid(regret_1, regret_2, gain_1, gain_2):
     share = best_share(regret_1, regret_2, gain_1, gain_2)

@@ -7,6 +7,7 @@ import math
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from budget_kit import examples
 from hypothesis import given, settings
 
 import artreplay as ar
@@ -36,7 +37,7 @@ def runs(draw, most=8):
     return n_arms, budget, samples
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(runs())
 def test_monucb_plays_the_highest_running_minimum_of_mean_plus_bonus(run):
     n_arms, _, samples = run
@@ -49,7 +50,7 @@ def test_monucb_plays_the_highest_running_minimum_of_mean_plus_bonus(run):
         assert base.propose() == best(index)[0]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(runs())
 def test_topucb_plays_the_first_of_a_stable_sort(run):
     n_arms, budget, samples = run
@@ -61,7 +62,7 @@ def test_topucb_plays_the_first_of_a_stable_sort(run):
         assert base.propose() == best(index, budget)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(runs(most=40))
 def test_topucb_with_many_ties_and_many_arms(run):
     n_arms, budget, samples = run

@@ -8,6 +8,7 @@ import tracemalloc
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from budget_kit import examples
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 
@@ -125,7 +126,7 @@ def test_no_arm_needs_features():
 small = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 2.0])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(1, 8).flatmap(lambda n: arrays(float, (n, 4), elements=small)))
 def test_cells_are_the_components_of_arms_with_nonzero_inner_products(features):
     cells = ar.LinUCB(features, 10).cell_of_arms().tolist()

@@ -7,6 +7,7 @@ import math
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from budget_kit import examples
 from hypothesis import given, settings
 from scipy.optimize import brentq
 
@@ -72,7 +73,7 @@ def test_the_bernoulli_index_is_the_root_of_the_divergence():
     assert indices(ar.psi.bernoulli_kl, REWARDS) == pytest.approx(running(expected, 1.0), abs=1e-10)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=60))
 def test_the_bernoulli_index_is_never_above_hoeffdings_wider_one(rewards):
     """Pinsker: kl(p, q) ≥ 2(p − q)², so the Bernoulli index is at most mean + √(log(TK)/n)."""

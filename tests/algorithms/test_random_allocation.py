@@ -10,6 +10,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from budget_kit import examples
 from hypothesis import given, settings
 
 import artreplay as ar
@@ -64,7 +65,7 @@ def is_near(counts, expected):
 # -- what is proposed ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from(LEVELS), st.integers(2, 30), st.integers(1, 6), st.integers(1, 2), st.integers(1, 4), st.integers(0)
 )

@@ -8,13 +8,14 @@ from collections import Counter
 
 import hypothesis.strategies as st
 import pytest
+from budget_kit import examples
 from hypothesis import given, settings
 from scipy.stats import chisquare
 
 import artreplay as ar
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.integers(1, 5).flatmap(
         lambda n: st.tuples(

@@ -45,7 +45,15 @@ def test_help_imports_nothing_heavy() -> None:
     assert err.strip() == "[]"
 
 
-@pytest.mark.parametrize("arguments", [("algorithms",), ("--help",), ("--version",), "recommend"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("algorithms",),
+        "recommend",
+        pytest.param(("--help",), marks=pytest.mark.long),
+        pytest.param(("--version",), marks=pytest.mark.long),
+    ],
+)
 def test_a_reader_who_has_gone(folder: Path, arguments: tuple[str, ...] | str) -> None:
     if arguments == "recommend":
         log = write_csv(folder / "log.csv", [(arm, 1) for arm in range(5000)])

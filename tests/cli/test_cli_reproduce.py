@@ -14,7 +14,7 @@ from commands import Refused, Run
 from artreplay.cli import main
 
 pytestmark = pytest.mark.xdist_group("a small reproduction")
-SMALL = ("--smoke", "--only", "karmed", "--only", "domains")
+SMALL = ("--smoke", "--only", "karmed")
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +38,12 @@ def reproduced(small: Path, folder: Path) -> Path:
 def test_a_small_part_of_everything(run: Run, reproduced: Path) -> None:
     out = (reproduced / "out.txt").read_text(encoding="utf-8")
     assert "karmed" in out
-    assert "13 settings computed" in out
+    assert "10 settings computed" in out
     assert "the report is in report-smoke/index.html" in out
     assert (reproduced / "report-smoke/index.html").exists()
     first = (reproduced / "report-smoke/summary.json").read_bytes()
-    assert "0 settings computed" in run("reproduce", *SMALL, "--jobs", 1, "--report", "other").out
+    again = run("reproduce", *SMALL, "--jobs", 1, "--report", "other").out
+    assert "\n0 settings computed" in again
     assert (reproduced / "other/summary.json").read_bytes() == first
 
 

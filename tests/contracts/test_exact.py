@@ -11,12 +11,12 @@ import artreplay as ar
 
 @pytest.mark.parametrize("name", FEW)
 def test_exact_interpreted(name: str) -> None:
-    check_exact(EXACT[name], "interpreted", cases=200, seed=1)
+    check_exact(EXACT[name], "interpreted", cases=60, seed=1)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in FEW])
 def test_exact_compiled(name: str) -> None:
-    check_exact(EXACT[name], "compiled", cases=200, seed=2)
+    check_exact(EXACT[name], "compiled", cases=60, seed=2)
 
 
 @pytest.mark.long

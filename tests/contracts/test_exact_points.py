@@ -11,14 +11,14 @@ import artreplay as ar
 
 @pytest.mark.parametrize("name", FEW_POINTS)
 def test_exact_over_points_interpreted(name: str) -> None:
-    check_exact(EXACT_POINTS[name], "interpreted", cases=60, seed=1)
+    check_exact(EXACT_POINTS[name], "interpreted", cases=20, seed=1)
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"compiled {name}")) for name in COMPILED_SOON]
 )
 def test_exact_over_points_compiled(name: str) -> None:
-    check_exact(EXACT_POINTS[name], "compiled", cases=100, seed=2)
+    check_exact(EXACT_POINTS[name], "compiled", cases=30, seed=2)
 
 
 @pytest.mark.long

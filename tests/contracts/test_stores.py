@@ -19,7 +19,7 @@ import artreplay as ar
 from artreplay.errors import InvalidFile
 from artreplay.history.stores.columns import FileColumn
 
-THOROUGH = 10 if os.environ.get("ARTREPLAY_THOROUGH") else 1
+THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 
 
 class OwnMean:
@@ -60,7 +60,7 @@ SEEDS = st.integers(0, 10**6)
     seed=SEEDS,
     policy=st.sampled_from(POLICIES),
 )
-@settings(max_examples=12 * THOROUGH)
+@settings(max_examples=4 * THOROUGH)
 def test_a_store_is_as_good_as_memory(place, name, rows, seed, policy):
     log = random_log(BASES[name](), rows, seed)
     with opened(log, place) as store:
@@ -70,7 +70,7 @@ def test_a_store_is_as_good_as_memory(place, name, rows, seed, policy):
 
 
 @given(name=st.sampled_from(sorted({**EXACT, **EXACT_POINTS})), rows=ROWS, seed=SEEDS)
-@settings(max_examples=6 * THOROUGH)
+@settings(max_examples=2 * THOROUGH)
 def test_everything_related_is_a_full_start(name, rows, seed):
     log = random_log(BASES[name](), rows, seed)
     with opened(log, "indexed") as store:
@@ -103,7 +103,7 @@ def practical(name: str) -> Any:
     policy=st.sampled_from(POLICIES),
     turns=st.sampled_from(["store, then memory", "memory, then store", "store, then store"]),
 )
-@settings(max_examples=12 * THOROUGH)
+@settings(max_examples=4 * THOROUGH)
 def test_a_policy_is_saved_over_one_and_continued_over_the_other(
     name, rows, seed, rounds, policy, turns, tmp_path_factory
 ):
@@ -123,7 +123,7 @@ def test_a_policy_is_saved_over_one_and_continued_over_the_other(
 
 
 @given(name=st.sampled_from(sorted(set(BASES) - {"own"})), rows=ROWS, seed=SEEDS, policy=st.sampled_from(POLICIES))
-@settings(max_examples=15 * THOROUGH)
+@settings(max_examples=5 * THOROUGH)
 def test_reading_that_fails_or_is_interrupted_is_taken_up_again(name, rows, seed, policy):
     log = random_log(BASES[name](), rows, seed)
     rng = np.random.default_rng(seed)

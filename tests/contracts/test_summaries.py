@@ -15,7 +15,7 @@ import artreplay as ar
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history.stores import blocking
 
-THOROUGH = 10 if os.environ.get("ARTREPLAY_THOROUGH") else 1
+THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 BASES = {
     "practical": lambda: ar.MonUCB(3, 20, bonus=ar.bonus.practical(0.5)),
     "theory": lambda: ar.MonUCB(4, 2),
@@ -39,7 +39,7 @@ def small_blocks():
     rows=st.integers(0, 200),
     seed=st.integers(0, 10**6),
 )
-@settings(max_examples=12 * THOROUGH)
+@settings(max_examples=4 * THOROUGH)
 def test_summaries_change_nothing_that_can_be_seen(name, place, rows, seed):
     log = random_log(BASES[name](), rows, seed)
     with opened(log, place) as store:

@@ -112,7 +112,10 @@ def interrupt(process: subprocess.Popen[str], after: float) -> tuple[float, str,
     return time.perf_counter() - began, out, err
 
 
-@pytest.mark.parametrize("what", ["many rounds", "a long log to replay", "a plain object"])
+LATER = [pytest.param(what, marks=pytest.mark.long) for what in ("a long log to replay", "a plain object")]
+
+
+@pytest.mark.parametrize("what", ["many rounds", *LATER])
 def test_ctrl_c_ends_a_simulation_soon(what):
     process = start(WORK[what])
     seconds, _, err = interrupt(process, after=0.6)

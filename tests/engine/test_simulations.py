@@ -14,10 +14,14 @@ from artreplay.compiling import using
 from artreplay.environments import KArmed, TopArms
 from artreplay.environments.arms import world_keys
 
-# IDS takes long to compile, in each of its forms; as a policy it is compiled among the tests of policies.
-cases = pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=pytest.mark.long) if case.startswith("IDS") else case for case in CASES]
-)
+
+def one_compiled(names):
+    """One of these runs compiled; IDS takes long at either speed, and is among the tests of policies."""
+    marks = {"MonUCB": pytest.mark.as_users_run, "IDS": pytest.mark.long, "IDS, published": pytest.mark.long}
+    return pytest.mark.parametrize("case", [pytest.param(name, marks=marks.get(name, ())) for name in names])
+
+
+cases = one_compiled(CASES)
 starts = pytest.mark.parametrize("start", STARTS)
 
 
@@ -27,9 +31,10 @@ def run(case, start="artificial-replay", **given):
     return ar.simulate(make(), env, start=start, **settings)
 
 
-@pytest.mark.long
 @starts
-@cases
+@pytest.mark.parametrize(
+    "case", [case if case == "MonUCB" else pytest.param(case, marks=pytest.mark.long) for case in CASES]
+)
 def test_compiled_and_interpreted_are_the_same(case, start):
     sizes = {"history": 5, "horizon": 4, "replications": 2} if case == "IDS, published" else {}
     with using("interpreted"):
@@ -79,7 +84,16 @@ def test_a_replication_is_the_same_whatever_the_number_of_replications(case):
         assert (some.used == many.used[:few]).all()
 
 
-@pytest.mark.parametrize("case", ["MonUCB", "MonUCB, tabulated", "TopUCB, tabulated", "LinUCB", "Thompson"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param("MonUCB", marks=pytest.mark.as_users_run),  # only compiled code takes several at a time
+        *(
+            pytest.param(case, marks=pytest.mark.long)
+            for case in ("MonUCB, tabulated", "TopUCB, tabulated", "LinUCB", "Thompson")
+        ),
+    ],
+)
 def test_the_size_of_batches_changes_nothing(monkeypatch, case):
     simulate_module = sys.modules["artreplay.engine.simulate"]
     expected = run(case, replications=20, history=200, horizon=150)
@@ -89,7 +103,7 @@ def test_the_size_of_batches_changes_nothing(monkeypatch, case):
         assert same(run(case, replications=20, history=200, horizon=150, threads=1), expected)
 
 
-@pytest.mark.parametrize("case", ["MonUCB", "TopUCB, tabulated", "LinUCB", "Thompson"])
+@one_compiled(["MonUCB", "TopUCB, tabulated", "LinUCB", "Thompson"])
 @pytest.mark.parametrize("start", [*STARTS[:2], "full-start-batch"])
 def test_the_length_of_slices_changes_nothing(monkeypatch, case, start):
     if start == "full-start-batch" and case in ("LinUCB", "Thompson"):
@@ -297,7 +311,7 @@ def test_actions_of_labelled_arms_are_their_places():
 
 
 @starts
-@pytest.mark.parametrize("case", ["MonUCB", "TopUCB", "LinUCB", "Thompson"])
+@one_compiled(["MonUCB", "TopUCB", "LinUCB", "Thompson"])
 def test_a_drawn_log_given_back_is_the_same_log(case, start):
     history = CASES[case][1].draw_history(25, seed=1, replication=0)
     given = run(case, start, history=history)
@@ -321,6 +335,7 @@ def test_a_given_log_is_used_in_every_replication():
 # -- components of one's own ------------------------------------------------------------------------------------
 
 
+@pytest.mark.as_users_run
 @starts
 @pytest.mark.parametrize("capacity", [2, 3, 1000])
 def test_a_component_of_ones_own(start, capacity):
@@ -352,6 +367,7 @@ def test_a_component_without_keys_cells_or_room():
 # -- memory ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.as_users_run
 def test_only_the_end_of_a_long_simulation_takes_little_memory_and_prints_nothing(capfd):
     base, env = ar.MonUCB(10, 10**6), KArmed(10)
     ar.simulate(base, env, history=10, horizon=10, replications=2, keep="final")

@@ -15,6 +15,8 @@ from artreplay.environments import KArmed, Linear, TopArms
 from artreplay.environments.arms import world_keys
 from artreplay.errors import ArtReplayError, InvalidParameter
 
+pytestmark = pytest.mark.as_users_run  # many draws
+
 MEANS = [0.0, 0.004, 0.05, 0.3, 0.5, 0.77, 0.95, 0.999, 1.0]
 
 

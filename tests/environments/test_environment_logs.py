@@ -9,6 +9,8 @@ from scipy.stats import chisquare, kstest
 from artreplay.environments import KArmed, Linear, TopArms
 from artreplay.environments.arms import world_keys
 
+pytestmark = pytest.mark.as_users_run  # many draws
+
 SIZE = 20_000
 
 

@@ -14,6 +14,8 @@ import artreplay as ar
 from artreplay.environments import Metric, PiecewiseLinear, Quadratic
 from artreplay.errors import InvalidParameter
 
+pytestmark = pytest.mark.as_users_run  # many draws
+
 SIZE = 20_000
 BOXES = {
     "the unit interval": (1, None),

@@ -112,6 +112,7 @@ def test_two_processes_give_the_bytes_of_one(tmp_path: Path, settings: list[Sett
     assert stored(tmp_path / "one") == stored(tmp_path / "two")
 
 
+@pytest.mark.long
 def test_a_killed_worker_is_told_and_the_next_run_goes_on(tmp_path: Path, settings: list[Setting]) -> None:
     fixed = {"bonus": "practical", "samples": (1000,), "horizon": 10}
     slow = [make_setting("theory", "below-mean", 200, seed, **fixed) for seed in range(2)]

@@ -18,7 +18,7 @@ from artreplay.experiments.runner import run
 from artreplay.experiments.setting import Setting
 from artreplay.experiments.store import Store
 
-pytestmark = pytest.mark.xdist_group("golden arms")
+pytestmark = [pytest.mark.xdist_group("golden arms"), pytest.mark.as_users_run]
 
 
 def computed(folder: Path, name: str, wanted) -> Results:
@@ -85,6 +85,7 @@ def test_published_ids_with_and_without_its_fallback(tmp_path: Path) -> None:
     assert exploding.at_end("regret").mean() > 20 * quiet.at_end("regret").mean()
 
 
+@pytest.mark.long
 def test_batch_full_start_differs_in_a_tenth_of_the_runs_for_one_arm_and_in_most_for_three(tmp_path: Path) -> None:
     """With bonus √(2 log T/n), K=10, H=1,000: exactness is never claimed against batch loading."""
 

@@ -38,6 +38,7 @@ def test_only_a_large_table_is_compiled_for_at_once(base, laborious):
     assert base.laborious == laborious
 
 
+@pytest.mark.as_users_run
 def test_what_is_costly_is_never_interpreted(monkeypatch):
     policy = ar.Ignorant(costly(200, 100))
 

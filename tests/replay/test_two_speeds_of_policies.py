@@ -24,7 +24,7 @@ def run(mode, start, base, history, rounds):
 
 
 # These take long to compile, or differ little from the others.
-LATER = ("IDS, published", "RandomChoice of 2", "UCB1", "PsiUCB")
+LATER = ("IDS", "IDS, published", "RandomChoice of 2", "UCB1", "PsiUCB")
 
 
 @pytest.mark.parametrize("start", STARTS)

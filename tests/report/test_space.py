@@ -168,7 +168,9 @@ def test_axes_of_ones_own() -> None:
         draw_space([replay, full], axes=left)
 
 
-@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
+@pytest.mark.parametrize(
+    "kind", ["svg", pytest.param("png", marks=pytest.mark.long), pytest.param("pdf", marks=pytest.mark.long)]
+)
 def test_the_same_picture_is_the_same_bytes(kind: str, tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
     written = []
