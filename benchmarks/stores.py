@@ -6,7 +6,6 @@ ROWS=1e6,1e7 says how long the logs are, FOLDER where they are kept (they are ma
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import subprocess
@@ -79,12 +78,7 @@ def made(path: Path, make: Callable[[Path], None]) -> float:
 def warmed_up(policy: Callable[..., Any], base: Any, path: str) -> None:
     """Load the compiled loops, which are on disk after the first time."""
     history = ar.open_history(path, until=min(2_000, len(ar.open_history(path))))
-    plain(policy)(base, history).ask()
-
-
-def plain(policy: Callable[..., Any]) -> Callable[..., Any]:
-    """The policy without its mode: a store that is cut has no summaries, and the loop is the same."""
-    return policy.func if isinstance(policy, functools.partial) else policy
+    policy(base, history).ask()
 
 
 def first_decision(policy: Callable[..., Any], base: Any, path: str, warm: str = "") -> dict[str, Any]:
@@ -101,12 +95,6 @@ def first_decision(policy: Callable[..., Any], base: Any, path: str, warm: str =
 
 def replay(path: str, arms: str) -> dict[str, Any]:
     return first_decision(ar.ArtificialReplay, ar.MonUCB(int(arms), HORIZON), path)
-
-
-def summaries(path: str, arms: str) -> dict[str, Any]:
-    return first_decision(
-        functools.partial(ar.ArtificialReplay, replay="summaries"), ar.MonUCB(int(arms), HORIZON), path
-    )
 
 
 def clustered(path: str, arms: str, store: str) -> dict[str, Any]:
@@ -207,7 +195,7 @@ def server() -> Iterator[str]:
 
 MEASURES = {
     measure.__name__: measure
-    for measure in (replay, summaries, clustered, full_start, group_by, tree, tree_full_start, from_postgres, paged)
+    for measure in (replay, clustered, full_start, group_by, tree, tree_full_start, from_postgres, paged)
 }
 
 
@@ -247,7 +235,6 @@ def report_arms(folder: Path, rows: int, arms: int) -> None:
     made(parquet, lambda path: ar.index_history(log, path, format="parquet", **columns))
     full = measured("full_start", store, arms)
     replayed = measured("replay", store, arms)
-    summarised = measured("summaries", store, arms)
     by_groups = measured("clustered", parquet, arms, store)
     grouped = measured("group_by", log, arms)
     best = replayed["action"]
@@ -260,12 +247,11 @@ def report_arms(folder: Path, rows: int, arms: int) -> None:
     print(f"  {'':<34}{'first decision':>11}{'sooner':>9}{'rows read':>14}{'bytes read':>14}{'of full':>9}{'peak':>9}")
     print(row("exact full start, store", full, full))
     print(row("replay, store", replayed, full))
-    print(row("replay by summaries, store", summarised, full))
     print(row("replay, clustered Parquet", by_groups, full))
     print(row("GROUP BY (another algorithm)", grouped, full))
     if grouped["action"] != full["action"]:
         print(f"  GROUP BY plays {grouped['action']}, full start and replay play {full['action']}")
-    if {replayed["action"], summarised["action"], by_groups["action"]} != {full["action"]}:
+    if {replayed["action"], by_groups["action"]} != {full["action"]}:
         sys.exit("replay and full start differ: this must not be")
     if rows <= MOST_IN_POSTGRES and wanted("postgres"):
         paged = measured("from_postgres", log, arms)

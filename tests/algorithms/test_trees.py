@@ -173,7 +173,7 @@ def test_ties_go_to_the_first_in_z_order_however_young_it_is():
 
 def tell_apart(base, first, second):
     """Whether two samples go to different cells of a base as it stands."""
-    one, other = (base.algorithm.box_of(base.checked_number(unit)) for unit in (first, second))
+    one, other = (base.algorithm.cell_of(base.checked_number(unit)) for unit in (first, second))
     return one != other
 
 

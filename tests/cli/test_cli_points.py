@@ -119,7 +119,7 @@ def test_the_same_decisions_as_in_python_over_rounds_and_appended_rows(run: Run,
     pq.write_table(table(60), "log.parquet")
     policy = python_policy(rows=60)
     run("recommend", "log.parquet", *OPTIONS, *BOX, "--policy", kind, *KEPT)
-    assert read_note("state.ar") == {"unit": ["x", "y"], "reward": "caught"}
+    assert read_note("state.ar").items() >= {"unit": ["x", "y"], "reward": "caught"}.items()
     pq.write_table(table(), "log.parquet")
     for round_ in range(4):
         answer = run("recommend", "log.parquet", *KEPT, "--json").json
@@ -179,7 +179,6 @@ def test_an_empty_log_of_points(run: Run, folder: Path) -> None:
         ((*OPTIONS, *BOX, "--epsilon", "nan"), "epsilon must lie in (0, 1]"),
         ((*OPTIONS, *BOX, "--algorithm", "grid-ucb", "--cells-per-side", 0), "--cells-per-side must be at least 1"),
         ((*OPTIONS, *BOX, "--algorithm", "grid-ucb", "--epsilon", 0.1), "grid-ucb has no epsilon"),
-        ((*OPTIONS, *BOX, "--summaries"), "--summaries needs an indexed store of arms"),
         ((*OPTIONS, "--box", "0,1"), "once for each of the 2 coordinates, got 1"),
         ((*OPTIONS, "--box", "1,0", "--box", "0,5"), "LOW < HIGH"),
         ((*OPTIONS, "--box", "0,nan", "--box", "0,5"), "LOW < HIGH"),

@@ -53,9 +53,10 @@ def test_options_in_the_state_file_need_not_be_repeated(run: Run, log: Path) -> 
     once = run("recommend", log, *OPTIONS, "--until", 50, *KEPT, "--json").json
     assert run("recommend", log, *KEPT, "--json").json == once
     assert run("recommend", log, *OPTIONS, "--algorithm", "mon-ucb", "--arms", "[bold] blue,grün,red", *KEPT).code == 0
-    assert read_note("state.ar") == {"unit": "arm", "reward": "click", "until": 50}
+    noted = {"unit": "arm", "reward": "click", "until": 50, "log": str(log.absolute())}
+    assert read_note("state.ar") == noted
     run("tell", *KEPT, "red", 1)
-    assert read_note("state.ar") == {"unit": "arm", "reward": "click", "until": 50}
+    assert read_note("state.ar") == noted
     assert run("recommend", log, *KEPT, "--until", 60, "--json").json["log"]["samples"] == 60
 
 
@@ -124,13 +125,25 @@ def test_a_log_that_changed_is_refused(run: Run, refused: Refused, folder: Path)
 
 
 def test_tell_does_not_need_the_log(run: Run, log: Path) -> None:
-    run("recommend", log, *OPTIONS, *KEPT)
+    action = run("recommend", log, *OPTIONS, *KEPT, "--json").json["action"]
     content = log.read_bytes()
     log.unlink()
-    assert run("tell", *KEPT, "grün", "0.5").out == "round 1: grün gave 0.5\n"
+    assert run("tell", *KEPT, action, "0.5").out == f"round 1: {action} gave 0.5\n"
     log.write_bytes(content)
     answer = run("recommend", log, *KEPT)
     assert "1 online round told so far" in answer.out
+
+
+def test_what_was_not_recommended_is_told_behind_the_rows_of_the_log(run: Run, refused: Refused, log: Path) -> None:
+    action = run("recommend", log, *OPTIONS, *KEPT, "--json").json["action"]
+    other = next(arm for arm in ARMS if arm != action)
+    python = ar.load("state.ar", ar.open_history(log, unit="arm", reward="click"))
+    moved = log.rename(log.with_name("moved.csv"))
+    assert "say with --log where the log is now" in refused("tell", *KEPT, other, 1)
+    assert run("tell", *KEPT, other, 1, "--log", moved).out == f"round 1: {other} gave 1\n"
+    python.tell(other, 1)
+    assert run("recommend", moved, *KEPT, "--json").json["action"] == python.ask()
+    assert run("tell", *KEPT, other, 0).code == 0  # the state file knows where the log is now
 
 
 def test_tell_several_arms(run: Run, refused: Refused, log: Path) -> None:
@@ -173,7 +186,7 @@ def test_labels_that_read_the_same(run: Run, refused: Refused, folder: Path) -> 
 
 def test_a_full_start_that_was_never_asked(run: Run, refused: Refused, folder: Path) -> None:
     ar.FullStart(ar.MonUCB(2, 10), ar.History([0, 1], [0, 1])).save("state.ar")
-    assert "has not read its log" in refused("tell", *KEPT, 0, 1)
+    assert "rows of the log come before it" in refused("tell", *KEPT, 0, 1)
 
 
 def test_a_policy_without_a_log(run: Run, refused: Refused, log: Path) -> None:

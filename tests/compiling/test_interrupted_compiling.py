@@ -1,4 +1,4 @@
-"""Ctrl-C while something is compiled: Python drops exceptions in callbacks and finalizers, and it must not be lost."""
+"""Ctrl-C while something is compiled: it waits until that is whole, and is not lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.compiling import Loop, using
-from artreplay.compiling.interrupts import Heard
+from artreplay.compiling.interrupts import Uninterrupted
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +51,7 @@ def make_loop():
     return adding
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_that_gets_lost_while_compiling_comes_when_that_is_over(monkeypatch):
+def test_ctrl_c_while_compiling_comes_when_that_is_over(monkeypatch):
     from numba.core.dispatcher import Dispatcher
 
     loop, part, pressed = make_loop(), Sum(np.zeros(1)), []
@@ -74,37 +73,51 @@ def test_ctrl_c_that_gets_lost_while_compiling_comes_when_that_is_over(monkeypat
     assert part.total[0] == 1.0
 
 
-def in_a_block(work, error=None):
-    """Do some work where Ctrl-C is heard; whether what comes after it was reached."""
-    reached = False
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+
+def fail():
+    raise ValueError("something else")
+
+
+def reached(guard, *steps):
+    """How many steps of a guarded block were taken before Ctrl-C came out of it."""
+    taken = 0
 
     def block():
-        nonlocal reached
-        with Heard():
-            work()
-            reached = True
-            if error is not None:
-                raise error
+        nonlocal taken
+        with guard:
+            for step in steps:
+                step()
+                taken += 1
 
     with pytest.raises(KeyboardInterrupt):
         block()
-    return reached
+    return taken
 
 
-def test_ctrl_c_in_a_block_ends_it_at_once():
-    assert not in_a_block(lambda: signal.raise_signal(signal.SIGINT))
+def test_ctrl_c_in_a_block_waits_until_it_is_over():
+    assert reached(Uninterrupted(), press, gc.collect) == 2
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_that_gets_lost_comes_at_the_end_even_in_place_of_another_error():
-    assert in_a_block(drop_one)
-    assert in_a_block(drop_one, ValueError("something else"))
+def test_ctrl_c_twice_ends_a_block_at_once():
+    assert reached(Uninterrupted(), press, press, gc.collect) == 1
+
+
+def test_a_long_block_can_look_for_ctrl_c():
+    guard = Uninterrupted()
+    assert reached(guard, guard.deliver, press, guard.deliver, gc.collect) == 2
+
+
+def test_ctrl_c_comes_even_in_place_of_another_error():
+    assert reached(Uninterrupted(), press, fail) == 1
 
 
 def test_a_handler_that_raises_nothing_is_called_once():
     calls = []
     signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
-    with Heard():
+    with Uninterrupted():
         signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     assert calls == [signal.SIGINT]

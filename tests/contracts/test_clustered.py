@@ -64,7 +64,7 @@ def test_bytes_are_counted(folder):
 def test_a_policy_is_saved_and_loaded_without_reading_the_log(log, folder, tmp_path, monkeypatch):
     policy = ar.ArtificialReplay(BASE, log.history())
     played(policy, 3, 1)
-    monkeypatch.setattr(ClusteredArms, "parts", None)  # nobody may ask for the whole log
+    monkeypatch.setattr(ClusteredArms, "stream", None)  # nobody may ask for the whole log
     store = ar.open_history(folder)
     assert store.fingerprint.block == policy.history.fingerprint.block
     assert store.fingerprint.digests.tolist() == policy.history.fingerprint.digests.tolist()

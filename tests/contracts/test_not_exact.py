@@ -8,7 +8,7 @@ import pytest
 from bases import small
 
 import artreplay as ar
-from artreplay.replay.adapters import adapt
+from artreplay.replay.own_bases import adapt
 from artreplay.testing import CheckFailed, check_coupling, check_irrelevant_data
 
 SKEWED = [[1, 0], [0.6, 0.8], [0.8, 0.6]]

@@ -12,7 +12,7 @@ from point_bases import EXACT_POINTS
 import artreplay as ar
 from artreplay.algorithms.budget import GreedyChoice, is_among
 from artreplay.algorithms.leaves import BestLeaf, Champions
-from artreplay.replay.adapters import adapt
+from artreplay.replay.own_bases import adapt
 from artreplay.testing import CheckFailed, Points, check_completion, check_coupling, check_irrelevant_data
 
 TWO_LEVELS = {"levels": (0.5, 1), "budget": 1.5, "max_units": 2, "horizon": 20, "bonus": small}
@@ -97,7 +97,7 @@ class SlowReplay:
             if sum(self.serve(number) for number in proposed) == 0:
                 break
         played = [self.adapter.base.unit(number, slot, self.round) for slot, number in enumerate(proposed)]
-        return played if self.adapter.several else played[0]
+        return played if self.adapter.is_several else played[0]
 
     def serve(self, proposed: int) -> bool:
         row = self.find(proposed)

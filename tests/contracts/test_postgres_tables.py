@@ -13,7 +13,7 @@ from store_logs import played
 
 import artreplay as ar
 from artreplay.errors import InvalidHistory
-from artreplay.replay.lazy_arms import _Merged
+from artreplay.replay.reader import _Merged
 
 pytestmark = pytest.mark.long
 COLUMNS = {"unit": "arm", "reward": "click", "order": "seq"}

@@ -48,8 +48,8 @@ def test_several_units_and_cells(mode):
         assert policy.unused_rows() == [3]
         policy.tell([0], [1.0])
         assert policy.ask() == [0]
-        policy.tell([3, 2, 1], [1.0, 1.0, 1.0])
-        assert policy.base.count.tolist() == [3, 3, 1, 1]
+        policy.tell([3, 2, 1], [1.0, 1.0, 1.0])  # the row of the cell {2, 3} comes before it
+        assert policy.base.count.tolist() == [3, 3, 1, 2]
         assert policy.rounds == 2
 
 

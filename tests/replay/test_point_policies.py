@@ -107,7 +107,7 @@ def test_any_point_may_be_told_whatever_was_asked(start, name):
 
 def cell_of(base, unit):
     """The box of the cell a unit lies in, seen to lie in it but for the last digits of its edges."""
-    box = base.box_of(base.algorithm.box_of(base.checked_number(unit)))
+    box = base.box_of(base.algorithm.cells.unit(base.algorithm.cell_of(base.checked_number(unit))))
     point = unit.point if isinstance(unit, ar.Allocation) else unit
     assert all(low - 1e-12 <= x <= high + 1e-12 for low, x, high in zip(box.low, point, box.high, strict=True))
     assert box.level == (unit.level if isinstance(unit, ar.Allocation) else None)
@@ -314,7 +314,7 @@ def test_if_nothing_is_related_replay_is_ignorance(name):
 @bases
 def test_the_cells_given_as_a_relation_are_the_same(name):
     def same_cell(logged, proposed, base):
-        one, other = (base.algorithm.box_of(base.checked_number(unit)) for unit in (logged, proposed))
+        one, other = (base.algorithm.cell_of(base.checked_number(unit)) for unit in (logged, proposed))
         return one == other
 
     base = BASES[name]()

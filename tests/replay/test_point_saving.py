@@ -282,25 +282,19 @@ def test_a_number_that_is_no_box_is_refused(path, name, number):
         ar.load(path, log_for(policy.base))
 
 
-def first_twice(used):
-    """The same sum, but one row is used twice and another one not."""
-    first, second = np.flatnonzero(used)[:2]
-    used[[first, second]] = 2, 0
-    return used
-
-
-USED = {
-    "twice": first_twice,
-    "longer than the log": lambda used: np.concatenate([used, np.zeros(5, np.int64)]),
-    "negative": lambda used: used - 1,
-    "another number": np.zeros_like,
+MARKS = {
+    "one more row": lambda marks: marks + 1,
+    "more cells than there are": lambda marks: np.concatenate([marks, np.zeros(5, np.int64)]),
+    "negative": lambda marks: marks - 99,
+    "beyond the log": lambda marks: marks + 10**6,
+    "none used": np.zeros_like,
 }
 
 
-@pytest.mark.parametrize("damage", USED)
-def test_used_rows_that_do_not_fit_are_refused(path, damage):
+@pytest.mark.parametrize("damage", MARKS)
+def test_marks_that_do_not_fit_are_refused(path, damage):
     policy = some_policy(path, "TreeUCB")
-    with_array(path, "used", USED[damage])
+    with_array(path, "marks", MARKS[damage])
     with pytest.raises(InvalidFile):
         ar.load(path, log_for(policy.base))
 

@@ -29,10 +29,10 @@ class IndexAlgorithm(NamedTuple):
             self.tell_selector(n_fallen)
         return cell
 
-    def box_of(self, unit: int) -> int:
-        """The box of the cell a unit lies in."""
-        box: int = self.cells.unit(self.cells.locate(unit))
-        return box
+    def cell_of(self, unit: int) -> int:
+        """The cell a unit lies in."""
+        cell: int = self.cells.locate(unit)
+        return cell
 
     def load(self, cell: int, count: int, total: float) -> None:
         """Take all samples of a fresh cell in at once, as one count and one sum."""
@@ -73,9 +73,9 @@ class SplittingAlgorithm(NamedTuple):
             self.whole.selector.divided(self.whole.cells, cell, self.whole.index.value)
         return cell
 
-    def box_of(self, unit: int) -> int:
-        """The box of the cell a unit lies in."""
-        return self.whole.box_of(unit)
+    def cell_of(self, unit: int) -> int:
+        """The cell a unit lies in."""
+        return self.whole.cell_of(unit)
 
     def room(self) -> int:
         """Samples that can be shown before an array could fill: each may split one cell."""

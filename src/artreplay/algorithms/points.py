@@ -140,7 +140,7 @@ class PointAlgorithm(Algorithm):
         depth, odd = divmod(code.bit_length() - 1, self.dim)
         if not (0 <= level < self._n_levels and 0 <= depth <= self.lattice.bits and odd == 0):
             return False
-        cell = int(self.algorithm.box_of(number))
+        cell = int(self.algorithm.cells.unit(self.algorithm.cell_of(number)))
         deeper = depth - self.lattice.depth(cell)
         return deeper >= 0 and cell == (level << LEVEL_AT) | (code >> (self.dim * deeper))
 

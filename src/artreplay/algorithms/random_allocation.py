@@ -85,9 +85,9 @@ class RandomAllocationComponent(NamedTuple):
         """Take one sample in; it changes nothing but what people see."""
         self.tally.add(self.cells.locate(unit), reward)
 
-    def box_of(self, unit: int) -> int:
-        """The box of the cell a unit lies in."""
-        return self.cells.unit(self.cells.locate(unit))
+    def cell_of(self, unit: int) -> int:
+        """The cell a unit lies in."""
+        return self.cells.locate(unit)
 
 
 class RandomAllocation(GridPoints):

@@ -84,6 +84,17 @@ def forest(grid: Lattice, levels: int, nodes: int) -> Forest:
     return Forest(child, parent, box, depth, np.array([levels]), len(grid.low), grid.bits)
 
 
+def leaves_of(cells: Forest, units: Ints) -> Ints:
+    """`Forest.locate` for many finest boxes at once."""
+    size = int(cells.size[0])
+    leaf = np.flatnonzero(np.asarray(cells.child[:size]) < 0)
+    box, depth = np.asarray(cells.box)[leaf], np.asarray(cells.depth)[leaf]
+    first = ((box >> LEVEL_AT) << LEVEL_AT) | ((box & WITHIN) << (cells.dim * (cells.deepest - depth)))
+    order = np.argsort(first)
+    found: Ints = leaf[order][np.searchsorted(first[order], units, side="right") - 1]
+    return found
+
+
 def is_whole(cells: Forest, levels: int) -> bool:
     """Whether arrays that came from a file are a forest: every node but the roots is the child of one other."""
     size, fan = int(cells.size[0]), 1 << cells.dim

@@ -78,8 +78,8 @@ def for_the_shell(text: str) -> str:
 
     >>> for_the_shell('seed= and order="shuffle" go together, got order=None, seed=3')
     '--order-seed and --order shuffle go together, got no --order, --order-seed 3'
-    >>> for_the_shell('replay="summaries" needs a store (allow_scan=True, unit=)')
-    '--summaries needs a store (--allow-scan, --unit)'
+    >>> for_the_shell("a table needs an index (allow_scan=True, unit=)")
+    'a table needs an index (--allow-scan, --unit)'
     """
     return _OPTION.sub(_as_option, text)
 

@@ -61,7 +61,6 @@ class Request:
     box: list[str] | None
     unknown: str | None
     policy: str | None
-    summaries: bool
 
 
 Algorithm = Annotated[

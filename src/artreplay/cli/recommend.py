@@ -25,7 +25,7 @@ from artreplay.cli.options import (
 )
 from artreplay.cli.output import NONE, percent, show, show_json, size
 from artreplay.cli.output import table as table_of
-from artreplay.cli.state import keep, prepared, recalled
+from artreplay.cli.state import keep, prepared, recalled, reopen
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 
 _MOST_ROWS = 20
@@ -72,9 +72,6 @@ def recommend(
     budget: Budget = None,
     seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random; 0 if not said.")] = None,
     policy: Annotated[WithLog | None, typer.Option(help="How the log is used; artificial-replay if not said.")] = None,
-    summaries: Annotated[
-        bool, typer.Option("--summaries", help="Take whole blocks of a store in by their summaries; same decisions.")
-    ] = False,
     all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms or cells, not {_MOST_ROWS} at most.")] = False,
     level: Annotated[str | None, typer.Option(hidden=True)] = None,
     as_json: AsJson = False,
@@ -91,7 +88,7 @@ def recommend(
     columns["allow_scan"] = allow_scan or None
     parameters: dict[str, Any] = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
     parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side}
-    request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, policy, summaries)
+    request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, policy)
     asked, note = prepared(request, state)
     action = asked.ask()
     if state is not None:
@@ -111,11 +108,15 @@ def tell(
         ),
     ],
     state: StateFile,
+    log: Annotated[
+        str | None, typer.Option(metavar="LOG", help="Where the log is now, if it is no longer where it was.")
+    ] = None,
 ) -> None:
     """Record what came of an action.
 
-    The policy is the one that `recommend --state` keeps; the log is not needed. Any arm or point may be told,
-    recommended or not: it is data.
+    The policy is the one that `recommend --state` keeps. Any arm or point may be told, recommended or not: it is data.
+    What was recommended last can be told without the log. For anything else the log is opened, because rows of it come
+    before what is told.
     """
     policy, note = recalled(state)
     actions = actions_of(policy.base)
@@ -125,13 +126,15 @@ def tell(
     rewards = [_number(text) for text in outcome[1::2]]
     if len(units) > 1 and not policy.base.several:
         raise InvalidAction(f"{name_of(type(policy.base))} plays one {actions.noun} in a round, got {len(units)}")
+    told = (units, rewards) if policy.base.several else (units[0], rewards[0])
     try:
-        policy.tell(*((units, rewards) if policy.base.several else (units[0], rewards[0])))
-    except InvalidHistory:  # a full start that was never asked must read its log before anything else
-        raise InvalidHistory(f"{state} has not read its log: run `artreplay recommend` with it first") from None
+        policy.tell(*told)
+    except InvalidHistory:
+        reopen(policy, note, log, " ".join(outcome[::2]))
+        policy.tell(*told)
     keep(policy, state, note)
-    told = ", ".join(f"{actions.text(unit)} gave {value:g}" for unit, value in zip(units, rewards, strict=True))
-    show(f"round {policy.rounds}: {told}")
+    shown = ", ".join(f"{actions.text(unit)} gave {value:g}" for unit, value in zip(units, rewards, strict=True))
+    show(f"round {policy.rounds}: {shown}")
 
 
 def _number(text: str) -> float:
@@ -160,7 +163,6 @@ def _use_of_log(policy: Any, actions: Actions) -> list[str]:
     reading = policy.reading
     if reading.requests:
         lines[-1] += f"; read {reading.rows:,} rows, {size(reading.bytes)}, in {reading.requests:,} requests"
-        lines[-1] += " (blocks by their summaries)" if getattr(policy, "replay", "") == "summaries" else ""
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose {actions.strange}")
     if policy.rounds:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,17 @@ def recalled(path: Path) -> tuple[Any, dict[str, Any]]:
     return load(path), _note(path)
 
 
+def reopen(policy: Any, note: dict[str, Any], log: str | None, told: str) -> None:
+    """Give a policy its log again, from where it is now or was last: rows of it come before what is told."""
+    place = note.get("log") if log is None else log
+    if place is None or (log is None and not Path(place).exists()):
+        raise InvalidHistory(
+            f"{told} is not what was recommended last, so that rows of the log come before it: "
+            "say with --log where the log is now"
+        )
+    _extend(policy, place, read_log(place, {name: value for name, value in note.items() if name != "log"}))
+
+
 def _started(request: Request) -> tuple[Any, dict[str, Any]]:
     algorithm = None if request.algorithm is None else algorithm_named(request.algorithm)
     several = request.unit is not None and len(request.unit) > 1
@@ -48,10 +58,7 @@ def _started(request: Request) -> tuple[Any, dict[str, Any]]:
             f"which are for {names}"
         )
     base = kind.made(algorithm, request, log)
-    full = request.policy == FullStart.kind
-    if full and request.summaries:
-        raise InvalidParameter("--summaries is for artificial-replay, not for full-start")
-    make: Any = FullStart if full else partial(ArtificialReplay, replay="summaries" if request.summaries else "samples")
+    make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
     try:
         policy = make(base, log.history, unknown="skip" if request.unknown == "skip" else "error")
     except InvalidHistory as error:
@@ -70,12 +77,17 @@ def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
     log, note = _read(request, note, type(actions))
     if request.unknown is not None:
         policy.unknown = "skip" if request.unknown == "skip" else "error"
+    _extend(policy, request.log, log)
+    policy.ask()
+    return policy, note
+
+
+def _extend(policy: Any, path: str, log: Log) -> None:
+    """Continue with a log as it is now; an error says where it lies."""
     try:
         policy.extend(log.history)
     except InvalidHistory as error:
-        raise InvalidHistory(in_the_file(request.log, error)) from error
-    policy.ask()
-    return policy, note
+        raise InvalidHistory(in_the_file(path, error)) from error
 
 
 def _read(request: Request, note: dict[str, Any], kind: type[Actions]) -> tuple[Log, dict[str, Any]]:
@@ -83,7 +95,9 @@ def _read(request: Request, note: dict[str, Any], kind: type[Actions]) -> tuple[
     unit = None if request.unit is None else kind.columns(request.unit)
     given = {name: value for name, value in {"unit": unit, **request.columns}.items() if value is not None}
     columns = {name: note[name] for name in ("unit", *request.columns) if note.get(name) is not None} | given
-    return read_log(request.log, columns), columns
+    place = Path(request.log)
+    where = {"log": str(place.absolute())} if place.exists() else {}  # an address may hold a password
+    return read_log(request.log, columns), columns | where
 
 
 def _is_of_points(log: Log, columns: dict[str, Any]) -> bool:

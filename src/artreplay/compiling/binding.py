@@ -18,7 +18,7 @@ from numba.extending import overload, register_jitable
 
 from artreplay.compiling.components import MARK
 from artreplay.compiling.growth import UNBOUNDED
-from artreplay.compiling.interrupts import Heard
+from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.compiling.marker import least_room
 
 # Without reference counting of arrays a step costs a fraction; the option is private to numba, so it may be refused.
@@ -137,19 +137,22 @@ def entry_point(function: Callable[..., Any], stamp: str, cache: bool) -> Any:
     entry = namespace["make"](stamp)
     options = common_options() | {"nogil": True}
     try:
-        return _heard(njit(cache=cache, **options)(entry))
+        return _whole(njit(cache=cache, **options)(entry))
     except RuntimeError:  # no folder can be written to: compile in every process then
-        return _heard(njit(**options)(entry))
+        return _whole(njit(**options)(entry))
 
 
-def _heard(entry: Any) -> Any:
-    """The same entry point, in whose compiling, or loading from disk, Ctrl-C is not lost."""
+def _whole(entry: Any) -> Any:
+    """The same entry point, whose compiling, or loading from disk, is never cut in two.
+
+    Python would print and drop an interrupt inside a callback from C, and compiling is full of these.
+    """
     compiled_for = entry.compile
 
-    def compile_heard(signature: Any) -> Any:
+    def compile_whole(signature: Any) -> Any:
         """What numba calls when it meets new types."""
-        with Heard():
+        with Uninterrupted():
             return compiled_for(signature)
 
-    entry.compile = compile_heard
+    entry.compile = compile_whole
     return entry

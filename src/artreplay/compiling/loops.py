@@ -10,7 +10,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from artreplay.compiling.components import classes_of, is_component
-from artreplay.compiling.interrupts import Heard
+from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.compiling.marker import binder
 from artreplay.compiling.modes import current_mode
 from artreplay.compiling.stamps import stamp
@@ -43,7 +43,7 @@ class Loop(Generic[P, R]):
             return self.interpreted
         classes = tuple(cls for part in parts if is_component(part) for cls in classes_of(part))
         if classes not in self._by_classes:
-            with self._making, Heard():  # threads that ask at once get the same one
+            with self._making, Uninterrupted():  # threads that ask at once get the same one
                 if classes not in self._by_classes:
                     self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]

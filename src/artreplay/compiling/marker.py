@@ -34,7 +34,10 @@ def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...]
     A component's fields are arrays, numbers and other components. A base algorithm written this way has
     `propose(self, out) -> int`, which writes the numbers of the proposed units into `out` and returns how many
     there are, and `update(self, unit, reward)`. Optional: `room(self)`, how many more samples its arrays can take,
-    with `grown(self)`, the same component with larger arrays; `reseed(self, key)`, for random draws.
+    with `grown(self)`, the same component with larger arrays; `reseed(self, key)`, for random draws;
+    `propose(self, out, round)`, to be told the online round; `update_logged(self, unit, reward, allowance)`, to tell
+    rows of the log from online rewards; `close(self, cell)` and `reopen(self, cell)`, to be told when a proposed cell
+    has no unread row left, and when it has some again.
 
     Compiled methods allocate nothing (scratch space is a field), and call only methods of components, marked
     functions and what numba knows. A marked function is copied into its callers; a long one that is called from
@@ -75,7 +78,7 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
     for field in scratch:
         if field not in cls._fields:
             raise NotCompilable(f"scratch must name fields of {cls.__qualname__}, {field!r} is not one")
-    for name, default in (("room", least_room), ("reseed", _nothing_to_reseed)):
+    for name, default in _defaults(cls).items():
         if name not in vars(cls):
             setattr(cls, name, default)
     setattr(cls, SCRATCH, scratch)
@@ -85,6 +88,48 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
             _method_names.add(name)
             if _binder is not None:
                 _binder.bind_method(name)
+
+
+def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
+    """What a component that says nothing of its own has: what loops call, in terms of what it offers."""
+    found: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
+    propose = vars(cls).get("propose")
+    if inspect.isfunction(propose):
+        hears_rounds = len(inspect.signature(propose).parameters) > 2
+        found["propose_in_round"] = _propose_with_round if hears_rounds else _propose
+        found["update_logged"] = _update_whatever_its_origin
+        found["cell_closed"] = _close if inspect.isfunction(vars(cls).get("close")) else _closing_unheard
+        found["cell_reopened"] = _reopen if inspect.isfunction(vars(cls).get("reopen")) else _reopening_unheard
+    return found
+
+
+def _propose(self: Any, out: Any, round_: int) -> Any:
+    return self.propose(out)
+
+
+def _propose_with_round(self: Any, out: Any, round_: int) -> Any:
+    return self.propose(out, round_)
+
+
+def _update_whatever_its_origin(self: Any, unit: int, reward: float, allowance: float) -> None:
+    self.update(unit, reward)
+
+
+def _close(self: Any, cell: int) -> int:
+    self.close(cell)
+    return 1  # which may change what is proposed
+
+
+def _closing_unheard(self: Any, cell: int) -> int:
+    return 0
+
+
+def _reopen(self: Any, cell: int) -> None:
+    self.reopen(cell)
+
+
+def _reopening_unheard(self: Any, cell: int) -> None:
+    """A component that need not know."""
 
 
 def least_room(self: Any) -> int:

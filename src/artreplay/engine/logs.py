@@ -13,7 +13,7 @@ ROW = 2  # of the log, while it is drawn
 STEPS = 3  # made in the last slice
 PLACES = 4  # how many of these there are
 
-ENTER, DRAW, PLACE, LOADED, PLAY = range(5)  # phases of a replication
+ENTER, DRAW, PLACE, LOADED, FEED, PLAY = range(6)  # phases of a replication
 
 ROWS = 1 << 18  # of a log, drawn in one slice
 
@@ -53,8 +53,7 @@ class DrawnLog(NamedTuple):
         for row in range(first, last):
             arm = rewards.logged_arm(row)
             self.arms[row] = arm
-            if len(ledger.cell) > 0:
-                ledger.stop[ledger.cell[arm]] += 1
+            ledger.stop[ledger.cells.table_entry(arm)] += 1
 
     def open_queues(self, ledger: Any) -> None:
         """From the number of samples of each cell to where its samples begin; `stop` follows as they are placed."""
@@ -66,14 +65,12 @@ class DrawnLog(NamedTuple):
             start += count
 
     def place(self, ledger: Any, rewards: Any, first: int, last: int) -> None:
-        """Put these rows where they are served from: behind the others of their cell, or as they come."""
+        """Put these rows where they are served from: behind the others of their cell."""
         for row in range(first, last):
             arm = self.arms[row]
-            at = row
-            if len(ledger.cell) > 0:
-                cell = ledger.cell[arm]
-                at = ledger.stop[cell]
-                ledger.stop[cell] = at + 1
+            cell = ledger.cells.table_entry(arm)
+            at = ledger.stop[cell]
+            ledger.stop[cell] = at + 1
             ledger.unit[at] = arm
             ledger.reward[at] = rewards.logged_reward(arm, row)
 

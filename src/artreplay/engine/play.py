@@ -8,16 +8,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artreplay.compiling import Floats, Ints, Loop, compiled
-from artreplay.engine.logs import DRAW, ENTER, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
+from artreplay.engine.logs import DRAW, ENTER, FEED, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
 from artreplay.environments.stack import NOT_A_UNIT, PLAYABLE
-from artreplay.replay.step import AGAIN, BAD_PROPOSAL, FEED, NEEDS_ROOM, PENDING, ROUND, USED, step
+from artreplay.replay.step import (
+    AGAIN,
+    BAD_PROPOSAL,
+    NEEDS_ROOM,
+    PENDING,
+    ROUND,
+    USED,
+    read_cells,
+    step,
+)
 
 # What a slice can end with, besides AGAIN, NEEDS_ROOM and BAD_PROPOSAL.
 DONE = 1
-NOT_AN_ARM = -3  # a unit was proposed that the environment does not have
-LOG_IS_DRAWN = -4  # Python is to load it in one batch
-GROWN = -5  # Python is to give back the arrays of before they grew
-NEEDS_MEAN = -6  # Python is to work out the mean reward of a point
+NOT_AN_ARM = -11  # a unit was proposed that the environment does not have
+LOG_IS_DRAWN = -12  # Python is to load it in one batch
+GROWN = -13  # Python is to give back the arrays of before they grew
+NEEDS_MEAN = -14  # Python is to work out the mean reward of a point
 
 
 @compiled
@@ -25,7 +34,7 @@ class Order(NamedTuple):
     """What is asked of every replication."""
 
     horizon: int
-    feed: int  # samples that are shown from front to back
+    first: Ints  # units whose cells are read to the end before anything is proposed: one of each for Full Start
     pause: int  # 1 if Python loads the log itself
 
 
@@ -50,7 +59,7 @@ class Record(NamedTuple):
 
 
 @compiled
-def enter(algorithm: Any, rewards: Any, memory: Any, order: Any, position: Any, world: int) -> None:
+def enter(algorithm: Any, rewards: Any, memory: Any, position: Any, world: int) -> None:
     """Begin a replication: everything as it was at first, under this world's keys."""
     for at in range(len(memory.state)):
         memory.state[at] = memory.fresh[at]
@@ -58,7 +67,6 @@ def enter(algorithm: Any, rewards: Any, memory: Any, order: Any, position: Any, 
     algorithm.reseed(rewards.worlds.base_key[world])
     for at in range(len(position)):
         position[at] = 0
-    position[FEED] = order.feed
 
 
 @compiled
@@ -127,8 +135,8 @@ def play_rounds(
         units = step(algorithm, ledger, position, proposal)
         if units > 0:
             status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
-        elif units < 0:
-            status = BAD_PROPOSAL
+        else:
+            status = units
     cursor[STEPS] = steps
     return status
 
@@ -137,6 +145,7 @@ def play_rounds(
 def play(
     algorithm: Any,
     ledger: Any,
+    queue: Any,
     rewards: Any,
     log: Any,
     memory: Memory,
@@ -147,7 +156,10 @@ def play(
     proposal: Any,
     limit: int,
 ) -> int:
-    """Play the worlds of `rewards`, one after another, at most `limit` steps and about `ROWS` rows of a log."""
+    """Play the worlds of `rewards`, one after another, at most `limit` steps and about `ROWS` rows of a log.
+
+    Full Start first shows the rows in `queue`, which is `ledger` itself where they are shown cell by cell.
+    """
     rows = 0
     cursor[STEPS] = 0
     while cursor[WORLD] < len(rewards.worlds.key):
@@ -157,17 +169,27 @@ def play(
         if phase == ENTER:
             if memory.grown[0] == 1:
                 return GROWN
-            enter(algorithm, rewards, memory, order, position, cursor[WORLD])
-            log.begin(ledger)
+            enter(algorithm, rewards, memory, position, cursor[WORLD])
+            log.begin(queue)
+            for cell in range(len(ledger.closed)):
+                ledger.closed[cell] = 0
             record.total[0] = 0.0
             cursor[ROW] = 0
             cursor[PHASE] = DRAW
         elif phase in (DRAW, PLACE):
-            rows += log.advance(ledger, rewards, cursor)
+            rows += log.advance(queue, rewards, cursor)
         elif phase == LOADED:
-            cursor[PHASE] = PLAY
+            cursor[PHASE] = FEED
             if order.pause == 1:
+                cursor[PHASE] = PLAY
                 return LOG_IS_DRAWN
+        elif phase == FEED:
+            before = position[USED]
+            fed = read_cells(algorithm, queue, position, order.first, limit - cursor[STEPS])
+            cursor[STEPS] += position[USED] - before
+            if fed != 1:
+                return fed
+            cursor[PHASE] = PLAY
         else:
             wrong = play_rounds(algorithm, ledger, rewards, order, record, position, cursor, proposal, limit)
             if wrong != AGAIN:

@@ -20,11 +20,8 @@ from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
 from artreplay.history import History
-from artreplay.replay.adapter import Adapter
-from artreplay.replay.adapters import adapt
-from artreplay.replay.component_adapter import ComponentAdapter
-from artreplay.replay.named_adapters import ArmAdapter, PointAdapter
-from artreplay.replay.plain_adapter import PlainAdapter
+from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter
+from artreplay.replay.own_bases import ComponentAdapter, PlainAdapter, adapt
 from artreplay.replay.policies import takes_batches
 from artreplay.streams import checked_seed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from artreplay.environments.point_stack import (
 )
 from artreplay.errors import InvalidAction, exact
 from artreplay.history import History
-from artreplay.replay.adapter import Adapter
-from artreplay.replay.ledger import ArmLedger, Ledger, arm_ledger, stream_ledger
-from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
-from artreplay.replay.plain_adapter import PlainAdapter
+from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter, table_of
+from artreplay.replay.ledger import Ledger, empty_ledger, filled_ledger, one_cell
+from artreplay.replay.own_bases import PlainAdapter
+from artreplay.replay.reader import ledger_of_rows, ledger_without_rows
 from artreplay.streams import fold, fold_each
 
 Outputs = tuple[Floats, Ints, Ints, Ints]
@@ -92,6 +92,14 @@ class Setting:
         return fold_each(fold(self.seed, max(int(seed), 0) if isinstance(seed, Integral) else 0), numbers)
 
 
+class Ledgers(NamedTuple):
+    """The ledger that steps are served from, the queue that Full Start shows first, and whose cells of it."""
+
+    ledger: Ledger
+    queue: Ledger  # the ledger itself where rows are shown cell by cell
+    first: Ints
+
+
 class Stage:
     """What is played in front of: one for each worker."""
 
@@ -99,8 +107,8 @@ class Stage:
         self.setting = setting
         self.adapter = adapter
 
-    def open(self, batch: range) -> tuple[Any, Any, Any]:
-        """The ledger, the rewards and the log of these replications."""
+    def open(self, batch: range) -> tuple[Ledgers, Any, Any]:
+        """The ledgers, the rewards and the log of these replications."""
         raise NotImplementedError
 
     def learn(self, rewards: Any) -> Any:
@@ -124,32 +132,35 @@ class ArmStage(Stage):
         self.env = env
         if isinstance(adapter, PlainAdapter):
             numbered(adapter, env.n_arms)
-        self._ledger = self._open_ledger()
+        self._ledgers = self._open_ledgers()
         self._log = DrawnLog(np.empty(0 if setting.given is not None else setting.rows, np.int64))
 
-    def open(self, batch: range) -> tuple[Any, Any, Any]:
-        """The ledger, the rewards and the log of these replications."""
+    def open(self, batch: range) -> tuple[Ledgers, Any, Any]:
+        """The ledgers, the rewards and the log of these replications."""
         numbers = np.arange(batch.start, batch.stop)
         keys = world_keys(self.setting.seed, numbers)
         worlds = self.env.worlds(keys, self.setting.base_keys(self.adapter.base, numbers))
-        return self._ledger, self.env.stack(worlds, self.law()), self._log
+        return self._ledgers, self.env.stack(worlds, self.law()), self._log
 
-    def _open_ledger(self) -> ArmLedger:
-        """The given log, or the place for one."""
-        setting = self.setting
-        units, values = np.zeros(setting.rows, np.int64), np.zeros(setting.rows)
-        if setting.given is not None:
-            units = self.adapter.numbers_of(setting.given, "error")
-            values = self.adapter.rewards_of(setting.given)
-        if setting.start == "ignorant":
-            units, values = units[:0], values[:0]
-        if setting.start != "artificial-replay":
-            return stream_ledger(units, values)
-        cell = _cell_of_arms(self.adapter, self.env.n_arms)
-        if setting.given is not None:
-            return arm_ledger(units, values, cell)
-        n_cells = int(cell.max()) + 1
-        return ArmLedger(units, values, cell, np.zeros(n_cells, np.int64), np.zeros(n_cells, np.int64))
+    def _open_ledgers(self) -> Ledgers:
+        """The given log, or the place for one: by the base's own cells, or all in one queue."""
+        setting, adapter = self.setting, self.adapter
+        cells, n_cells = _cells_of_arms(adapter, self.env.n_arms)
+        replays = setting.start == "artificial-replay"
+        by_cell = replays or (setting.start == "full-start" and adapter.exact)
+        first = np.zeros(1, np.int64)
+        if replays or setting.start == "ignorant":
+            first = first[:0]
+        elif by_cell:
+            first = np.unique(cells.cell, return_index=True)[1]
+        table, size = (cells, n_cells) if by_cell else (one_cell(), 1)
+        if setting.given is None or setting.start == "ignorant":
+            queue = empty_ledger(table, size, setting.rows, counts=True)
+        else:
+            units, values = adapter.numbers_of(setting.given, "error"), adapter.rewards_of(setting.given)
+            cell = cells.cell[units] if by_cell else np.zeros_like(units)
+            queue = filled_ledger(table, size, units, values, None, cell, len(units), None)
+        return Ledgers(queue if by_cell else empty_ledger(cells, n_cells, counts=True), queue, first)
 
 
 class PointStage(Stage):
@@ -160,25 +171,27 @@ class PointStage(Stage):
         self.env = env
         self._known = nothing_known()
 
-    def open(self, batch: range) -> tuple[Any, Any, Any]:
-        """The ledger, the rewards and the log of this replication."""
+    def open(self, batch: range) -> tuple[Ledgers, Any, Any]:
+        """The ledgers, the rewards and the log of this replication."""
         numbers = np.arange(batch.start, batch.stop)
         worlds = PointWorlds(world_keys(self.setting.seed, numbers), self.setting.base_keys(self.adapter.base, numbers))
-        return self._ledger(worlds.key[0]), self._rewards(worlds), GivenLog(self.setting.rows)
+        return self._open_ledgers(worlds.key[0]), self._rewards(worlds), GivenLog(self.setting.rows)
 
-    def _ledger(self, key: np.uint64) -> Ledger:
-        setting = self.setting
+    def _open_ledgers(self, key: np.uint64) -> Ledgers:
+        setting, adapter = self.setting, self.adapter
+        nothing, queue, first = np.empty(0, np.int64), empty_ledger(one_cell(), 1, counts=True), np.zeros(1, np.int64)
         if setting.start == "ignorant":
-            return stream_ledger(np.empty(0, np.int64), np.empty(0))
+            return Ledgers(ledger_without_rows(adapter), queue, nothing)
         history = setting.given
         if history is None:
             points, levels, rewards = self.env.draw_log(key, setting.rows)
             values = np.array(self.env.level_values())[levels]
             history = History(points, rewards, levels=None if self.env.levels is None else values)
-        units, values = self.adapter.numbers_of(history, "error"), self.adapter.rewards_of(history)
-        if setting.start != "artificial-replay":
-            return stream_ledger(units, values)
-        return self.adapter.cell_ledger(units, values, trivial=False, used=None)
+        units, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
+        if setting.start == "artificial-replay":
+            return Ledgers(ledger_of_rows(adapter, "own", units, values, np.arange(len(units))), queue, nothing)
+        queue = ledger_of_rows(adapter, "one", units, values, np.arange(len(units)))
+        return Ledgers(ledger_without_rows(adapter), queue, first)
 
     def _rewards(self, worlds: PointWorlds) -> PointRewards:
         width = self.setting.width
@@ -277,10 +290,10 @@ def numbered(adapter: Adapter, n_arms: int) -> Adapter:
     return adapter
 
 
-def _cell_of_arms(adapter: Adapter, n_arms: int) -> Ints:
-    """The cell of each arm of the environment, as a number."""
+def _cells_of_arms(adapter: Adapter, n_arms: int) -> tuple[Any, int]:
+    """A table with the cell of each arm of the environment, and how many cells it has."""
     if not isinstance(adapter, PlainAdapter):
-        return adapter.cell_of_units(np.array([n_arms - 1]))
-    cell_of = adapter.cell_of(None)
+        return adapter.cells(np.array([n_arms - 1]))
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(cell_of(arm), len(numbers)) for arm in range(n_arms)], dtype=np.int64)
+    names = [adapter.cell_name(arm) for arm in range(n_arms)]
+    return table_of(np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64))

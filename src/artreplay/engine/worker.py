@@ -14,12 +14,11 @@ from artreplay.engine.logs import STEPS, WORLD
 from artreplay.engine.play import DONE, GROWN, LOG_IS_DRAWN, NEEDS_MEAN, NOT_AN_ARM, Memory, Order, Record, play
 from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
 from artreplay.errors import InvalidAction
-from artreplay.replay.adapter import Adapter
-from artreplay.replay.adapters import adapt
-from artreplay.replay.named_adapters import NamedAdapter, PointAdapter
-from artreplay.replay.plain_adapter import PlainAdapter
+from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
+from artreplay.replay.ledger import enlarged
+from artreplay.replay.own_bases import PlainAdapter, adapt
 from artreplay.replay.policies import load_batch
-from artreplay.replay.slices import next_limit
+from artreplay.replay.policy import next_limit
 from artreplay.replay.step import BAD_PROPOSAL, NEEDS_ROOM, PLACES, ROUND, USED
 
 _FIRST_LIMIT = 64
@@ -70,24 +69,22 @@ class Worker:
 
     def _play(self, adapter: Adapter, memory: Memory, stage: Stage, batch: range, report: Any) -> None:
         setting = self.setting
-        ledger, rewards, log = stage.open(batch)
-        order = Order(
-            horizon=setting.horizon,
-            feed=setting.rows if setting.start == "full-start" else 0,
-            pause=int(setting.start == "full-start-batch"),
-        )
+        memory.state[:] = memory.fresh  # the cells that a log is put into are those of a fresh base
+        (ledger, queue, units), rewards, log = stage.open(batch)
+        order = Order(setting.horizon, units, pause=int(setting.start == "full-start-batch"))
         rows = slice(batch.start, batch.stop)
         regret, used, actions, levels = self.outputs
         record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows])
         first = adapter.algorithm
-        run = play.bound_to(first, ledger, rewards, log, memory, order, record)
+        run = play.bound_to(first, ledger, queue, rewards, log, memory, order, record)
         result = 0
         while result != DONE:
             began = time.perf_counter()
             where = (self.position, self.cursor, adapter.proposal, self.limit)
-            result = run(adapter.algorithm, ledger, rewards, log, memory, order, record, *where)
+            result = run(adapter.algorithm, ledger, queue, rewards, log, memory, order, record, *where)
             if result == NEEDS_ROOM:
                 adapter.make_room(max(len(adapter.proposal), 1))
+                ledger = enlarged(ledger, adapter.cell_space())
                 memory.grown[0] = 1
             elif result == NEEDS_MEAN:
                 rewards = stage.learn(rewards)
@@ -95,7 +92,7 @@ class Worker:
                 _seat_component(adapter, first)
                 memory.grown[0] = 0
             elif result == LOG_IS_DRAWN:
-                load_batch(adapter.base, ledger.unit, ledger.reward)
+                load_batch(adapter.base, queue.unit, queue.reward)
                 self.position[USED] = setting.rows
                 memory.grown[0] = int(adapter.algorithm is not first)
             elif result in (BAD_PROPOSAL, NOT_AN_ARM):

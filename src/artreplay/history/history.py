@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -68,6 +68,25 @@ class History:
             self.labels, self.codes = encode_labels(units)
 
     @classmethod
+    def coded(cls, labels: list[Label], codes: Ints, rewards: Floats) -> History:
+        """A history of labels that are numbered already, and checked."""
+        return cls._made(rewards, labels, codes, None, None)
+
+    @classmethod
+    def placed(cls, points: Floats, rewards: Floats, levels: Floats | None) -> History:
+        """A history of points that are checked already."""
+        return cls._made(rewards, [], np.empty(0, np.int64), points, levels)
+
+    @classmethod
+    def _made(
+        cls, rewards: Floats, labels: list[Label], codes: Ints, points: Floats | None, levels: Floats | None
+    ) -> History:
+        made = cls([], [])
+        made.rewards, made.labels, made.codes = rewards, labels, codes
+        made.points, made.levels = points, levels
+        return made
+
+    @classmethod
     def from_frame(
         cls,
         frame: Any,
@@ -124,13 +143,14 @@ class History:
 
     def rows(self, order: Ints) -> History:
         """The history of these rows, in this order."""
-        new = object.__new__(History)
-        new.rewards = self.rewards[order]
-        new.points = None if self.points is None else self.points[order]
-        new.levels = None if self.levels is None else self.levels[order]
-        new.labels = self.labels
-        new.codes = self.codes[order] if self.points is None else self.codes
-        return new
+        points = None if self.points is None else self.points[order]
+        levels = None if self.levels is None else self.levels[order]
+        codes = self.codes[order] if self.points is None else self.codes
+        return History._made(self.rewards[order], self.labels, codes, points, levels)
+
+    def stream(self, since: int = 0) -> Iterator[History]:
+        """The log in order from a row on: all of it at once, because it is in memory."""
+        yield self.rows(np.arange(since, len(self))) if since else self
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

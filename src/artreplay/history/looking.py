@@ -27,7 +27,6 @@ from artreplay.history.sources.columns import check_seed_and_order
 from artreplay.history.sources.parts import counted_from
 from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
-from artreplay.history.stores.store import Store
 
 Flags = NDArray[np.bool_]
 
@@ -45,7 +44,7 @@ def inspect_history(
     """What a log looks like to someone who wants to start from it; rows without a reward are counted, not refused."""
     if _is_laid_out(source):  # what is laid out lacks nothing
         history = open_history(source, unit, reward, level, order, seed=seed, table=table)
-        return inspected(history.parts() if isinstance(history, Store) else [history])
+        return inspected(history.stream())
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)
     found = source_of(source, columns, table)

@@ -1,27 +1,300 @@
-"""Which adapter a base has: a named algorithm, a marked component and a plain Python object have one each."""
+"""What policies see of a base: units and cells as numbers, and rewards as the base wants them."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, Literal, get_args
 
-from artreplay.algorithms import ArmAlgorithm, PointAlgorithm
-from artreplay.compiling import is_component
-from artreplay.errors import InvalidParameter
-from artreplay.replay.adapter import Adapter
-from artreplay.replay.component_adapter import ComponentAdapter
-from artreplay.replay.named_adapters import ArmAdapter, PointAdapter
-from artreplay.replay.plain_adapter import PlainAdapter
+import numpy as np
+
+from artreplay.algorithms import Algorithm, ArmAlgorithm, PointAlgorithm, RewardRange, checked_reward, describe_range
+from artreplay.algorithms.composition import SplittingAlgorithm
+from artreplay.cells.forest import leaves_of
+from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, exact
+from artreplay.history import History
+from artreplay.replay.ledger import Boxes, Leaves, Table
+from artreplay.replay.step import ROUND
+
+Relation = Callable[[Any, Any, Any], bool] | Literal["trivial"] | None
+Unknown = Literal["error", "skip"]
 
 
-def adapt(base: Any) -> Adapter:
-    """The adapter for a base, over a copy of it."""
-    if isinstance(base, ArmAlgorithm):
-        return ArmAdapter(base)
-    if isinstance(base, PointAlgorithm):
-        return PointAdapter(base)
-    if isinstance(base, Adapter):
-        raise InvalidParameter("a policy is made from a base algorithm, got an adapter")
-    for method in ("propose", "update"):
-        if not callable(getattr(base, method, None)) or isinstance(base, type):
-            raise InvalidParameter(f"a base algorithm must have propose() and update(unit, reward), got {base!r}")
-    return ComponentAdapter(base) if is_component(base) else PlainAdapter(base)
+class Adapter:
+    """The base, as policies see it. `algorithm` is what the step drives."""
+
+    proposal: Any  # where proposals are written
+    proposed: Any  # the same memory, read as plain numbers
+    is_several: bool = False  # whether an action is a list
+    expensive: bool = False  # whether a single proposal is so much work that it is worth compiling
+    exact: bool = False  # whether the base is marked as exact under Artificial Replay
+    needs_memory: bool = False  # whether a log is read into memory for replay
+    counts_rows: bool = True  # whether the marks of its cells count rows, and are not numbers of rows
+    reward_range: RewardRange = (-math.inf, math.inf)
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"proposed": None}  # a view of memory, which is made again
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        plain = isinstance(self.proposal, list)
+        self.proposed = self.proposal if plain else memoryview(self.proposal)
+
+    @property
+    def algorithm(self) -> Any:
+        """The component, or what stands in for one."""
+        raise NotImplementedError
+
+    # -- units and actions --------------------------------------------------------------------------------------
+
+    def number(self, unit: Any) -> int:
+        """The number of a unit; an error if the base has no such unit."""
+        raise NotImplementedError
+
+    def unit(self, number: int) -> Any:
+        """The unit behind a number."""
+        raise NotImplementedError
+
+    def numbers_of(self, history: History, unknown: Unknown) -> Ints:
+        """The number of the unit in each row; −1 for rows that are to be skipped."""
+        raise NotImplementedError
+
+    def action(self, units: int, position: Any) -> Any:
+        """The first `units` entries of the proposal as people know them, where the policy stands."""
+        if not self.is_several:
+            return self.unit(self.proposed[0])
+        return [self.unit(number) for number in self.proposed[:units]]
+
+    def is_list(self, action: Any) -> bool:
+        """Whether an action that is told is a list of units, each with a reward of its own."""
+        return self.is_several
+
+    def kept_proposal(self, units: int) -> list[Any]:
+        """The first `units` entries of the proposal in a form that can be saved."""
+        return [self.unit(number) for number in self.proposed[:units]]
+
+    def propose_again(self, kept: list[Any], is_several: bool) -> None:
+        """Put a proposal that was saved back where proposals are."""
+        self.proposal[: len(kept)] = [self.number(unit) for unit in kept]
+        self.is_several = is_several
+
+    # -- cells --------------------------------------------------------------------------------------------------
+
+    def cells(self, units: Ints) -> tuple[Any, int]:
+        """The cells of the base, for a ledger, and how many there are now; at least those of these units."""
+        raise NotImplementedError
+
+    def cells_of(self, cells: Any, units: Ints) -> Ints:
+        """The cell that each unit lies in now."""
+        found: Ints = cells.cell[units]
+        return found
+
+    def cell_space(self) -> int:
+        """How many cells there can be before arrays must grow."""
+        return 0
+
+    def parents(self) -> Ints | None:
+        """The cell that each cell is a part of, where cells divide."""
+        return None
+
+    def same_cell(self, logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now."""
+        both = np.array([logged, proposed])
+        one, other = self.cells_of(self.cells(both)[0], both)
+        return bool(one == other)
+
+    # -- rewards ------------------------------------------------------------------------------------------------
+
+    def scaled(self, rewards: Any) -> Any:
+        """Rewards as the base sees them."""
+        return rewards
+
+    def rewards_of(self, history: History) -> Floats:
+        """The rewards of a log, checked, as the base sees them."""
+        low, high = self.reward_range
+        bad = np.flatnonzero(~((history.rewards >= low) & (history.rewards <= high)))
+        if len(bad):
+            row = int(bad[0])
+            raise InvalidHistory(
+                f"reward in row {row} is {exact(history.rewards[row])}, expected {describe_range(self.reward_range)}"
+            )
+        return np.asarray(self.scaled(history.rewards), dtype=np.float64)
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told, as the base sees it."""
+        return float(self.scaled(checked_reward(reward, self.reward_range)))
+
+    def make_room(self, need: int) -> None:
+        """Let `need` more samples be shown without an array running over."""
+
+
+class NamedAdapter(Adapter):
+    """An algorithm of this package."""
+
+    base: Algorithm
+
+    def __init__(self, base: Algorithm) -> None:
+        super().__init__(base.duplicate())
+        self.is_several = base.several
+        self.expensive = base.laborious
+        self.exact = base.coupled
+        self.reward_range = base.reward_range
+        self.proposal = np.empty(base.width, np.int64)
+        self.proposed = memoryview(self.proposal)
+        self._plain = base.reward_range == (0.0, 1.0)
+
+    @property
+    def algorithm(self) -> Any:
+        """The component, which growth may replace."""
+        return self.base.component
+
+    def number(self, unit: Any) -> int:
+        """The number of a unit."""
+        return self.base.checked_number(unit)
+
+    def unit(self, number: int) -> Any:
+        """The unit behind a number."""
+        return self.base.unit(number)
+
+    def scaled(self, rewards: Any) -> Any:
+        """Rewards of the reward range, in [0, 1]."""
+        return self.base.scaled(rewards)
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told, as the base sees it."""
+        if type(reward) is float and 0.0 <= reward <= 1.0 and self._plain:
+            return reward
+        return super().checked_reward(reward)
+
+    def make_room(self, need: int) -> None:
+        """Let `need` more samples be shown without an array running over."""
+        self.base.make_room(need)
+
+
+class ArmAdapter(NamedAdapter):
+    """An algorithm of this package over finite arms."""
+
+    base: ArmAlgorithm
+
+    def __init__(self, base: ArmAlgorithm) -> None:
+        super().__init__(base)
+        # Bound once, because every decision goes through them.
+        self._labels = base.arms
+        self._number = base.arm_set.number
+
+    def number(self, unit: Any) -> int:
+        """The number of an arm."""
+        number = self._number(unit)
+        return number if number >= 0 else self.base.checked_number(unit)
+
+    def action(self, units: int, position: Any) -> Any:
+        """The proposal in labels: straight, because every decision ends here."""
+        labels, proposed = self._labels, self.proposed
+        return [labels[number] for number in proposed[:units]] if self.is_several else labels[proposed[0]]
+
+    def numbers_of(self, history: History, unknown: Unknown) -> Ints:
+        """The number of the arm in each row."""
+        if history.points is not None and len(history):
+            raise InvalidHistory(f"{type(self.base).__name__} needs a log of arms, got one of points")
+        table = np.array([self.base.number(label) for label in history.labels], dtype=np.int64)
+        unknown_rows = np.isin(history.codes, np.flatnonzero(table < 0))
+        if unknown_rows.any() and unknown == "error":
+            row = int(np.argmax(unknown_rows))
+            raise InvalidHistory(
+                f"label {history.unit(row)!r} in row {row} is not an arm; the arms are {self.base.describe_arms()} "
+                '(unknown="skip" leaves such rows out)'
+            )
+        return table[history.codes] if len(table) else history.codes
+
+    def cells(self, units: Ints) -> tuple[Table, int]:
+        """The cell of every arm."""
+        return table_of(self.base.cell_of_arms())
+
+
+class PointAdapter(NamedAdapter):
+    """An algorithm of this package over points, or over points at levels."""
+
+    base: PointAlgorithm
+    counts_rows = False
+
+    def action(self, units: int, position: Any) -> Any:
+        """The points that are played for the proposed boxes in this online round."""
+        round_ = int(position[ROUND])
+        played = [self.base.unit(number, slot, round_) for slot, number in enumerate(self.proposed[:units])]
+        return played if self.is_several else played[0]
+
+    def kept_proposal(self, units: int) -> list[Any]:
+        """The proposed boxes: they say more than the points that are played in them."""
+        return list(self.proposed[:units])
+
+    def propose_again(self, kept: list[Any], is_several: bool) -> None:
+        """Put a proposal that was saved back where proposals are."""
+        numbers = [int(number) for number in kept]
+        if is_several != self.is_several or not all(self.base.may_propose(number) for number in numbers):
+            raise InvalidFile("the pending action in the file does not fit its algorithm")
+        self.proposal[: len(numbers)] = numbers
+
+    def numbers_of(self, history: History, unknown: Unknown) -> Ints:
+        """The number of the finest box in each row."""
+        if history.points is None:
+            if len(history) == 0:
+                return np.empty(0, np.int64)
+            raise InvalidHistory(f"{type(self.base).__name__} needs a log of points, got one of arms")
+        return self.base.numbers(history.points, history.levels, skip=unknown == "skip")
+
+    @property
+    def _divides(self) -> bool:
+        return isinstance(self.algorithm, SplittingAlgorithm)
+
+    def cells(self, units: Ints) -> tuple[Any, int]:
+        """The boxes of a grid, or the leaves of trees as they stand."""
+        cells = self.base.algorithm.cells
+        if self._divides:
+            return Leaves(self.base.dim), int(cells.size[0])
+        return Boxes(self.base.dim), cells.places * (1 if self.base.levels is None else len(self.base.levels))
+
+    def cells_of(self, cells: Any, units: Ints) -> Ints:
+        """The cell that each unit lies in now."""
+        own = self.base.algorithm.cells
+        found: Ints = leaves_of(own, units) if self._divides else own.locate(units)
+        return found
+
+    def same_cell(self, logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now; a proposal may be a box that is a cell itself."""
+        return bool(self.algorithm.cell_of(logged) == self.algorithm.cell_of(proposed))
+
+    def cell_space(self) -> int:
+        """How many cells there can be before arrays must grow."""
+        return len(self.base.algorithm.cells.child) if self._divides else 0
+
+    def parents(self) -> Ints | None:
+        """The cell that each cell is a part of, where cells divide."""
+        cells = self.base.algorithm.cells
+        return np.asarray(cells.parent)[: int(cells.size[0])] if self._divides else None
+
+
+def table_of(cell: Ints, names: Ints | None = None) -> tuple[Table, int]:
+    """A table of the cells of all units, and how many cells there are with the one behind them, which has no rows."""
+    n_cells = int(cell.max(initial=-1)) + 1
+    known = np.arange(n_cells) if names is None else names
+    return Table(np.ascontiguousarray(cell), np.append(known, -1)), n_cells + 1
+
+
+def checked_relation(relation: Any) -> Relation:
+    """A relation is a callable, "trivial" (everything is related), or None for the base's own cells."""
+    if relation is None or relation == "trivial" or callable(relation):
+        checked: Relation = relation
+        return checked
+    raise InvalidParameter(f'relation must be a callable, "trivial" or None, got {relation!r}')
+
+
+def checked_unknown(unknown: Any) -> Unknown:
+    """What happens to rows whose label the base lacks."""
+    if unknown not in get_args(Unknown):
+        raise InvalidParameter(f'unknown must be "error" or "skip", got {unknown!r}')
+    checked: Unknown = unknown
+    return checked

@@ -1,16 +1,31 @@
-"""What a policy knows about one cell, for people to see."""
+"""What a policy knows about its cells, for people to see."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm, PointAlgorithm
 from artreplay.cells import Box
+from artreplay.cells.boxes import samples_in
+from artreplay.compiling import Ints
+from artreplay.errors import InvalidParameter
 from artreplay.history import Label
+from artreplay.replay.adapters import PointAdapter
+from artreplay.replay.ledger import Ledger, Table
+
+if TYPE_CHECKING:
+    from artreplay.replay.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One arm or box as it stands: samples shown (logged or online), mean, index; samples in the log, and used.
+    """One arm or box as it stands: samples shown (logged or online), mean, index; rows in the log, and used.
 
     In a tree, `count` and `mean` include what a box inherited: samples of the box it was split from, which may lie
     elsewhere in it, and which its siblings count too. `logged` and `used` are of the box itself.
@@ -37,3 +52,61 @@ class Cell:
     def level(self) -> float | None:
         """The level of a box, where there are levels."""
         return self.unit.level if isinstance(self.unit, Box) else None
+
+
+def cells_of(policy: Policy) -> list[Cell]:
+    """Every cell of a policy as it stands."""
+    base = policy.base
+    if not isinstance(base, (ArmAlgorithm, PointAlgorithm)):
+        raise InvalidParameter(
+            "cells() needs an algorithm that keeps a mean for each arm or box, "
+            f"{type(base).__name__} is another kind; used_by_cell() counts its samples"
+        )
+    count, mean, index = base.statistics()
+    index = np.full(len(count), math.nan) if index is None else index
+    names: Sequence[Any]
+    counted: Callable[[Ints], Ints]
+    if isinstance(base, PointAlgorithm):
+        numbers = base.cell_numbers()
+        names = [base.box_of(number) for number in numbers.tolist()]
+        counted = partial(samples_in, base.lattice, numbers)
+    else:
+        names = base.arms
+        counted = partial(np.bincount, minlength=base.n_arms)
+    used = _used_counts(policy, counted)
+    logged = used if policy._log is None else policy._log.counts(counted)
+    columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
+    return [Cell(*row) for row in zip(*columns, strict=True)]
+
+
+def used_by_cell(policy: Policy) -> dict[Hashable, int]:
+    """Rows of the log shown, by cell: an arm, or a tuple of arms that share a cell, or a box."""
+    adapter, log = policy._adapter, policy._log
+    if isinstance(adapter, PointAdapter):
+        return {cell.unit: cell.used for cell in cells_of(policy)}
+    units = np.empty(0, np.int64) if log is None else log.some_units()
+    cells, _ = adapter.cells(units)
+    known = np.arange(len(cells.cell)) if isinstance(cells, Table) else np.unique(units)
+    cell_of = np.zeros_like(known) if policy.relation == "trivial" else adapter.cells_of(cells, known)
+    members: dict[int, list[Any]] = {}
+    for number, cell in zip(known.tolist(), cell_of.tolist(), strict=True):
+        members.setdefault(cell, []).append(adapter.unit(number))
+    used = _used_counts(policy, partial(np.bincount, minlength=int(known.max(initial=-1)) + 1))
+    counts = np.bincount(cell_of, weights=used[known], minlength=len(members)).astype(np.int64)
+    return {arms[0] if len(arms) == 1 else tuple(arms): int(counts[cell]) for cell, arms in members.items()}
+
+
+def _used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
+    """The rows that were shown, counted by unit or box, as `count` does it; a store is not read for it if possible."""
+    log, ledger = policy._log, policy._ledger
+    if log is not None and policy.used == log.size:
+        return log.counts(count)
+    counts = count(np.empty(0, np.int64))
+    cells = ledger.cells if isinstance(ledger, Ledger) else None
+    marks = policy._marks() if log is not None else counts
+    if isinstance(cells, Table) and 0 < len(cells.cell) == len(cells.name) - 1 == len(marks) - 1:  # a cell for each arm
+        counts[: len(cells.cell)] += marks[cells.cell]
+        return counts
+    for part, shown in policy._used_parts():
+        counts = counts + count(part.units[shown])
+    return counts

@@ -1,134 +1,411 @@
-"""The ledger: which logged samples are left, and which of them a proposal is served next."""
+"""The ledger: the unread rows of a log, in one queue for each cell.
+
+Replay always serves the earliest unread row of a cell, and cells only come from dividing cells. So the rows that were
+used are those before the *mark* of the cell they lie in, where a part starts with the mark of the whole: one number for
+each cell says everything. It counts the rows of the cell where cells are arms, and is a row of the log where they are
+boxes, or what an object of the user's own says.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, compiled
-from artreplay.errors import InvalidFile
-from artreplay.replay.lazy_ledger import LazyArmLedger, LazyPointLedger
-from artreplay.replay.point_ledger import PointLedger
+from artreplay.cells.boxes import WITHIN
+from artreplay.compiling import Floats, Ints, compiled, resized
+from artreplay.errors import InvalidAction, InvalidFile
+from artreplay.replay.step import NO_ROW, UNREAD
+
+UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of the cell it is a part of
 
 
 @compiled
-class ArmLedger(NamedTuple):
-    """Samples in the order in which they are served: cell by cell, inside a cell as they were logged.
+class Table(NamedTuple):
+    """Cells that never change, by a table of the units; a unit that is not in it lies in the last cell.
 
-    Full Start has no queues (`cell` is empty) and its samples in the order of the log.
+    Without any units in it there is one cell for everything.
     """
 
-    unit: Ints
-    reward: Floats
     cell: Ints  # of each unit
-    next: Ints  # of each cell: where its first unused sample is
-    stop: Ints  # of each cell: where its samples end
+    name: Ints  # of each cell: what the base calls it
 
-    def take(self, algorithm: Any, unit: int) -> int:
-        """The earliest unused sample of the unit's cell, which is used from now on; −1 if there is none."""
+    def table_entry(self, unit: int) -> int:
+        """The cell a unit lies in."""
         if unit < 0 or unit >= len(self.cell):
-            return -1
-        cell = self.cell[unit]
-        row: int = self.next[cell]
-        if row >= self.stop[cell]:
-            return -1
-        self.next[cell] = row + 1
-        return row
+            return len(self.name) - 1
+        cell: int = self.cell[unit]
+        return cell
+
+    def find(self, algorithm: Any, unit: int) -> int:
+        """The cell a unit lies in, whatever the algorithm was shown."""
+        return self.table_entry(unit)
+
+    def called(self, cell: int) -> int:
+        """What the base calls a cell."""
+        name: int = self.name[cell]
+        return name
+
+    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
+        """Nothing is ever divided."""
 
 
-def arm_ledger(units: Ints, rewards: Floats, cell: Ints, used: Ints | None = None) -> ArmLedger:
-    """The queues of a log; `used` says how many samples of each cell are used already."""
-    n_cells = int(cell.max(initial=-1)) + 1
-    order = serving_order(units, cell)
-    stop = np.cumsum(np.bincount(cell[units], minlength=n_cells)).astype(np.int64)
-    first = _starts(stop)
-    if used is not None:
-        if len(used) > len(first) or (first[: len(used)] + used > stop[: len(used)]).any():
-            raise InvalidFile("more samples of a cell are used than the log has: the file does not fit the log")
-        first[: len(used)] += used
-    return ArmLedger(
-        np.ascontiguousarray(units[order]),
-        np.ascontiguousarray(rewards[order]),
-        np.ascontiguousarray(cell),
-        first,
-        stop,
+@compiled
+class Boxes(NamedTuple):
+    """The boxes of a grid, which the algorithm knows."""
+
+    dim: int  # of the space; a component without any field cannot be compiled
+
+    def find(self, algorithm: Any, unit: int) -> int:
+        """The cell a unit lies in."""
+        cell: int = algorithm.cell_of(unit)
+        return cell
+
+    def called(self, cell: int) -> int:
+        """What the base calls a cell."""
+        return cell
+
+    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
+        """Nothing is ever divided."""
+
+
+@compiled
+class Leaves(NamedTuple):
+    """The leaves of trees, which the algorithm divides."""
+
+    dim: int  # of the space
+
+    def find(self, algorithm: Any, unit: int) -> int:
+        """The cell a unit lies in now."""
+        cell: int = algorithm.cell_of(unit)
+        return cell
+
+    def called(self, cell: int) -> int:
+        """What the base calls a cell."""
+        return cell
+
+    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
+        """Give a leaf its share of the rows of the cells it came from, which were divided since."""
+        cells = algorithm.whole.cells
+        while ledger.next[cell] < 0:
+            above = cells.parent[cell]
+            while ledger.next[above] < 0:
+                above = cells.parent[above]
+            ledger.divide(cells, above)
+
+
+@compiled(scratch=("spare_unit", "spare_reward", "spare_place"))
+class Ledger(NamedTuple):
+    """Queues of rows that were read and are not shown yet."""
+
+    cells: Any  # which cell a unit lies in
+    unit: Ints  # of each row, queue by queue
+    reward: Floats
+    place: Ints  # of each row: its number in the log; empty where marks count the rows of a cell
+    next: Ints  # of each cell: where its first unread row is
+    stop: Ints  # of each cell: where its rows end
+    end: Ints  # of each cell: all rows of the log before this mark were read
+    more: Ints  # of each cell: 1 if the log may have rows of it that were not read
+    closed: Ints  # of each cell: 1 if the base was told that there is no unread row left
+    wanted: Ints  # the cell whose rows must be read, in one entry
+    spare_unit: Ints  # for dividing
+    spare_reward: Floats
+    spare_place: Ints
+
+    def locate(self, algorithm: Any, unit: int) -> int:
+        """The cell a unit lies in now."""
+        cell: int = self.cells.find(algorithm, unit)
+        if self.next[cell] < 0:
+            self.cells.share(algorithm, self, cell)
+        return cell
+
+    def take(self, cell: int) -> int:
+        """Where the earliest unread row of a cell is, which is used from now on; NO_ROW or UNREAD."""
+        at: int = self.next[cell]
+        if at < self.stop[cell]:
+            self.next[cell] = at + 1
+            return at
+        if self.more[cell] == 0:
+            return NO_ROW
+        self.wanted[0] = cell
+        return UNREAD
+
+    def close(self, algorithm: Any, cell: int) -> int:
+        """Tell the base, once, that a cell has no unread row left; 1 if that can change what it proposes."""
+        if self.closed[cell] == 1:
+            return 0
+        self.closed[cell] = 1
+        changed: int = algorithm.cell_closed(self.cells.called(cell))
+        return changed
+
+    def divide(self, cells: Any, cell: int) -> None:
+        """Share the unread rows of a box among its parts, in order."""
+        start, stop = self.next[cell], self.stop[cell]
+        first = cells.child[cell]
+        last = first + (1 << cells.dim)
+        for part in range(first, last):
+            self.stop[part] = 0
+        for at in range(start, stop):
+            self.spare_unit[at] = self.unit[at]
+            self.spare_reward[at] = self.reward[at]
+            self.spare_place[at] = self.place[at]
+            self.stop[first + half_of(cells, cell, self.unit[at])] += 1
+        for part in range(first, last):
+            rows = self.stop[part]
+            self.next[part] = start
+            self.stop[part] = start
+            self.end[part] = self.end[cell]
+            self.more[part] = self.more[cell]
+            start += rows
+        for at in range(self.next[cell], stop):
+            part = first + half_of(cells, cell, self.spare_unit[at])
+            to = self.stop[part]
+            self.stop[part] = to + 1
+            self.unit[to] = self.spare_unit[at]
+            self.reward[to] = self.spare_reward[at]
+            self.place[to] = self.spare_place[at]
+        self.stop[cell] = self.next[cell]
+        self.more[cell] = 0
+
+
+@compiled
+def half_of(cells: Any, cell: int, unit: int) -> int:
+    """Which of the parts of a box a finest box lies in."""
+    half: int = ((unit & WITHIN) >> (cells.dim * (cells.deepest - cells.depth[cell] - 1))) & ((1 << cells.dim) - 1)
+    return half
+
+
+def one_cell() -> Table:
+    """Everything in one cell."""
+    return Table(np.empty(0, np.int64), np.zeros(1, np.int64))
+
+
+def empty_ledger(cells: Any, n_cells: int, size: int = 0, more: int = 0, counts: bool = False) -> Ledger:
+    """Cells without rows, with space for `size` of them; `more` says whether the log may have some."""
+    places = 0 if counts else size
+    spare = size if isinstance(cells, Leaves) else 0
+    return Ledger(
+        cells=cells,
+        unit=np.zeros(size, np.int64),
+        reward=np.zeros(size),
+        place=np.zeros(places, np.int64),
+        next=np.zeros(n_cells, np.int64),
+        stop=np.zeros(n_cells, np.int64),
+        end=np.zeros(n_cells, np.int64),
+        more=np.full(n_cells, more, np.int64),
+        closed=np.zeros(n_cells, np.int64),
+        wanted=np.zeros(1, np.int64),
+        spare_unit=np.zeros(spare, np.int64),
+        spare_reward=np.zeros(spare),
+        spare_place=np.zeros(spare, np.int64),
     )
 
 
-def serving_order(units: Ints, cell: Ints) -> Ints:
-    """Rows of a log cell by cell, inside a cell as they were logged."""
-    cells = cell[units]
-    narrow = len(cell) <= 1 << 16  # then sorting takes linear time
-    return np.argsort(cells.astype(np.uint16) if narrow else cells, kind="stable")
+def filled_ledger(
+    cells: Any, n_cells: int, units: Ints, rewards: Floats, rows: Ints | None, cell: Ints, end: int, marks: Ints | None
+) -> Ledger:
+    """The ledger of rows in memory, whose cells are given; those before the marks are used already.
+
+    `rows` has their numbers in the log, which ends before the row `end`; None where marks count the rows of a cell.
+    """
+    counts = np.bincount(cell, minlength=n_cells).astype(np.int64)
+    used = np.zeros(n_cells, np.int64)
+    if marks is not None:
+        known = np.zeros(n_cells, np.int64)
+        known[: len(marks)] = marks[:n_cells]
+        used = known if rows is None else np.bincount(cell[rows < known[cell]], minlength=n_cells)
+        if len(marks) > n_cells or (used > counts).any():
+            raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
+    stop = np.cumsum(counts)
+    ledger = empty_ledger(cells, n_cells, counts=rows is None)
+    if n_cells > 1:
+        narrow = n_cells <= 1 << 16  # then sorting takes linear time
+        order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable")
+        units, rewards, rows = units[order], rewards[order], None if rows is None else rows[order]
+    spare = len(units) if isinstance(cells, Leaves) else 0
+    own = (
+        np.array if n_cells == 1 else np.ascontiguousarray
+    )  # dividing moves rows: those of the log stay where they are
+    return ledger._replace(
+        unit=own(units),
+        reward=own(rewards),
+        place=ledger.place if rows is None else own(rows),
+        next=stop - counts + used,
+        stop=stop,
+        end=counts if rows is None else np.full(n_cells, end, np.int64),
+        spare_unit=np.zeros(spare, np.int64),
+        spare_reward=np.zeros(spare),
+        spare_place=np.zeros(spare, np.int64),
+    )
 
 
-def stream_ledger(units: Ints, rewards: Floats) -> ArmLedger:
-    """A log that is shown from front to back, without queues."""
-    none = np.empty(0, np.int64)
-    return ArmLedger(np.ascontiguousarray(units), np.ascontiguousarray(rewards), none, none.copy(), none.copy())
+def enlarged(ledger: Any, n_cells: int) -> Any:
+    """The same ledger with space for cells that are still to come by dividing others."""
+    if not isinstance(ledger, Ledger) or not isinstance(ledger.cells, Leaves) or len(ledger.next) >= n_cells:
+        return ledger
+    before = len(ledger.next)
+    next_ = resized(ledger.next, n_cells)
+    next_[before:] = UNDIVIDED
+    stop, end, more, closed = (
+        resized(array, n_cells) for array in (ledger.stop, ledger.end, ledger.more, ledger.closed)
+    )
+    return ledger._replace(next=next_, stop=stop, end=end, more=more, closed=closed)
 
 
-def first_of_cells(ledger: ArmLedger) -> Ints:
-    """Where the samples of each cell start."""
-    return _starts(ledger.stop)
+def marks_of(ledger: Ledger, parent: Ints | None = None) -> Ints:
+    """The mark of each cell; a cell that has not got its share has that of the cell it is a part of.
+
+    `parent` has that cell for each cell there is, where cells divide.
+    """
+    next_, stop, end, place = (np.asarray(array) for array in (ledger.next, ledger.stop, ledger.end, ledger.place))
+    if len(place) == 0:
+        marks: Ints = end - (stop - next_)
+    else:
+        marks = np.where(next_ < stop, place[np.minimum(np.maximum(next_, 0), len(place) - 1)], end)
+    if parent is not None:
+        marks = marks[: len(parent)]
+        for cell in np.flatnonzero(
+            next_[: len(parent)] == UNDIVIDED
+        ).tolist():  # those come behind what they are a part of
+            marks[cell] = marks[parent[cell]] if parent[cell] >= 0 else 0
+    return marks
 
 
-def _starts(stop: Ints) -> Ints:
-    start = np.zeros_like(stop)
-    start[1:] = stop[:-1]
-    return start
+def inherited_marks(marks: Ints, parent: Ints | None) -> Ints:
+    """Marks that were kept while cells divided: the new cells have those of the cells they are parts of."""
+    if parent is None or len(marks) >= len(parent):
+        return marks
+    more = resized(marks, len(parent))
+    for cell in range(len(marks), len(parent)):  # those come behind what they are a part of
+        more[cell] = more[parent[cell]]
+    return more
 
 
-class KeyedLedger:
-    """Queues by the cell a user's algorithm names: `cell_of(unit number)` is anything hashable."""
+class NamedCells:
+    """The cells of a user's object, by the names it gives them, numbered as they are met. They may divide."""
 
-    def __init__(self, units: Ints, rewards: Floats, cell_of: Callable[[int], Hashable], used: Ints) -> None:
-        self.unit = units.tolist()
-        self.reward = rewards.tolist()
-        self._cell_of = cell_of
-        self.used = used  # row by row, 1 where the sample has been served
-        self._queues: dict[Hashable, deque[int]] = {}
-        for row in np.flatnonzero(used == 0).tolist():
-            self._queues.setdefault(cell_of(self.unit[row]), deque()).append(row)
+    def __init__(self, name_of: Callable[[int], Hashable], fixed: bool) -> None:
+        """`name_of` says the name of the cell that a numbered unit lies in now; `fixed` that it never changes."""
+        self._name_of = name_of
+        self._fixed = fixed
+        self.ledger: Any = None  # whose cells these are
+        self.number: dict[Hashable, int] = {}
+        self.names: list[Hashable] = []
 
-    def take(self, algorithm: Any, unit: int) -> int:
-        """The earliest unused sample of the unit's cell, which is used from now on; −1 if there is none."""
-        queue = self._queues.get(self._cell_of(unit))
-        if not queue:
-            return -1
-        row = queue.popleft()
-        self.used[row] = 1
-        return row
+    def met(self, unit: int) -> int:
+        """The number of the cell a unit lies in, a new one if its name is new."""
+        name = self._name_of(unit)
+        if name not in self.number:
+            self.number[name] = len(self.names)
+            self.names.append(name)
+        return self.number[name]
+
+    def find(self, algorithm: Any, unit: int) -> int:
+        """The cell a unit lies in now; where it has a new name, or its next row has left it, cells were divided."""
+        ledger, name = self.ledger, self._name_of(unit)
+        if name not in self.number and not self._fixed:
+            self.refine()
+        cell = self.met(unit)
+        while len(ledger.next) < len(self.names):
+            self._append(ledger, 0, 0, max(ledger.end, default=0))
+        at = ledger.next[cell]
+        if not self._fixed and at < ledger.stop[cell] and self._name_of(ledger.unit[at]) != name:
+            self._divide(ledger, cell)
+            return self.met(unit)
+        return cell
+
+    def called(self, cell: int) -> Hashable:
+        """What the object calls a cell."""
+        return self.names[cell]
+
+    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
+        """Every cell has its share."""
+
+    def refine(self) -> None:
+        """Divide every cell of which unread rows have another name now."""
+        ledger = self.ledger
+        for cell in range(len(ledger.next)):
+            rows = range(ledger.next[cell], ledger.stop[cell])
+            if any(self._name_of(ledger.unit[at]) != self.names[cell] for at in rows):
+                self._divide(ledger, cell)
+
+    def marks(self, units: Ints, end: int) -> Ints:
+        """The mark of each cell that logged units lie in now, in the order in which the log first has them."""
+        self.refine()
+        marks = marks_of(self.ledger).tolist()
+        names = dict.fromkeys(map(self._name_of, units.tolist()))
+        return np.array([marks[self.number[name]] if name in self.number else end for name in names], np.int64)
+
+    def _divide(self, ledger: Any, cell: int) -> None:
+        start, stop = ledger.next[cell], ledger.stop[cell]
+        parts: dict[Hashable, list[tuple[Any, ...]]] = {}
+        for at in range(start, stop):
+            row = ledger.unit[at], ledger.reward[at], ledger.place[at]
+            parts.setdefault(self._name_of(ledger.unit[at]), []).append(row)
+        for name in parts:
+            known = self.number.get(name, cell)
+            if known != cell:
+                raise InvalidAction(
+                    f"cell(unit) must only divide cells: rows of {self.names[cell]!r} came to {name!r}, "
+                    "which was another cell already"
+                )
+        ledger.stop[cell] = start
+        del self.number[self.names[cell]]
+        for name, rows in parts.items():
+            ledger.unit[start : start + len(rows)] = [row[0] for row in rows]
+            ledger.reward[start : start + len(rows)] = [row[1] for row in rows]
+            ledger.place[start : start + len(rows)] = [row[2] for row in rows]
+            self.number[name] = len(self.names)
+            self.names.append(name)
+            self._append(ledger, start, start + len(rows), ledger.end[cell])
+            start += len(rows)
+
+    def _append(self, ledger: Any, start: int, stop: int, end: int) -> None:
+        ledger.next.append(start)
+        ledger.stop.append(stop)
+        ledger.end.append(end)
+        ledger.more.append(0)
+        ledger.closed.append(0)
+
+
+def as_lists(ledger: Ledger) -> Ledger:
+    """The same ledger with lists for arrays, to which cells can be added: how interpreted code likes it best."""
+    return Ledger(*(field.tolist() if isinstance(field, np.ndarray) else field for field in ledger))
 
 
 class RelationLedger:
-    """Unused samples in order; a relation, which may look at the state of the base, picks the first that fits."""
+    """Unread rows in order; a relation, which may look at the state of the base, picks the first that fits."""
 
     def __init__(self, units: Ints, rewards: Floats, related: Callable[[int, int], bool], used: Ints) -> None:
-        """`related(row, unit number)` says whether a row of the log may stand in for a proposed unit."""
+        """`related(row, unit number)` says whether a row may stand in for a proposed unit; `used` has some rows."""
         self.unit = units.tolist()
         self.reward = rewards.tolist()
         self._related = related
-        self.used = used
+        self.unread: list[int] = np.setdiff1d(np.arange(len(units)), used).tolist()
 
-    def take(self, algorithm: Any, unit: int) -> int:
-        """The earliest unused sample related to the unit, which is used from now on; −1 if there is none."""
-        for row in np.flatnonzero(self.used == 0).tolist():
-            if self._related(row, unit):
-                self.used[row] = 1
-                return row
-        return -1
+    def locate(self, algorithm: Any, unit: int) -> int:
+        """There are no cells: a unit stands for itself."""
+        return unit
+
+    def take(self, unit: int) -> int:
+        """The earliest unread row related to the unit, which is used from now on; NO_ROW if there is none."""
+        for at in self.unread:
+            if self._related(at, unit):
+                self.unread.remove(at)
+                return at
+        return NO_ROW
+
+    def close(self, algorithm: Any, unit: int) -> int:
+        """Without cells there is nothing to close."""
+        return 0
 
 
-Ledger = ArmLedger | PointLedger | LazyArmLedger | LazyPointLedger | KeyedLedger | RelationLedger
+AnyLedger = Ledger | RelationLedger
 
-# What a step changes in a ledger that is a component.
-MOVING: dict[type, tuple[str, ...]] = {
-    ArmLedger: ("next",),
-    PointLedger: ("earliest",),
-    LazyArmLedger: ("next",),
-    LazyPointLedger: ("next",),
-}
+
+def unread_rows(ledger: AnyLedger) -> int:
+    """How many unread rows are at hand."""
+    if isinstance(ledger, RelationLedger):
+        return len(ledger.unread)
+    return int((np.asarray(ledger.stop) - np.maximum(ledger.next, 0)).sum())

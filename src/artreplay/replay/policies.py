@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, cast, get_args
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from artreplay.algorithms import IndexArmAlgorithm, LinUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History, Store
-from artreplay.replay.adapter import Relation, Unknown, checked_relation, checked_unknown
-from artreplay.replay.lazy_ledger import LazyArmLedger, LazyPointLedger
-from artreplay.replay.ledger import ArmLedger, Ledger, first_of_cells, stream_ledger
-from artreplay.replay.logs import Flags, Log, MemoryLog, Part, StoreLog, Used, UsedRows
-from artreplay.replay.point_ledger import PointLedger, used_rows
+from artreplay.replay.adapters import Relation, Unknown, checked_relation, checked_unknown
+from artreplay.replay.ledger import AnyLedger, Ledger, NamedCells, RelationLedger, marks_of, unread_rows
+from artreplay.replay.log import Flags, Log, Part
 from artreplay.replay.policy import Policy
-from artreplay.replay.shown import Beginning, FirstOfCells, Flagged
-from artreplay.replay.step import FED, FEED, KEPT, USED
-
-Replay = Literal["samples", "summaries"]
+from artreplay.replay.reader import Reader, open_ledger
+from artreplay.replay.step import SERVING, USED
 
 
 class Ignorant(Policy):
@@ -42,7 +39,7 @@ class Ignorant(Policy):
 class HistoryPolicy(Policy):
     """A policy with a log, which may grow."""
 
-    _used_without_log: Used  # while it was loaded and its log has not been given yet
+    _marks_without_log: Ints  # while it was loaded and its log has not been given yet
 
     def __init__(self, base: Any, history: History | Store, *, unknown: Unknown = "error") -> None:
         super().__init__(base)
@@ -52,13 +49,15 @@ class HistoryPolicy(Policy):
     def extend(self, history: History | Store) -> None:
         """Continue with a log that has grown: the same rows, in the same order, with more behind them.
 
-        The new rows join the unused ones. Any other change is refused, and the sentence names the row.
+        The new rows join the journal now, behind what was told before. Any other change is refused, and the sentence
+        names the row.
         """
         if not isinstance(history, (History, Store)):
             raise InvalidHistory(f"history must be a History, or what open_history gives, got {type(history).__name__}")
-        self._guard.recover()
-        history.check_continues(self.fingerprint(), self.history)
-        self._read_history(history, self._used())
+        known = self.fingerprint()
+        history.check_continues(known, self.history)
+        self._read_history(history, self.marks())
+        self._grown = self._grown or len(history) > known.rows
 
     def fingerprint(self) -> Fingerprint:
         """What the policy remembers of its log."""
@@ -66,23 +65,58 @@ class HistoryPolicy(Policy):
             return self._fingerprint
         return History([], []).fingerprint if self.history is None else self.history.fingerprint
 
-    def _used(self) -> Used:
-        return self._used_without_log if self._log is None else self._used_state()
+    def marks(self) -> Ints:
+        """Which rows of the log are used: those before the mark of the cell they lie in.
 
-    def _kept_position(self) -> Ints:
-        """The position as a saved policy has it: without what only counts while the log is at hand."""
-        return self._position[:KEPT].copy()
+        A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. With a
+        relation that is a callable there are no cells: the numbers of the rows themselves.
+        """
+        return self._marks_without_log if self._log is None else self._marks()
 
-    def _used_state(self) -> Used:
-        """Which samples are used, in the form in which the policy keeps it."""
+    def _read_history(self, history: History | Store, marks: Ints | None) -> None:
+        """Map and check a log, and open its ledger; nothing of the policy has changed if that fails or is cut short."""
+        log = Log(self._adapter, history, self.unknown)
+        log, ledger, reader = self._opened(log, marks)
+        if log.whole is not None and unread_rows(ledger) != log.size - self._position[USED]:
+            raise InvalidFile("the marks in the file do not fit the number of rows that were used")
+        with Uninterrupted():
+            before = self._ledger
+            self._log, self._fingerprint, self._reader = log, None, reader
+            self._set_ledger(ledger)
+            self.skipped = log.skipped
+            self._position[SERVING] = 0
+            self._fast_parts = ()
+            self._keep_closed(before)
+
+    def _keep_closed(self, before: AnyLedger) -> None:
+        """Cells that were closed stay so; those that have unread rows again are reopened."""
+        now = self._ledger
+        if not isinstance(before, Ledger) or not isinstance(now, Ledger):
+            return
+        for cell in np.flatnonzero(before.closed).tolist():
+            name = before.cells.called(cell)
+            again = now.cells.number.get(name) if isinstance(now.cells, NamedCells) else cell
+            if again is None or again >= len(now.next):
+                continue
+            if now.next[again] < now.stop[again] or now.more[again]:
+                self._adapter.algorithm.cell_reopened(name)
+            else:
+                now.closed[again] = 1
+
+    def _set_ledger(self, ledger: AnyLedger) -> None:
+        self._ledger = ledger
+
+    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, AnyLedger, Reader | None]:
+        """A log, read into memory if it must be; its ledger, of which rows before the marks are used; its reader."""
         raise NotImplementedError
 
 
 class FullStart(HistoryPolicy):
-    """Shows the base the whole log, one sample at a time and in order, before the first proposal.
+    """Shows the base the whole log, one row at a time and in order, before the first proposal.
 
-    The log is read at the first `ask` or `tell`. `batch=True` instead loads one count and one sum per arm at once, as
-    the paper describes it, for index algorithms over arms. That is *not* the same algorithm: an index that is a
+    The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
+    does not matter, and the log is read arm by arm. `batch=True` instead loads one count and one sum per arm at once,
+    as the paper describes it, for index algorithms over arms. That is *not* the same algorithm: an index that is a
     running minimum depends on the order, and Artificial Replay is not exact against it.
 
     >>> import artreplay as ar
@@ -94,7 +128,7 @@ class FullStart(HistoryPolicy):
     """
 
     kind = "full-start"
-    _fed_before = 0  # samples of a store that were shown before the part at hand
+    _queue: AnyLedger  # of everything, where rows are shown in the order of the log
 
     def __init__(self, base: Any, history: History | Store, batch: bool = False, *, unknown: Unknown = "error") -> None:
         self.batch = bool(batch)
@@ -104,160 +138,124 @@ class FullStart(HistoryPolicy):
             )
         super().__init__(base, history, unknown=unknown)
 
-    def _opened(self, log: Log, used: Used | None) -> tuple[Log, Ledger]:
-        if isinstance(log, MemoryLog):
-            return log, stream_ledger(log.units, log.rewards)
-        return super()._opened(log, used)
+    @property
+    def _by_cell(self) -> bool:
+        """Whether the order between cells does not matter, and they are arms."""
+        return self._adapter.exact and self._adapter.counts_rows
 
-    def _begin(self, log: Log, used: Used | None) -> None:
-        """A log in memory is shown from one position; of a store, the position is that in the part at hand."""
-        fed = 0 if used is None or isinstance(used, UsedRows) else int(used[0])
-        whole = isinstance(log, MemoryLog)
-        self._fed_before = 0 if whole else fed
-        self._position[FED] = fed if whole else 0
-        self._position[FEED] = log.size if whole else 0
+    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, AnyLedger, Reader | None]:
+        return (log, *open_ledger(log, "own" if self._by_cell else "one", marks))
 
-    def _must_be_fed(self, position: Any) -> bool:
-        if isinstance(self._log, StoreLog):
-            return self._fed() < self._log.size
-        return super()._must_be_fed(position)
+    def _set_ledger(self, ledger: AnyLedger) -> None:
+        self._queue = ledger
+        if self._by_cell:
+            self._ledger = ledger
 
-    def _open_log(self) -> None:
-        super()._open_log()
-        if self.batch and self._log is not None and self._fed() == 0:
+    def _show_log(self) -> None:
+        if self._log is None or self._position[USED] >= self._log.size:
+            return
+        if self.batch and self._position[USED] == 0:
             self._load_batch(self._log)
-        elif isinstance(self._log, StoreLog):
-            while self._next_part(self._log):
-                self._run(feed_only=1)
+        elif self._by_cell and isinstance(self._ledger, Ledger):
+            _, one_of_each = np.unique(self._ledger.cells.cell, return_index=True)
+            self._read_out("_ledger", one_of_each)
+        else:
+            self._read_out("_queue", np.zeros(1, np.int64))
 
-    def _next_part(self, log: StoreLog) -> bool:
-        """Have something at hand that is to be shown; False when all of a store was shown."""
-        if self._position[FED] < self._position[FEED]:
-            return True
-        ledger = log.fed(self._fed())
-        if ledger is None:
-            return False
-        with Uninterrupted():
-            self._fed_before = self._fed()
-            self._ledger, self._parts = ledger, ()
-            self._position[FED], self._position[FEED] = 0, len(ledger.unit)
-        return True
+    def _show_what_comes_before(self, samples: list[tuple[int, float]]) -> None:
+        """All rows of the log that have not been shown."""
+        if self._log is None:
+            self._check_nothing_comes_before(samples)
+        else:
+            self._show_log()
 
     def _load_batch(self, log: Log) -> None:
         base = self._adapter.base
         counts, totals = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
         for part in log.parts():
             add_batch(counts, totals, part.units, part.rewards)
-        whole = isinstance(log, MemoryLog)
+        _, ledger, reader = self._opened(log, np.append(counts, 0))
         with Uninterrupted():
             base.load(counts, totals)
-            self._fed_before = 0 if whole else log.size
-            self._position[FED] = self._position[FEED] = log.size if whole else 0
+            self._set_ledger(ledger)
+            self._reader = reader
             self._position[USED] = log.size
-            self._parts = ()
+            self._fast_parts = ()
 
-    def _fed(self) -> int:
-        """How many samples were shown from front to back."""
-        return self._fed_before + int(self._position[FED])
+    def _marks(self) -> Ints:
+        return marks_of(self._ledger if self._by_cell else self._queue)  # type: ignore[arg-type]
 
-    def _kept_position(self) -> Ints:
-        position = super()._kept_position()
-        if isinstance(self._log, StoreLog):
-            position[FED], position[FEED] = self._fed(), self._log.size
-        return position
-
-    def _used_state(self) -> Used:
-        return np.array([self._fed()])
-
-    def _shown(self) -> Callable[[Part], Flags]:
-        return Beginning(self._fed())
-
-    def _used_counts(self, count: Callable[[Ints], Ints]) -> Ints:
-        everything = self._log is not None and self._fed() == self._log.size
-        return self._log.counts(count) if everything and self._log is not None else super()._used_counts(count)
+    def _used_parts(self) -> Iterator[tuple[Part, Flags]]:
+        if self._log is None:
+            return iter(())
+        if self._by_cell and isinstance(self._ledger, Ledger):
+            return self._log.used(self._marks(), partial(self._adapter.cells_of, self._ledger.cells), counted=True)
+        return self._log.used(self._marks(), np.zeros_like, counted=True)
 
 
 class ArtificialReplay(HistoryPolicy):
-    """When the base proposes something the log still has a sample of, shows it that sample instead of playing.
+    """When the base proposes something the log still has an unread row of, shows it that row instead of playing.
 
-    Only when no cell of the proposal has an unused sample does the proposal become the action. `relation` replaces
-    the base's cells: a callable `(logged_unit, proposed_unit, base) -> bool`, or "trivial" (everything is related).
-    `replay="summaries"` takes whole blocks of an indexed store in by what it knows of them and reads the samples only
-    where they could matter, for `MonUCB` and `PsiUCB`; the decisions, and all that can be seen, are the same.
+    Only when no cell of the proposal has an unread row does the proposal become the action. For a base that is marked
+    as exact, every decision is the one that Full Start makes over the same journal. `relation` replaces the base's
+    cells: a callable `(logged_unit, proposed_unit, base) -> bool`, or "trivial" (everything is related).
 
     >>> import artreplay as ar
-    >>> history = ar.History(["red"] * 6 + ["blue"] * 3, [0, 0, 0, 0, 0, 0, 1, 1, 0])
+    >>> history = ar.History(["red", "red", "blue", "blue"], [0, 0, 1, 1])
     >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=2), history)
-    >>> policy.ask(), policy.used_by_cell()
-    ('blue', {'red': 2, 'blue': 3})
+    >>> policy.ask(), policy.used, policy.unused
+    ('blue', 4, 0)
+    >>> policy.tell("blue", 1.0)
     """
 
     kind = "artificial-replay"
 
-    replay: Replay = "samples"
-
     def __init__(
-        self,
-        base: Any,
-        history: History | Store,
-        relation: Relation = None,
-        *,
-        unknown: Unknown = "error",
-        replay: Replay = "samples",
+        self, base: Any, history: History | Store, relation: Relation = None, *, unknown: Unknown = "error"
     ) -> None:
         self.relation = checked_relation(relation)
-        self.replay = checked_replay(replay)
-        if self.replay == "summaries" and relation is not None:
-            raise InvalidParameter('replay="summaries" goes by the cells of the base: leave relation out')
         super().__init__(base, history, unknown=unknown)
 
-    def _opened(self, log: Log, used: Used | None) -> tuple[Log, Ledger]:
-        if isinstance(log, StoreLog):
-            ledger = log.lazy(self.relation, used)
-            if self.replay == "summaries":
-                log.skip_blocks()
-            if ledger is not None:
-                return log, ledger
-            log = MemoryLog(self._adapter, log.history.load(), self.unknown)
-        if self.replay == "summaries":
-            raise InvalidHistory('replay="summaries" needs an indexed store of arms, got a log in memory')
-        return log, self._adapter.ledger(log.units, log.rewards, log.logged, self.relation, log.flags(used))
+    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, AnyLedger, Reader | None]:
+        if callable(self.relation):
+            log = log.in_memory()
+            return log, related_ledger(log, self.relation, marks), None
+        log = log.in_memory() if self._adapter.needs_memory and self.relation is None else log
+        return (log, *open_ledger(log, "one" if self.relation == "trivial" else "own", marks))
 
-    def _used_state(self) -> Used:
-        ledger, reader = self._ledger, self._log.reader if isinstance(self._log, StoreLog) else None
-        if isinstance(ledger, ArmLedger):
-            return ledger.next - first_of_cells(ledger)
-        if isinstance(ledger, LazyArmLedger) and reader is not None:
-            return reader.queues.used(ledger)
-        if isinstance(ledger, LazyPointLedger) and reader is not None:
-            return UsedRows(reader.queues.used_rows(ledger))
-        return used_rows(ledger) if isinstance(ledger, PointLedger) else cast(Any, ledger).used
-
-    def _shown(self) -> Callable[[Part], Flags]:
-        used = self._used_state()
-        if isinstance(used, UsedRows):
-            return lambda part: np.isin(part.rows, used.rows)
-        if isinstance(self._ledger, (ArmLedger, LazyArmLedger)):
-            return FirstOfCells(self._ledger.cell, used)
-        return Flagged(used)
-
-    def _used_counts(self, count: Callable[[Ints], Ints]) -> Ints:
+    def _marks(self) -> Ints:
         ledger = self._ledger
-        if isinstance(ledger, LazyArmLedger) and len(ledger.cell) == len(ledger.next):  # a cell for each arm
-            self._guard.recover()
-            counts = count(np.empty(0, np.int64))
-            used = cast(Ints, self._used_state())
-            counts[: len(used)] += used[ledger.cell]
-            return counts
-        return super()._used_counts(count)
+        if isinstance(ledger, RelationLedger):
+            return np.setdiff1d(np.arange(len(ledger.unit)), ledger.unread)
+        if isinstance(ledger.cells, NamedCells) and self._log is not None and self._log.whole is not None:
+            return ledger.cells.marks(self._log.whole.units, len(self._log.history))
+        return marks_of(ledger, self._adapter.parents() if self.relation is None else None)
+
+    def _used_parts(self) -> Iterator[tuple[Part, Flags]]:
+        log, ledger = self._log, self._ledger
+        if log is None:
+            return iter(())
+        if isinstance(ledger, RelationLedger):
+            return iter([(part, ~np.isin(np.arange(len(part.rows)), ledger.unread)) for part in log.parts()])
+        if self.relation == "trivial":
+            return log.used(self._marks(), np.zeros_like, counted=True)
+        cells = self._adapter.cells(log.some_units())[0] if isinstance(ledger.cells, NamedCells) else ledger.cells
+        return log.used(self._marks(), partial(self._adapter.cells_of, cells), self._adapter.counts_rows)
 
 
-def checked_replay(replay: Any) -> Replay:
-    """How samples are taken in."""
-    if replay not in get_args(Replay):
-        raise InvalidParameter(f'replay must be "samples" or "summaries", got {replay!r}')
-    checked: Replay = replay
-    return checked
+def related_ledger(log: Log, relation: Any, used: Ints | None) -> RelationLedger:
+    """Rows in memory under a relation, without the used ones."""
+    adapter, whole = log.adapter, log.whole
+    if whole is None:
+        raise InvalidHistory("a relation needs its log in memory")
+    if used is not None and len(used) and int(used.max()) >= len(whole.units):
+        raise InvalidFile("more rows are used than the log has: the file does not fit the log")
+
+    def related(at: int, proposed: int) -> bool:
+        """Whether a row may stand in for a proposed unit, as people know both."""
+        return bool(relation(log.unit(at), adapter.unit(proposed), adapter.base))
+
+    return RelationLedger(whole.units, whole.rewards, related, np.empty(0, np.int64) if used is None else used)
 
 
 def takes_batches(base: Any) -> bool:
@@ -273,6 +271,6 @@ def load_batch(base: IndexArmAlgorithm, units: Ints, rewards: Floats) -> None:
 
 
 def add_batch(counts: Ints, totals: Floats, units: Ints, rewards: Floats) -> None:
-    """Count more samples, and add their rewards in the order of the log."""
+    """Count more rows, and add their rewards in the order of the log."""
     counts += np.bincount(units, minlength=len(counts))
     np.add.at(totals, units, rewards)

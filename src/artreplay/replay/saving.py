@@ -23,14 +23,13 @@ from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
 from artreplay.history import Fingerprint, History, Store
-from artreplay.replay.adapter import checked_relation
-from artreplay.replay.component_adapter import ComponentAdapter
-from artreplay.replay.logs import UsedRows
-from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant, checked_replay
+from artreplay.replay.adapters import checked_relation
+from artreplay.replay.own_bases import ComponentAdapter
+from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant
 from artreplay.replay.policy import Policy
-from artreplay.replay.step import KEPT, PENDING, USED
+from artreplay.replay.step import KEPT, PENDING
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC = "artreplay policy"
 _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
 _SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, Hoeffding, SubGaussian, BernoulliKL)}
@@ -56,13 +55,10 @@ def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | No
             "unknown": policy.unknown,
             "skipped": policy.skipped,
             "batch": getattr(policy, "batch", False),
-            "replay": getattr(policy, "replay", "samples"),
+            "grown": policy._grown,
             "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
         }
-        arrays["digests"] = known.digests
-        arrays["position"] = policy._kept_position()
-        used = policy._used()
-        arrays |= {"used_rows": used.rows} if isinstance(used, UsedRows) else {"used": used}
+        arrays |= {"digests": known.digests, "marks": policy.marks()}
     write_whole(Path(path), lambda file: _write_zip(file, document, arrays))
 
 
@@ -204,7 +200,7 @@ def _describe_pending(policy: Policy) -> Any:
     if policy._position[PENDING] == 0:
         return None
     kept = policy._adapter.kept_proposal(int(policy._position[PENDING]))
-    return {"units": _encode(kept), "several": policy._adapter.several}
+    return {"units": _encode(kept), "is_several": policy._adapter.is_several}
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -342,7 +338,7 @@ def _restore_state(policy: Policy, document: dict[str, Any], arrays: dict[str, n
     if pending is not None:
         if len(pending["units"]) != position[PENDING] or not pending["units"]:
             raise InvalidFile("the pending action in the file does not fit its position")
-        policy._adapter.propose_again(_decode(pending["units"]), pending["several"])
+        policy._adapter.propose_again(_decode(pending["units"]), pending["is_several"])
 
 
 def _restore_history(
@@ -359,14 +355,10 @@ def _restore_history(
     policy.skipped = entry["skipped"]
     if isinstance(policy, FullStart):
         policy.batch = entry["batch"]
-    if isinstance(policy, ArtificialReplay):
-        policy.replay = checked_replay(entry.get("replay", "samples"))
     rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])
-    by_row = "used_rows" in arrays
-    used = arrays["used_rows"] if by_row else arrays["used"]
-    if used.ndim != 1 or used.dtype != np.int64 or (used < 0).any():
-        raise InvalidFile("the samples used in the file do not fit its position")
-    if (len(used) if by_row else used.sum()) != policy._position[USED] or (by_row and (np.diff(used) <= 0).any()):
-        raise InvalidFile("the samples used in the file do not fit its position")
+    marks = arrays["marks"]
+    if marks.ndim != 1 or marks.dtype != np.int64 or (marks < 0).any() or (marks > rows).any():
+        raise InvalidFile("the marks in the file are not those of a log of its size")
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
-    policy._used_without_log = UsedRows(used) if by_row else used
+    policy._marks_without_log = marks
+    policy._grown = bool(entry["grown"])

@@ -1,4 +1,4 @@
-"""The one step: propose, serve, or go online. Policies and simulations repeat it; nothing else shows samples."""
+"""The one step: propose, serve, or go online. Policies and simulations repeat it; nothing else shows rows of a log."""
 
 from __future__ import annotations
 
@@ -7,75 +7,78 @@ from typing import Any
 from artreplay.compiling import Loop, compiled
 
 # Where a policy stands, in one array.
-FED = 0  # logged samples shown from front to back so far
-FEED = 1  # ... and how many are to be (all for Full Start, none for the others)
-USED = 2  # logged samples shown, in whichever way
-ROUND = 3  # online rounds
-PENDING = 4  # units of the proposal that is to be played, 0 if there is none
-SERVING = 5  # units of a proposal that waits for samples to be read, 0 if there is none
-SLOT = 6  # ... which of them is served next
-SHOWN = 7  # ... and how many were shown something
-PLACES = 8  # how many of these there are
-KEPT = 5  # how many of them a saved policy has
+USED = 0  # rows of the log shown
+ROUND = 1  # online rounds
+PENDING = 2  # units of the proposal that is to be played, 0 if there is none
+SERVING = 3  # units of a proposal that waits for rows to be read, 0 if there is none
+SLOT = 4  # ... which of them is served next
+SHOWN = 5  # ... and how many were shown something
+READ_OUT = 6  # cells that `read_out` is done with
+PLACES = 7  # how many of these there are
+KEPT = 3  # how many of them a saved policy has
 
-# What a slice of a loop can end with, besides the number of units that are to be played.
+# What a slice of a loop can end with, besides the number of units that are to be played. The engine has more, from
+# −11 on.
 AGAIN = 0  # the slice is over
 NEEDS_ROOM = -1  # arrays must grow first
 BAD_PROPOSAL = -2  # a proposal has no units, or more than there is space for
-NEEDS_ROWS = -3  # samples must be read first
+NEEDS_ROWS = -3  # rows of the log must be read first
 
 # What a ledger says when it has no row to show.
-NO_ROW = -1  # the cell has no unused sample
-UNREAD = -2  # the cell may have one, which is not read yet
+NO_ROW = -1  # the cell has no unread row
+UNREAD = -2  # the cell may have one, which is still where the log lies
+
+NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
+
+
+@compiled
+def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
+    """Show the earliest unread row of a cell, as it was logged; its place, NO_ROW or UNREAD."""
+    at: int = ledger.take(cell)
+    if at >= 0:
+        position[USED] += 1
+        algorithm.update_logged(ledger.unit[at], ledger.reward[at], NO_ALLOWANCE)
+    return at
 
 
 @compiled
 def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
     """Show the base what the log has to say; the number of units to be played, 0 if it was shown something.
 
-    Full Start first shows the log from front to back. Artificial Replay shows, for each unit of a proposal in order,
-    the earliest unused sample of its cell as it was logged; when there is none for any unit, the proposal is played.
-    A sample that is not read yet is waited for, in the middle of a proposal if need be.
+    For each unit of a proposal in order, the earliest unread row of the cell it lies in now is shown; when there is
+    none for any unit, the proposal is played. A cell that has no unread row left is closed, once; a base that wants to
+    know of it proposes again. A row that is still where the log lies is waited for, in the middle of a proposal if
+    need be.
     """
-    feeding = position[FED] < position[FEED]
+    units = position[SERVING]
     first = 0
     shown = 0
-    if feeding:
-        units = 1
-    elif position[SERVING] > 0:
-        units, first, shown = position[SERVING], position[SLOT], position[SHOWN]
+    if units > 0:
+        first, shown = position[SLOT], position[SHOWN]
         position[SERVING] = 0
     else:
-        units = algorithm.propose(proposal)
-    if units < 1 or (units > len(proposal) and not feeding):
-        return BAD_PROPOSAL
+        units = algorithm.propose_in_round(proposal, position[ROUND])
+        if units < 1 or units > len(proposal):
+            return BAD_PROPOSAL
     for j in range(first, units):
-        if feeding:
-            row = position[FED]
-            position[FED] = row + 1
-        else:
-            row = ledger.take(algorithm, proposal[j])
-        if row >= 0:
-            position[USED] += 1
-            algorithm.update(ledger.unit[row], ledger.reward[row])
+        cell = ledger.locate(algorithm, proposal[j])
+        at = serve(algorithm, ledger, position, cell)
+        if at >= 0:
             shown += 1
-        elif row == UNREAD:
+        elif at == UNREAD:
             position[SERVING], position[SLOT], position[SHOWN] = units, j, shown
             return NEEDS_ROWS
+        else:
+            shown += ledger.close(algorithm, cell)
     return 0 if shown > 0 else units
 
 
 @Loop
-def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, feed_only: int, limit: int) -> int:
-    """Steps until there is something to play, at most `limit` of them; how many units that is.
-
-    With `feed_only` it ends, with 1, when the log has been shown from front to back: nothing is proposed.
-    """
+def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int) -> int:
+    """Steps until there is something to play, at most `limit` of them; how many units that is."""
     width = len(proposal)
     room = 0
     while limit > 0:
-        if feed_only == 1 and position[FED] >= position[FEED]:
-            return 1
         if room < width:
             room = algorithm.room()
             if room < width:
@@ -85,6 +88,37 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, feed_only:
             if units > 0:
                 position[PENDING] = units
             return units
-        room -= width  # a step shows at most one sample per unit
+        room -= width  # a step shows at most one row per unit
         limit -= 1
     return AGAIN
+
+
+@compiled
+def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
+    """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; 1 at the end.
+
+    When a cell divides meanwhile, those of the part that the unit lies in. `position` says which unit is next.
+    """
+    room = 0
+    while position[READ_OUT] < len(units):
+        if limit <= 0:
+            return AGAIN
+        if room < 1:
+            room = algorithm.room()
+            if room < 1:
+                return NEEDS_ROOM
+        at = serve(algorithm, ledger, position, ledger.locate(algorithm, units[position[READ_OUT]]))
+        if at == UNREAD:
+            return NEEDS_ROWS
+        if at == NO_ROW:
+            position[READ_OUT] += 1
+        else:
+            room -= 1
+            limit -= 1
+    return 1
+
+
+@Loop
+def read_out(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
+    """`read_cells`, for a policy: before what is told, and all cells of a log for Full Start."""
+    return read_cells(algorithm, ledger, position, units, limit)

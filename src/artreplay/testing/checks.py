@@ -12,8 +12,8 @@ from artreplay.compiling import is_component, state_of
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History
 from artreplay.replay import ArtificialReplay, FullStart, Ignorant
-from artreplay.replay.adapter import checked_relation
-from artreplay.replay.adapters import adapt
+from artreplay.replay.adapters import checked_relation
+from artreplay.replay.own_bases import adapt
 from artreplay.streams import checked_seed
 from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.worlds import Points, Units, World, draw_world, shrink, units_of
@@ -243,7 +243,7 @@ def relation_of(adapter: Any, relation: Any) -> Callable[[int, int], bool]:
 
 def proposal_of(adapter: Any) -> list[int]:
     """The numbers of the units proposed now."""
-    return [int(number) for number in adapter.proposal[: adapter.algorithm.propose(adapter.proposal)]]
+    return [int(number) for number in adapter.proposal[: adapter.algorithm.propose_in_round(adapter.proposal, 0)]]
 
 
 def state_of_base(base: Any) -> Any:

@@ -94,7 +94,7 @@ def test_a_store_that_is_cut_has_the_labels_that_occur(rows, until, parts, tmp_p
     assert cut.labels == expected.labels
     assert rows_of(cut) == rows_of(expected)
     for code in range(len(cut.labels)):
-        got = cut.fetch(code, 0, 100, with_rows=True)
+        got = cut.read(code, 0, 100, with_rows=True)
         assert got.rewards.tolist() == expected.rewards[expected.codes == code].tolist()
         assert got.rows.tolist() == np.flatnonzero(expected.codes == code).tolist()
 
@@ -182,7 +182,7 @@ def test_as_many_levels_as_there_is_room_for(levels, allowed, tmp_path):
     ar.index_history(log, tmp_path / "log.arh", **columns)
     store = ar.open_history(tmp_path / "log.arh")
     assert rows_of(store) == rows_of(ar.open_history(log, **columns))
-    region = store.fetch([0.0], [1.0], levels - 1.0, 0, 5)
+    region = store.read([0.0], [1.0], levels - 1.0, 0, 5)
     assert region.rewards[region.levels == levels - 1.0].tolist() == [(levels - 1) / levels]
 
 

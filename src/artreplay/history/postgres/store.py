@@ -153,7 +153,7 @@ class PostgresArms(ArmStore):
         found = dict(rows)
         return np.array([found.get(label, 0) for label in self.labels], np.int64)
 
-    def fetch(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
+    def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """The next page of a label. It begins with the last row of the page before, which must still be there."""
         label = self.labels[code]
         known, last = self._pages.get(code, (0, None))
@@ -187,7 +187,7 @@ class PostgresArms(ArmStore):
                     f"{self._order} must be different in every row of an arm, {order} is there twice for {label!r}"
                 )
 
-    def parts(self, since: int = 0) -> Iterator[History]:
+    def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order."""
         if self._last is None:
             return

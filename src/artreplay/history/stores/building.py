@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.compiling.interrupts import Heard
+from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count
 from artreplay.history.fingerprint import Fingerprint, RunningDigests
 from artreplay.history.history import changed_between, check_not_shorter
@@ -215,10 +215,10 @@ def _write_manifest(folder: Path, job: Job, layout: Layout, generations: list[di
 
 @contextmanager
 def _sorting(target: Path, memory: str, columns: Columns) -> Iterator[tuple[Path, Sorter]]:
-    """A place for what is not finished, and a sorter; Ctrl-C is heard in it, also where DuckDB would lose it."""
-    heard = Heard()
-    with heard, workplace(target) as work:
+    """A place for what is not finished, and a sorter, which looks for Ctrl-C now and then: DuckDB would lose it."""
+    guard = Uninterrupted()
+    with guard, workplace(target) as work:
         (work / "sorting").mkdir()
         (work / "store").mkdir()
         at_once = 1 if columns.order is None else 2  # the log by its order, and what comes of that by the layout
-        yield work / "store", Sorter(memory, work / "sorting", at_once, heard.deliver)
+        yield work / "store", Sorter(memory, work / "sorting", at_once, guard.deliver)

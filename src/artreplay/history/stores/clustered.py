@@ -152,7 +152,7 @@ class ClusteredArms(ArmStore):
         """How many samples each label has."""
         return self._counts
 
-    def fetch(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
+    def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """The next `n` samples of a label, from the row groups they lie in."""
         stop = max(min(after + n, int(self._counts[code])), after)
         first, last = int(self._starts[code]) + after, int(self._starts[code]) + stop
@@ -206,7 +206,7 @@ class ClusteredArms(ArmStore):
         """What a policy remembers of this log; worked out only if it was not written with it."""
         return self._written_fingerprint or super().fingerprint
 
-    def parts(self, since: int = 0) -> Iterator[History]:
+    def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order: the arms merged by their rows."""
         left = since
         for part in merged_parts(self, 0, None, _WINDOW):

@@ -17,7 +17,6 @@ from artreplay.history.stores.manifest import decode_label_list, read_array
 from artreplay.history.stores.merging import merged_parts
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched
-from artreplay.history.stores.summaries import Summaries
 
 
 class _Generation(NamedTuple):
@@ -71,7 +70,7 @@ class IndexedArms(Indexed, ArmStore):
         low, high = 0, int(self._before[-1][code])
         while low < high:
             middle = (low + high) // 2
-            if int(self._read("rows", code, middle, middle + 1, Reading())[0]) < row:
+            if int(self._column("rows", code, middle, middle + 1, Reading())[0]) < row:
                 low = middle + 1
             else:
                 high = middle
@@ -84,14 +83,14 @@ class IndexedArms(Indexed, ArmStore):
         """How many samples each label has."""
         return self._counts
 
-    def fetch(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
+    def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """The next `n` samples of a label behind its first `after` ones."""
         stop = max(min(after + n, int(self._counts[code])), after)
-        rewards = self._read("rewards", code, after, stop, self.reading)
-        rows = self._read("rows", code, after, stop, self.reading) if with_rows else np.empty(0, np.int64)
+        rewards = self._column("rewards", code, after, stop, self.reading)
+        rows = self._column("rows", code, after, stop, self.reading) if with_rows else np.empty(0, np.int64)
         return Fetched(rows.astype(np.int64), rewards, stop >= self._counts[code])
 
-    def _read(self, column: str, code: int, start: int, stop: int, reading: Reading) -> Any:
+    def _column(self, column: str, code: int, start: int, stop: int, reading: Reading) -> Any:
         """A range of the samples of one label, over all generations."""
         found = []
         for number, generation in enumerate(self._generations):
@@ -106,15 +105,7 @@ class IndexedArms(Indexed, ArmStore):
         empty: Floats | Ints = np.empty(0) if column == "rewards" else np.empty(0, np.int64)
         return np.concatenate(found) if found else empty
 
-    def parts(self, since: int = 0) -> Iterator[History]:
+    def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order: the arms merged by their rows."""
         starts = [self._first_at(code, since) for code in range(len(self.labels))] if since else None
         return merged_parts(self, since, starts)
-
-    def summaries(self) -> Summaries | None:
-        """The block summaries; None for a store of which only the first rows belong to the log."""
-        if self._rows < self.manifest["rows"]:
-            return None
-        found = Summaries(self.folder, self.manifest["generations"], self._before)
-        self.reading.count(0, found.bytes)
-        return found

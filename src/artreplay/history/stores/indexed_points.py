@@ -89,7 +89,7 @@ class IndexedPoints(Indexed, PointStore):
     def __len__(self) -> int:
         return self._rows
 
-    def fetch(self, low: Sequence[float], high: Sequence[float], level: float | None, since: int, n: int) -> Region:
+    def read(self, low: Sequence[float], high: Sequence[float], level: float | None, since: int, n: int) -> Region:
         """The samples of a box from a row on, epoch by epoch, until there are `n` of them or no more."""
         ranges = self._ranges(low, high, level)
         found: list[Region] = []
@@ -99,7 +99,7 @@ class IndexedPoints(Indexed, PointStore):
                 continue
             if sum(len(region.rows) for region in found) >= n:
                 break
-            found += [self._read(epoch, *places, since) for places in _places(epoch, ranges, self._cut.block)]
+            found += [self._region(epoch, *places, since) for places in _places(epoch, ranges, self._cut.block)]
             until = min(epoch.last, self._rows)
         return _in_order(found, self.dim, self.level_values is not None, until)
 
@@ -111,7 +111,7 @@ class IndexedPoints(Indexed, PointStore):
             number = self.level_values.index(level) << CODE_BITS
         return [(number + first, number + last) for first, last in self.raster.ranges(low, high)]
 
-    def _read(self, epoch: _Epoch, start: int, stop: int, since: int) -> Region:
+    def _region(self, epoch: _Epoch, start: int, stop: int, since: int) -> Region:
         start, stop = start + epoch.offset, stop + epoch.offset
         rows = epoch.rows.read(start, stop, self.reading, rows=True).astype(np.int64)
         points = epoch.points.read(start, stop, self.reading)
@@ -124,16 +124,13 @@ class IndexedPoints(Indexed, PointStore):
             return Region(rows, points, levels, rewards, 0)
         return Region(rows[keep], points[keep], None if levels is None else levels[keep], rewards[keep], 0)
 
-    def parts(self, since: int = 0) -> Iterator[History]:
+    def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order, an epoch at a time."""
         for epoch in self._epochs:
             if epoch.last > since:
-                read = [self._read(epoch, 0, epoch.last - epoch.first, since)]
+                read = [self._region(epoch, 0, epoch.last - epoch.first, since)]
                 region = _in_order(read, self.dim, self.level_values is not None, epoch.last)
-                part = object.__new__(History)
-                part.rewards, part.points, part.levels = region.rewards, region.points, region.levels
-                part.labels, part.codes = [], np.empty(0, np.int64)
-                yield part
+                yield History.placed(region.points, region.rewards, region.levels)
 
 
 def _places(epoch: _Epoch, ranges: Sequence[tuple[int, int]], block: int) -> list[tuple[int, int]]:

@@ -53,6 +53,7 @@ class Job:
             if whole:
                 survey.see(part)
             self.advance("looking at the log", self._seen.rows, rows)
+            sorter.check()
         for part in () if whole else self.parts(sorter):
             survey.see(part)
         if survey.rows == 0 and self.columns.are_points:

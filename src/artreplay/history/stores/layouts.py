@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, resized
 from artreplay.history.history import History
 from artreplay.history.sources import Columns
 from artreplay.history.stores.covering import CODE_BITS, Raster, raster_of
 from artreplay.history.stores.indexed_points import Cut
 from artreplay.history.stores.manifest import Written, decode_label_list, encode_label_list, read_array, written_array
-from artreplay.history.stores.summaries import Summing
 from artreplay.history.stores.surveying import Survey
 
 
@@ -52,11 +50,6 @@ class ArmLayout(Layout):
     kind = "arms"
     sorted_by = ("code", "row")
 
-    def __init__(self, survey: Survey, before: tuple[Ints, Floats] | None = None) -> None:
-        """`before` has the count and the sum of each arm in the generations before."""
-        super().__init__(survey)
-        self.before = (np.zeros(0, np.int64), np.zeros(0)) if before is None else before
-
     def schema(self) -> Any:
         """The number of the label, the row, the reward."""
         import pyarrow as pa
@@ -77,22 +70,17 @@ class ArmLayout(Layout):
         labels = list(self.survey.numbering.labels)
         encoded = encode_label_list(labels)
         counts = np.zeros(len(labels), np.int64)
-        summing = Summing(resized(self.before[0], len(labels)), resized(self.before[1], len(labels)))
         with _Columns(folder, ("reward.f8", "row")) as columns:
             for batch in batches:
                 codes = np.asarray(batch.column("code"))
-                rewards = np.asarray(batch.column("reward")).astype("<f8")
                 counts += np.bincount(codes, minlength=len(labels))
-                columns.write("reward.f8", rewards)
-                present, starts = np.unique(codes, return_index=True)
-                for code, some in zip(present.tolist(), np.split(rewards, starts[1:]), strict=True):
-                    summing.add(code, some)
+                columns.write("reward.f8", np.asarray(batch.column("reward")).astype("<f8"))
                 columns.write("row", np.asarray(batch.column("row")).astype(f"<u{row_bytes}"))
                 advance(columns.rows(len(codes)))
             files = columns.finish()
         files["counts.i8"] = written_array(folder / "counts.i8", counts.astype("<i8"))
         files["labels.json"] = written_array(folder / "labels.json", encoded)
-        return files | summing.save(folder)
+        return files
 
     def described(self) -> dict[str, Any]:
         """Nothing but what each generation says."""
@@ -220,11 +208,7 @@ def _continued(folder: Path, manifest: dict[str, Any]) -> Layout:
         last = manifest["generations"][-1]
         survey = Survey(decode_label_list(read_array(folder, last, "labels.json", "u1")))
         survey.rewards = rewards
-        counts = np.zeros(len(survey.numbering.labels), np.int64)
-        for generation in manifest["generations"]:
-            some = read_array(folder, generation, "counts.i8", "<i8")
-            counts[: len(some)] += some
-        return ArmLayout(survey, (counts, read_array(folder, last, "total.f8", "<f8")))
+        return ArmLayout(survey)
     space = {name: np.array(side) for name, side in manifest["space"].items()}
     survey = Survey(levels=manifest["levels"] or ())
     survey.rewards, survey.has_levels = rewards, manifest["levels"] is not None

@@ -29,7 +29,7 @@ class ArmStream:
 
     def read(self, n: int) -> None:
         """Read `n` more samples behind those at hand."""
-        got = self._store.fetch(self._code, self._after, n, with_rows=True)
+        got = self._store.read(self._code, self._after, n, with_rows=True)
         self._after += len(got.rewards)
         self.exhausted = got.exhausted
         self.rows = np.concatenate([self.rows, got.rows])
@@ -84,9 +84,4 @@ def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None, leas
 def part_of(labels: Sequence[Label], codes: Ints, rewards: Floats) -> History:
     """Some rows of a log as a history that has only the labels it needs."""
     present, local = present_labels(codes)
-    part = object.__new__(History)
-    part.rewards = rewards
-    part.points = part.levels = None
-    part.labels = [labels[code] for code in present.tolist()]
-    part.codes = local
-    return part
+    return History.coded([labels[code] for code in present.tolist()], local, rewards)

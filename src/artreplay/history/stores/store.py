@@ -14,7 +14,6 @@ from artreplay.history.history import History, changed_between, check_not_shorte
 from artreplay.history.labels import Label
 from artreplay.history.sources.parts import joined
 from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.summaries import Summaries
 
 
 class Fetched(NamedTuple):
@@ -51,7 +50,7 @@ class Store:
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def parts(self, since: int = 0) -> Iterator[History]:
+    def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order from a row on, a bounded number of rows at a time."""
         raise NotImplementedError
 
@@ -63,13 +62,13 @@ class Store:
 
     def load(self) -> History:
         """The whole log in memory."""
-        return joined(self.parts())
+        return joined(self.stream())
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """What a policy remembers of this log; the same as that of the log in memory."""
         digests = RunningDigests(len(self))
-        for part in self.counted().parts():
+        for part in self.counted().stream():
             digests.add(part.row_hashes)
         return digests.fingerprint()
 
@@ -86,7 +85,7 @@ class Store:
                 break
         else:
             digests = RunningDigests(known.rows, known.block)
-            for part in self.counted().parts():
+            for part in self.counted().stream():
                 digests.add(part.row_hashes)
                 if digests.seen >= known.rows:
                     break
@@ -107,11 +106,7 @@ class ArmStore(Store):
         """How many samples each label has."""
         raise NotImplementedError
 
-    def summaries(self) -> Summaries | None:
-        """The block summaries, where there are any."""
-        return None
-
-    def fetch(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
+    def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """About `n` samples of a label behind its first `after` ones; `rows` is empty unless it is asked for."""
         raise NotImplementedError
 
@@ -127,7 +122,7 @@ class PointStore(Store):
     level_values: list[float] | None  # None for a log without levels
     bounds: tuple[Floats, Floats]  # the lowest and the highest coordinate along each axis
 
-    def fetch(self, low: Sequence[float], high: Sequence[float], level: float | None, since: int, n: int) -> Region:
+    def read(self, low: Sequence[float], high: Sequence[float], level: float | None, since: int, n: int) -> Region:
         """The samples with low ≤ x ≤ high from row `since` on, at least `n` of them unless the log ends before."""
         raise NotImplementedError
 

@@ -1,0 +1,186 @@
+"""The log of a policy as its base sees it, wherever it lies: checked at the door, then read front to back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artreplay.algorithms import describe_range
+from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidHistory
+from artreplay.history import History, Reading, Store
+from artreplay.history.sources.parts import counted_from
+from artreplay.history.stores import ArmStore, PointStore
+from artreplay.replay.adapters import Adapter, Unknown
+
+Flags = NDArray[np.bool_]
+
+
+class Part(NamedTuple):
+    """Consecutive rows of a log, without those that are skipped: their numbers, units and rewards."""
+
+    rows: Ints
+    units: Ints
+    rewards: Floats
+
+
+class Log:
+    """A log in memory, or in a store of which what can be known is checked without reading it."""
+
+    def __init__(self, adapter: Adapter, history: History | Store, unknown: Unknown) -> None:
+        if not isinstance(history, (History, Store)):
+            raise InvalidHistory(f"history must be a History, or what open_history gives, got {type(history).__name__}")
+        self.adapter = adapter
+        self.history = history
+        self._unknown = unknown
+        self.whole: Part | None = None  # of a log in memory
+        self.numbers: Ints = np.empty(0, np.int64)  # of each label of a store of arms: its unit, −1 if it is skipped
+        if isinstance(history, History):
+            self.whole = self._part(history, unknown, 0)
+            self.skipped = len(history) - len(self.whole.rows)
+        else:
+            self.store = history.counted()
+            self.skipped = self._check(self.store)
+        self.size = len(history) - self.skipped  # rows, without those that are skipped
+
+    def in_memory(self) -> Log:
+        """The same log, all of it read."""
+        return self if self.whole is not None else Log(self.adapter, self.store.load(), self._unknown)
+
+    def unit(self, place: int) -> Any:
+        """The unit of a row in memory, skipped ones not counted, as it was logged."""
+        return self.history.unit(int(self.whole.rows[place])) if self.whole and isinstance(self.history, History) else 0
+
+    # -- what is checked at the door ----------------------------------------------------------------------------
+
+    def _check(self, store: Store) -> int:
+        """Refuse a store that the base cannot take; how many rows are skipped."""
+        adapter = self.adapter
+        if store.reward_bounds is not None:
+            low, high = adapter.reward_range
+            if not (low <= store.reward_bounds[0] and store.reward_bounds[1] <= high):
+                self._look_for_trouble("error")
+        if isinstance(store, ArmStore):
+            try:
+                self.numbers = adapter.numbers_of(
+                    History.coded(store.labels, np.arange(len(store.labels)), np.zeros(len(store.labels))),
+                    self._unknown,
+                )
+            except InvalidHistory:
+                self._look_for_trouble(self._unknown)
+                raise
+            strange = self.numbers < 0
+            return int(store.counts()[strange].sum()) if strange.any() else 0
+        if isinstance(store, PointStore) and len(store) and not self._fits(store):
+            if self._unknown == "error":
+                self._look_for_trouble("error")
+            return len(store) - sum(len(part.rows) for part in self._parts("skip"))
+        return 0
+
+    def _fits(self, store: PointStore) -> bool:
+        """Whether every point, at every level, has a place in the base, by what is known of all of them."""
+        levels = [None] if store.level_values is None else store.level_values
+        try:
+            for corner in store.bounds:
+                for level in levels:
+                    at = None if level is None else [level]
+                    self.adapter.numbers_of(History(corner[None, :], [0.0], levels=at), "error")
+        except InvalidHistory:
+            return False
+        return True
+
+    def _look_for_trouble(self, unknown: Unknown) -> None:
+        """Go through the log until a row is refused: the sentence then names it."""
+        for _ in self._parts(unknown):
+            pass
+
+    def _part(self, history: History, unknown: Unknown, first: int) -> Part:
+        """Some rows of a log as the base sees them; an error counts rows from the beginning of the log."""
+        try:
+            units = self.adapter.numbers_of(history, unknown)
+            rewards = self.adapter.rewards_of(history)
+        except InvalidHistory as error:
+            if first == 0:
+                raise
+            raise type(error)(counted_from(first, str(error))) from error
+        known = units >= 0
+        rows = first + np.flatnonzero(known)
+        return Part(rows, units, rewards) if len(rows) == len(known) else Part(rows, units[known], rewards[known])
+
+    def checked_rewards(self, rewards: Floats) -> Floats:
+        """Rewards that were read from a cell of a store, as the base sees them."""
+        low, high = self.adapter.reward_range
+        bad = np.flatnonzero(~((rewards >= low) & (rewards <= high) & np.isfinite(rewards)))
+        if len(bad):
+            expected = describe_range(self.adapter.reward_range)
+            raise InvalidHistory(f"a reward in the log is {rewards[bad[0]]:g}, expected {expected}")
+        return np.asarray(self.adapter.scaled(rewards), dtype=np.float64)
+
+    # -- reading it front to back -------------------------------------------------------------------------------
+
+    def _parts(self, unknown: Unknown, since: int = 0, store: Store | None = None) -> Iterator[Part]:
+        for history in (self.store.counted() if store is None else store).stream(since):
+            yield self._part(history, unknown, since)
+            since += len(history)
+
+    def parts(self) -> Iterator[Part]:
+        """All rows in order, some at a time; looking at them is not counted as reading."""
+        return iter([self.whole]) if self.whole is not None else self._parts("skip")
+
+    def behind(self, count: int) -> Iterator[Part]:
+        """The rows behind the first `count` ones that are not skipped, in order."""
+        since = count if self.skipped == 0 else 0
+        drop = count - since
+        for part in self._parts("skip", since, self.store):
+            if drop < len(part.rows):
+                yield Part(part.rows[drop:], part.units[drop:], part.rewards[drop:])
+            drop = max(drop - len(part.rows), 0)
+
+    # -- what is counted ----------------------------------------------------------------------------------------
+
+    def some_units(self) -> Ints:
+        """Every unit that was logged, at least once."""
+        if self.whole is not None:
+            return self.whole.units
+        if isinstance(self.store, ArmStore):
+            return self.numbers[self.numbers >= 0]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *(np.unique(part.units) for part in self.parts())]))
+
+    def counts(self, count: Callable[[Ints], Ints]) -> Ints:
+        """Rows counted by unit or box, as `count` does it."""
+        counts = count(np.empty(0, np.int64))
+        if self.whole is None and isinstance(self.store, ArmStore):
+            known = self.numbers >= 0
+            np.add.at(counts, self.numbers[known], self.store.counts()[known])
+            return counts
+        for part in self.parts():
+            counts = counts + count(part.units)
+        return counts
+
+    def used(self, marks: Ints, cells_of: Callable[[Ints], Ints], counted: bool) -> Iterator[tuple[Part, Flags]]:
+        """All rows in order, and which of them lie before the mark of their cell.
+
+        `cells_of` says in which cell each unit lies; `counted` that marks count the rows of a cell.
+        """
+        seen = np.zeros(len(marks), np.int64)
+        for part in self.parts():
+            cells = cells_of(part.units)
+            if not counted:
+                yield part, part.rows < marks[cells]
+                continue
+            order = np.argsort(cells, kind="stable")
+            counts = np.bincount(cells, minlength=len(marks))
+            rank = np.empty(len(cells), np.int64)
+            rank[order] = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
+            yield part, seen[cells] + rank < marks[cells]
+            seen += counts
+
+    def reading(self, used: int) -> Reading:
+        """What was read of the log: all of one in memory."""
+        if self.whole is not None:
+            return Reading(used, len(self.history), 0, 0)
+        read = self.store.reading
+        return Reading(used, read.rows, read.bytes, read.requests)

@@ -1,0 +1,326 @@
+"""Bases of the user's own, as policies see them: a marked component, or any object with `propose` and `update`."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm, PointAlgorithm, checked_range
+from artreplay.compiling import UNBOUNDED, Floats, Ints, copied, is_component, with_room
+from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.history import History
+from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter, Unknown, table_of
+from artreplay.replay.ledger import NamedCells, Table
+
+_MOST_UNITS = 1 << 20  # where looking for the number of units of a component ends
+_SLACK = 64  # spare entries behind a proposal: a component that writes too many is caught, not a crash
+
+
+def adapt(base: Any) -> Adapter:
+    """The adapter for a base, over a copy of it."""
+    if isinstance(base, ArmAlgorithm):
+        return ArmAdapter(base)
+    if isinstance(base, PointAlgorithm):
+        return PointAdapter(base)
+    if isinstance(base, Adapter):
+        raise InvalidParameter("a policy is made from a base algorithm, got an adapter")
+    for method in ("propose", "update"):
+        if not callable(getattr(base, method, None)) or isinstance(base, type):
+            raise InvalidParameter(f"a base algorithm must have propose() and update(unit, reward), got {base!r}")
+    return ComponentAdapter(base) if is_component(base) else PlainAdapter(base)
+
+
+class ComponentAdapter(Adapter):
+    """A component of the user's own: units are numbers, a proposal has at most `width` of them (1 unless it says)."""
+
+    def __init__(self, base: Any) -> None:
+        super().__init__(copied(base))
+        width = int(getattr(base, "width", 1))
+        if width < 1:
+            raise InvalidParameter(f"width must be at least 1, got {width}")
+        self.is_several = width > 1
+        self._accepted: set[int] = set()
+        self.proposal = np.empty(width + _SLACK, np.int64)[:width]
+        self.proposed = memoryview(self.proposal)
+
+    @property
+    def algorithm(self) -> Any:
+        """The component itself."""
+        return self.base
+
+    def number(self, unit: Any) -> int:
+        """A unit is its number."""
+        if isinstance(unit, bool) or not isinstance(unit, (int, np.integer)) or unit < 0:
+            raise InvalidAction(f"{unit!r} is not a unit; the units of a component are integers of at least 0")
+        number = int(unit)
+        if not self.accepts(number):
+            raise InvalidAction(
+                f"{number} is not a unit of {type(self.base).__qualname__}: its update ran over an array"
+            )
+        return number
+
+    def accepts(self, number: int) -> bool:
+        """Whether the component's arrays have a place for this unit; tried out, interpreted, on a copy.
+
+        Compiled code does not check bounds, so that a unit too many would be written somewhere else.
+        """
+        if number not in self._accepted:
+            try:
+                with np.errstate(over="ignore"):
+                    with_room(copied(self.base), 1).update(number, 0.0)
+            except IndexError:
+                return False
+            self._accepted.add(number)
+        return True
+
+    def unit(self, number: int) -> Any:
+        """A number is its unit."""
+        return int(number)
+
+    def numbers_of(self, history: History, unknown: Unknown) -> Ints:
+        """The units of the log, which must be numbers the component has a place for."""
+        if history.points is not None and len(history):
+            raise InvalidHistory(f"{type(self.base).__qualname__} needs a log of numbered units, got one of points")
+        table = np.empty(len(history.labels), np.int64)
+        for place, label in enumerate(history.labels):
+            try:
+                table[place] = self.number(label)
+            except InvalidAction as error:
+                rows = np.flatnonzero(history.codes == place)
+                if unknown == "error" and len(rows):
+                    raise InvalidHistory(f"row {rows[0]}: {error}") from None
+                table[place] = -1
+        return table[history.codes] if len(table) else history.codes
+
+    def make_room(self, need: int) -> None:
+        """Let `need` more samples be shown without an array running over."""
+        if self.base.room() < need:
+            self.base = with_room(self.base, need)
+
+    def cells(self, units: Ints) -> tuple[Table, int]:
+        """Each unit for itself, or by the component's own `cell(unit)`, which must not change."""
+        n_units = int(units.max(initial=-1)) + 1
+        has_cells, hears = self._offers("cell"), self._offers("close")
+        # A unit that was never logged may be proposed, and its cell have rows: all units count, in a fixed order.
+        n_units = self._n_units(n_units) if has_cells or hears else n_units
+        if not has_cells:
+            return table_of(np.arange(n_units, dtype=np.int64))
+        numbers: dict[int, int] = {}
+        names = [int(self.base.cell(unit)) for unit in range(n_units)]
+        cell = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+        return table_of(cell, np.array(list(numbers), dtype=np.int64))
+
+    def _offers(self, method: str) -> bool:
+        return inspect.isfunction(vars(type(self.base)).get(method))  # it may have a field of that name
+
+    def _n_units(self, least: int) -> int:
+        """How many units the component has a place for, at least those logged; by doubling, then halving."""
+        low, high = least, max(2 * least, 64)
+        while high < _MOST_UNITS and self.accepts(high - 1):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.accepts(middle - 1) else (low, middle)
+        return low
+
+
+class PlainAdapter(Adapter):
+    """Any object with `propose()` and `update(unit, reward)`: units are numbered as they are met.
+
+    An object that offers `check_unit(unit)` or `check_reward(reward)`, which raise a ValueError for what it cannot
+    use, is asked about everything that is logged or told before it is shown any of it. What else it may offer:
+    `cell(unit)`, which names the cell a unit lies in, and may only divide cells as time goes on; `propose(round)`,
+    `update_logged(unit, reward, allowance)`, `close(cell)` and `reopen(cell)`, which are called where they are there.
+    """
+
+    counts_rows = False
+    needs_memory = True
+
+    def __init__(self, base: Any) -> None:
+        super().__init__(copy.deepcopy(base))
+        self.proposal = self.proposed = []
+        self._units: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+        said = getattr(base, "reward_range", None)
+        self.reward_range = (-math.inf, math.inf) if said is None else checked_range(said)
+        self._checks_units = callable(getattr(base, "check_unit", None))
+        self._checks_rewards = callable(getattr(base, "check_reward", None))
+        self._hears_rounds = _takes_something(base.propose)
+        self._hears_origin = callable(getattr(base, "update_logged", None))
+        self._hears_closing = _takes_something(getattr(base, "close", None))
+        self._hears_opening = _takes_something(getattr(base, "reopen", None))
+
+    @property
+    def algorithm(self) -> Any:
+        """The adapter itself: it numbers what the object says."""
+        return self
+
+    # -- what the step calls ------------------------------------------------------------------------------------
+
+    def propose_in_round(self, out: list[int], round_: int) -> int:
+        """Ask the object, and number what it says."""
+        proposal = self.base.propose(int(round_)) if self._hears_rounds else self.base.propose()
+        self.is_several = isinstance(proposal, list)
+        units = proposal if self.is_several else [proposal]
+        if not units:
+            raise InvalidAction(
+                f"{type(self.base).__name__}.propose() must return at least one unit, got an empty list"
+            )
+        out[:] = [self.number(unit) for unit in units]
+        return len(out)
+
+    def update(self, number: int, reward: float) -> None:
+        """Show the object what was played and what came of it."""
+        self.base.update(self._units[number], float(reward))
+
+    def update_logged(self, number: int, reward: float, allowance: float) -> None:
+        """Show the object a row of the log."""
+        if self._hears_origin:
+            self.base.update_logged(self._units[number], float(reward), allowance)
+        else:
+            self.base.update(self._units[number], float(reward))
+
+    def cell_closed(self, name: Hashable) -> int:
+        """Tell the object that a cell has no unread row left; 1 if it wants to know."""
+        if not self._hears_closing:
+            return 0
+        self.base.close(self._named(name))
+        return 1
+
+    def cell_reopened(self, name: Hashable) -> None:
+        """Tell the object that a closed cell has unread rows again."""
+        if self._hears_opening:
+            self.base.reopen(self._named(name))
+
+    def room(self) -> int:
+        """A plain object looks after its own memory."""
+        return UNBOUNDED
+
+    def reseed(self, key: Any) -> None:
+        """Pass a key on to an object that draws at random."""
+        if hasattr(self.base, "reseed"):
+            self.base.reseed(int(key))
+
+    # -- units and rewards --------------------------------------------------------------------------------------
+
+    def number(self, unit: Any) -> int:
+        """The number of a unit, a new one if it was never seen."""
+        key = _hashable(unit)
+        try:
+            known = self._numbers.get(key)
+        except TypeError:
+            raise InvalidAction(f"a unit must be hashable, got {type(unit).__name__}") from None
+        if known is None:
+            if self._checks_units:
+                _ask(self.base.check_unit, unit)
+            known = len(self._units)
+            self._units.append(unit)
+            self._numbers[key] = known
+        return known
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told, as the base sees it."""
+        value = super().checked_reward(reward)
+        if self._checks_rewards:
+            _ask(self.base.check_reward, value)
+        return value
+
+    def rewards_of(self, history: History) -> Floats:
+        """The rewards of a log, checked."""
+        rewards = super().rewards_of(history)
+        if self._checks_rewards:
+            for value, row in zip(*np.unique(rewards, return_index=True), strict=True):
+                try:
+                    _ask(self.base.check_reward, float(value))
+                except InvalidAction as error:
+                    raise InvalidHistory(f"row {row}: {error}") from None
+        return rewards
+
+    def unit(self, number: int) -> Any:
+        """The unit behind a number, as it was first seen."""
+        return self._units[number]
+
+    def is_list(self, action: Any) -> bool:
+        """Each action says for itself: a plain object may propose a list now and a single unit next."""
+        return isinstance(action, list)
+
+    def numbers_of(self, history: History, unknown: Unknown) -> Ints:
+        """The number of the unit in each row; an object without `check_unit` is taken to know every unit."""
+        if history.points is not None:
+            return self._table((history.unit(row) for row in range(len(history))), lambda row: row, unknown)
+        table = self._table(history.labels, lambda code: int(np.argmax(history.codes == code)), unknown)
+        return table[history.codes] if len(table) else history.codes
+
+    def _table(self, units: Iterable[Any], row_of: Callable[[int], int], unknown: Unknown) -> Ints:
+        """The numbers of units; −1 for those that are to be skipped, unless that is all of them: the log is another's.
+
+        `row_of` says where in the log a unit is first.
+        """
+        numbers: list[int] = []
+        refused: str | None = None
+        for place, unit in enumerate(units):
+            try:
+                numbers.append(self.number(unit))
+            except InvalidAction as error:
+                refused = refused or f"row {row_of(place)}: {error}"
+                if unknown == "error":
+                    raise InvalidHistory(refused) from None
+                numbers.append(-1)
+        table = np.array(numbers, dtype=np.int64)
+        if refused and (table < 0).all():
+            raise InvalidHistory(f'unknown="skip" must leave at least one row of the log, none can be used: {refused}')
+        return table
+
+    # -- cells --------------------------------------------------------------------------------------------------
+
+    def cells(self, units: Ints) -> tuple[NamedCells, int]:
+        """Cells by the object's own `cell(unit)`, or each unit for itself, numbered as they are met in the log."""
+        cells = NamedCells(self.cell_name, fixed=not hasattr(self.base, "cell"))
+        for unit in units.tolist():
+            cells.met(unit)
+        return cells, len(cells.names)
+
+    def cells_of(self, cells: NamedCells, units: Ints) -> Ints:
+        """The cell that each unit lies in now."""
+        return np.array([cells.met(unit) for unit in units.tolist()], dtype=np.int64)
+
+    def cell_name(self, number: int) -> Hashable:
+        """The name of the cell a numbered unit lies in now: the object's own, or the number."""
+        name: Hashable = self.base.cell(self._units[number]) if hasattr(self.base, "cell") else number
+        return name
+
+    def _named(self, name: Hashable) -> Hashable:
+        """What the object calls a cell: its own name, or the unit."""
+        return name if hasattr(self.base, "cell") else self._units[int(name)]  # type: ignore[call-overload]
+
+
+def _takes_something(method: Any) -> bool:
+    """Whether a method is there and needs an argument: what an object does not take is not passed."""
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):  # it is not there, or built in
+        return False
+    needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(one.kind in needed and one.default is inspect.Parameter.empty for one in parameters)
+
+
+def _ask(check: Callable[[Any], Any], value: Any) -> None:
+    """Let the object check a value: what it finds wrong is said in its own words."""
+    try:
+        check(value)
+    except InvalidAction:
+        raise
+    except ValueError as error:
+        raise InvalidAction(str(error)) from error
+
+
+def _hashable(unit: Any) -> Any:
+    """Points arrive as arrays or lists of floats; equal points are one unit."""
+    if isinstance(unit, np.ndarray):
+        return tuple(unit.tolist()) if unit.ndim else unit.item()
+    return unit.item() if isinstance(unit, np.generic) else unit

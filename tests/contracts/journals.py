@@ -1,0 +1,201 @@
+"""Random journals: logged rows, rewards that are late, reordered or lost, foreign actions, a log that grows, files.
+
+Everything happens to Artificial Replay, to Full Start, and to an oracle that knows nothing of policies: a base that is
+shown every entry of the journal in order, as far as it goes when a decision is made.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from store_logs import Log, random_log
+
+import artreplay as ar
+from artreplay.testing.checks import state_difference
+
+REWARDS = (0.0, 0.5, 1.0)
+ROWS = 18
+EVENTS = ("ask",) * 3 + ("ask and tell",) * 4 + ("foreign", "foreign", "late", "late", "grow", "grow", "files")
+
+Opened = Callable[[int], Any]  # the first rows of a log, as a history or a store
+
+
+class Difference(AssertionError):
+    """A decision, or a final state, that is not that of the oracle."""
+
+
+class Oracle:
+    """A base that is shown the journal, entry by entry, before each decision."""
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        self.rounds = 0
+        self._waiting: list[tuple[Any, float]] = []
+        self._pending: Any = None
+
+    def add(self, entries: list[tuple[Any, float]]) -> None:
+        self._waiting += entries
+
+    def tell(self, entries: list[tuple[Any, float]]) -> None:
+        self.add(entries)
+        self.rounds += 1
+        self._pending = None
+
+    def decide(self) -> Any:
+        if self._pending is None:
+            self.fold()
+            out = np.empty(self.base.width, np.int64)
+            count = self.base.component.propose(out)
+            units = [self.base.unit(int(number), slot, self.rounds) for slot, number in enumerate(out[:count])]
+            self._pending = units if self.base.several else units[0]
+        return self._pending
+
+    def fold(self) -> None:
+        for unit, reward in self._waiting:
+            self.base.update(unit, reward)
+        self._waiting = []
+
+
+class Outcome(NamedTuple):
+    """What happened in a case, to see that cases say something."""
+
+    foreign: int
+    late: int
+    grown: int
+    loaded: int
+    left_over: int
+
+
+def play(
+    make_base: Callable[[], Any],
+    opened: Opened,
+    whole: ar.History,
+    rng: random.Random,
+    folder: Path,
+    make_replay: Callable[[Any, Any], Any] = ar.ArtificialReplay,
+    events: int = 14,
+) -> Outcome:
+    """One case; an error if replay or Full Start decides otherwise than the oracle, or ends in another state."""
+    rows = rng.randint(0, len(whole))
+    replay, full = make_replay(make_base(), opened(rows)), ar.FullStart(make_base(), opened(rows))
+    oracle = Oracle(make_base())
+    oracle.add(_rows(whole, 0, rows))
+    asked: list[Any] = []
+    decided_on = -1  # rows of the log when the pending decision was made, if there is one
+    foreign = late = grown = loaded = 0
+    for _ in range(events):
+        event = rng.choice(EVENTS)
+        if event.startswith("ask"):
+            decisions = oracle.decide(), full.ask(), replay.ask()
+            if len({repr(decision) for decision in decisions}) > 1:
+                raise Difference(f"oracle {decisions[0]!r}, full start {decisions[1]!r}, replay {decisions[2]!r}")
+            asked.append(decisions[0])
+            decided_on = rows if decided_on < 0 else decided_on
+        action = None
+        if event == "ask and tell":
+            action = asked[-1]
+        elif event == "late" and asked:  # of an action that may have been told before, or never
+            action = rng.choice(asked)
+            late += 1
+        elif event == "foreign":
+            action = _foreign(oracle.base, rng)
+            foreign += 1
+        if action is not None:
+            several = isinstance(action, list)
+            rewards = [rng.choice(REWARDS) for _ in action] if several else rng.choice(REWARDS)
+            if event == "ask and tell" and decided_on == rows and rng.random() < 0.1:
+                replay = _tell_without_log(replay, folder / "policy", action, rewards, opened(rows))
+            else:
+                replay.tell(action, rewards)
+            full.tell(action, rewards)
+            decided_on = -1
+            oracle.tell(list(zip(action, rewards, strict=True)) if several else [(action, rewards)])
+        if event == "grow" and rows < len(whole):
+            more = rng.randint(rows + 1, len(whole))
+            oracle.add(_rows(whole, rows, more))
+            rows = more
+            for policy in (replay, full):
+                policy.extend(opened(rows))
+            grown += 1
+        if event == "files":
+            given = None if rng.random() < 0.5 else opened(rows)
+            if rng.random() < 0.7:
+                replay = _through_a_file(replay, folder / "policy", given, opened(rows))
+            else:
+                full = _through_a_file(full, folder / "policy", given, opened(rows))
+            loaded += 1
+    _check_completion(replay, full, oracle, whole)
+    return Outcome(foreign, late, grown, loaded, replay.unused)
+
+
+def _through_a_file(policy: Any, path: Path, given: Any, log: Any) -> Any:
+    """The policy, saved and loaded; over its log at once, or first without it."""
+    policy.save(path)
+    again = ar.load(path, given, **_callables(policy))
+    again.__class__ = type(policy)  # a policy of a test's own is saved as what it comes from
+    if given is None:
+        again.extend(log)
+    return again
+
+
+def _tell_without_log(policy: Any, path: Path, action: Any, rewards: Any, log: Any) -> Any:
+    """The policy, told what it asked for while its log was elsewhere."""
+    policy.save(path)
+    again = ar.load(path, **_callables(policy))
+    again.tell(action, rewards)
+    again.__class__ = type(policy)
+    again.extend(log)
+    return again
+
+
+def _callables(policy: Any) -> dict[str, Any]:
+    """What a file cannot hold."""
+    given = {"bonus": getattr(policy.base, "bonus", None), "psi": getattr(policy.base, "psi", None)}
+    return {name: value for name, value in given.items() if callable(value)}
+
+
+def _rows(whole: ar.History, first: int, last: int) -> list[tuple[Any, float]]:
+    return [(whole.unit(row), float(whole.rewards[row])) for row in range(first, last)]
+
+
+def _foreign(base: Any, rng: random.Random) -> Any:
+    """An action that nobody asked for."""
+    seed = rng.getrandbits(30)
+    log = random_log(base, rng.randint(1, base.width) if base.several else 1, seed).history()
+    units = [log.unit(row) for row in range(len(log))]
+    return units if base.several else units[0]
+
+
+def _check_completion(replay: Any, full: Any, oracle: Oracle, whole: ar.History) -> None:
+    """Shown what is left over, replay ends in the very state of Full Start, which is that of the oracle."""
+    oracle.fold()
+    left = replay.unused_rows()
+    for unit, reward in [(whole.unit(row), float(whole.rewards[row])) for row in left]:
+        replay.base.update(unit, reward)
+    for row in full.unused_rows():
+        full.base.update(whole.unit(row), float(whole.rewards[row]))
+    for policy in (full, replay):
+        differs = state_difference(oracle.base.state(), policy.base.state())
+        if differs is not None:
+            raise Difference(f"the state of {policy.kind} differs in {differs}")
+
+
+class Shelf:
+    """Some random logs for a base, in memory and in indexed stores that are laid out in small portions."""
+
+    def __init__(self, make_base: Callable[[], Any], folder: Path, logs: int, stores: int, seed: int = 0) -> None:
+        self.logs: list[Log] = [random_log(make_base(), ROWS, seed + number) for number in range(logs)]
+        self._paths = [folder / f"{number}.arh" for number in range(min(stores, logs))]
+        for path, log in zip(self._paths, self.logs, strict=False):
+            ar.index_history(log.table, path, **log.columns)
+
+    def take(self, rng: random.Random, from_store: bool) -> tuple[Opened, ar.History]:
+        if from_store:
+            number = rng.randrange(len(self._paths))
+            return (lambda rows: ar.open_history(self._paths[number], until=rows)), self.logs[number].history()
+        whole = rng.choice(self.logs).history()
+        return (lambda rows: whole.rows(np.arange(rows))), whole
