@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from store_logs import Log, random_log
+from store_logs import random_log
 
 import artreplay as ar
 from artreplay.testing.checks import state_difference
 
 REWARDS = (0.0, 0.5, 1.0)
 ROWS = 18
-EVENTS = ("ask",) * 3 + ("ask and tell",) * 4 + ("foreign", "foreign", "late", "late", "grow", "grow", "files")
+EVENTS = ("ask",) * 4 + ("ask and tell",) * 6 + ("foreign",) * 3 + ("late",) * 3 + ("grow",) * 3 + ("files",)
 
 Opened = Callable[[int], Any]  # the first rows of a log, as a history or a store
 
@@ -77,11 +77,14 @@ def play(
     rng: random.Random,
     folder: Path,
     make_replay: Callable[[Any, Any], Any] = ar.ArtificialReplay,
-    events: int = 14,
+    with_full: bool = False,
+    events: int = 13,
 ) -> Outcome:
-    """One case; an error if replay or Full Start decides otherwise than the oracle, or ends in another state."""
+    """One case; an error if replay, or Full Start, decides otherwise than the oracle, or ends in another state."""
     rows = rng.randint(0, len(whole))
-    replay, full = make_replay(make_base(), opened(rows)), ar.FullStart(make_base(), opened(rows))
+    policies = {"replay": make_replay(make_base(), opened(rows))}
+    if with_full:
+        policies["full start"] = ar.FullStart(make_base(), opened(rows))
     oracle = Oracle(make_base())
     oracle.add(_rows(whole, 0, rows))
     asked: list[Any] = []
@@ -90,10 +93,11 @@ def play(
     for _ in range(events):
         event = rng.choice(EVENTS)
         if event.startswith("ask"):
-            decisions = oracle.decide(), full.ask(), replay.ask()
-            if len({repr(decision) for decision in decisions}) > 1:
-                raise Difference(f"oracle {decisions[0]!r}, full start {decisions[1]!r}, replay {decisions[2]!r}")
-            asked.append(decisions[0])
+            asked.append(oracle.decide())
+            for name, policy in policies.items():
+                decision = policy.ask()
+                if repr(decision) != repr(asked[-1]):
+                    raise Difference(f"{name} plays {decision!r}, the whole journal says {asked[-1]!r}")
             decided_on = rows if decided_on < 0 else decided_on
         action = None
         if event == "ask and tell":
@@ -102,34 +106,34 @@ def play(
             action = rng.choice(asked)
             late += 1
         elif event == "foreign":
-            action = _foreign(oracle.base, rng)
+            action = _foreign(oracle.base, whole, rng)
             foreign += 1
         if action is not None:
             several = isinstance(action, list)
             rewards = [rng.choice(REWARDS) for _ in action] if several else rng.choice(REWARDS)
-            if event == "ask and tell" and decided_on == rows and rng.random() < 0.1:
-                replay = _tell_without_log(replay, folder / "policy", action, rewards, opened(rows))
-            else:
-                replay.tell(action, rewards)
-            full.tell(action, rewards)
+            for name, policy in policies.items():
+                if event == "ask and tell" and decided_on == rows and rng.random() < 0.05:
+                    policies[name] = _tell_without_log(policy, folder / "policy", action, rewards, opened(rows))
+                else:
+                    policy.tell(action, rewards)
             decided_on = -1
             oracle.tell(list(zip(action, rewards, strict=True)) if several else [(action, rewards)])
         if event == "grow" and rows < len(whole):
             more = rng.randint(rows + 1, len(whole))
             oracle.add(_rows(whole, rows, more))
             rows = more
-            for policy in (replay, full):
+            for policy in policies.values():
                 policy.extend(opened(rows))
             grown += 1
         if event == "files":
             given = None if rng.random() < 0.5 else opened(rows)
-            if rng.random() < 0.7:
-                replay = _through_a_file(replay, folder / "policy", given, opened(rows))
-            else:
-                full = _through_a_file(full, folder / "policy", given, opened(rows))
+            policies = {
+                name: _through_a_file(policy, folder / "policy", given, opened(rows))
+                for name, policy in policies.items()
+            }
             loaded += 1
-    _check_completion(replay, full, oracle, whole)
-    return Outcome(foreign, late, grown, loaded, replay.unused)
+    _check_completion(policies, oracle, whole)
+    return Outcome(foreign, late, grown, loaded, policies["replay"].unused)
 
 
 def _through_a_file(policy: Any, path: Path, given: Any, log: Any) -> Any:
@@ -162,40 +166,43 @@ def _rows(whole: ar.History, first: int, last: int) -> list[tuple[Any, float]]:
     return [(whole.unit(row), float(whole.rewards[row])) for row in range(first, last)]
 
 
-def _foreign(base: Any, rng: random.Random) -> Any:
-    """An action that nobody asked for."""
-    seed = rng.getrandbits(30)
-    log = random_log(base, rng.randint(1, base.width) if base.several else 1, seed).history()
-    units = [log.unit(row) for row in range(len(log))]
+def _foreign(base: Any, whole: ar.History, rng: random.Random) -> Any:
+    """An action that nobody asked for: units that the log has, sooner or later."""
+    units = [whole.unit(rng.randrange(len(whole))) for _ in range(rng.randint(1, base.width))]
     return units if base.several else units[0]
 
 
-def _check_completion(replay: Any, full: Any, oracle: Oracle, whole: ar.History) -> None:
-    """Shown what is left over, replay ends in the very state of Full Start, which is that of the oracle."""
+def _check_completion(policies: dict[str, Any], oracle: Oracle, whole: ar.History) -> None:
+    """Shown what is left over, each policy ends in the very state of the oracle."""
     oracle.fold()
-    left = replay.unused_rows()
-    for unit, reward in [(whole.unit(row), float(whole.rewards[row])) for row in left]:
-        replay.base.update(unit, reward)
-    for row in full.unused_rows():
-        full.base.update(whole.unit(row), float(whole.rewards[row]))
-    for policy in (full, replay):
+    for name, policy in policies.items():
+        for row in policy.unused_rows():
+            policy.base.update(whole.unit(row), float(whole.rewards[row]))
         differs = state_difference(oracle.base.state(), policy.base.state())
         if differs is not None:
-            raise Difference(f"the state of {policy.kind} differs in {differs}")
+            raise Difference(f"the state of {name} differs in {differs}")
 
 
 class Shelf:
     """Some random logs for a base, in memory and in indexed stores that are laid out in small portions."""
 
     def __init__(self, make_base: Callable[[], Any], folder: Path, logs: int, stores: int, seed: int = 0) -> None:
-        self.logs: list[Log] = [random_log(make_base(), ROWS, seed + number) for number in range(logs)]
+        made = [random_log(make_base(), ROWS, seed + number) for number in range(logs)]
+        self._logs = [log.history() for log in made]
         self._paths = [folder / f"{number}.arh" for number in range(min(stores, logs))]
-        for path, log in zip(self._paths, self.logs, strict=False):
+        self._opened: dict[tuple[int, int], Any] = {}
+        for path, log in zip(self._paths, made, strict=False):
             ar.index_history(log.table, path, **log.columns)
 
     def take(self, rng: random.Random, from_store: bool) -> tuple[Opened, ar.History]:
-        if from_store:
-            number = rng.randrange(len(self._paths))
-            return (lambda rows: ar.open_history(self._paths[number], until=rows)), self.logs[number].history()
-        whole = rng.choice(self.logs).history()
-        return (lambda rows: whole.rows(np.arange(rows))), whole
+        if not from_store:
+            whole = rng.choice(self._logs)
+            return (lambda rows: whole.rows(np.arange(rows))), whole
+        number = rng.randrange(len(self._paths))
+
+        def opened(rows: int) -> Any:
+            if (number, rows) not in self._opened:
+                self._opened[number, rows] = ar.open_history(self._paths[number], until=rows)
+            return self._opened[number, rows]
+
+        return opened, self._logs[number]
