@@ -19,7 +19,7 @@ from artreplay.testing.checks import state_difference
 
 REWARDS = (0.0, 0.5, 1.0)
 ROWS = 18
-EVENTS = ("ask",) * 4 + ("ask and tell",) * 6 + ("foreign",) * 3 + ("late",) * 3 + ("grow",) * 3 + ("files",)
+EVENTS = ("ask",) * 6 + ("ask and tell",) * 10 + ("foreign",) * 5 + ("late",) * 5 + ("grow",) * 4 + ("files",)
 
 Opened = Callable[[int], Any]  # the first rows of a log, as a history or a store
 
@@ -78,7 +78,7 @@ def play(
     folder: Path,
     make_replay: Callable[[Any, Any], Any] = ar.ArtificialReplay,
     with_full: bool = False,
-    events: int = 13,
+    events: int = 11,
 ) -> Outcome:
     """One case; an error if replay, or Full Start, decides otherwise than the oracle, or ends in another state."""
     rows = rng.randint(0, len(whole))
@@ -112,7 +112,7 @@ def play(
             several = isinstance(action, list)
             rewards = [rng.choice(REWARDS) for _ in action] if several else rng.choice(REWARDS)
             for name, policy in policies.items():
-                if event == "ask and tell" and decided_on == rows and rng.random() < 0.05:
+                if event == "ask and tell" and decided_on == rows and rng.random() < 0.03:
                     policies[name] = _tell_without_log(policy, folder / "policy", action, rewards, opened(rows))
                 else:
                     policy.tell(action, rewards)

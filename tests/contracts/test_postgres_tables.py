@@ -13,7 +13,7 @@ from store_logs import played
 
 import artreplay as ar
 from artreplay.errors import InvalidHistory
-from artreplay.replay.reader import _Merged
+from artreplay.history.stores.merging import MergedArms
 
 pytestmark = pytest.mark.long
 COLUMNS = {"unit": "arm", "reward": "click", "order": "seq"}
@@ -131,7 +131,7 @@ def test_rows_of_equal_order_in_different_arms(address, tmp_path):
 @pytest.mark.parametrize("shown", range(8))
 def test_ties_that_are_merged_are_shown_once_when_a_policy_continues(address, shown):
     made(address, [("ab"[arm], float(2 * seq + arm), seq) for seq in range(4) for arm in (0, 1)])
-    cell = _Merged(opened(address), [0, 1])
+    cell = MergedArms(opened(address), [0, 1])
     cell.skip(shown)
     assert cell.read(8)[1].tolist() == [float(place) for place in range(shown, 8)]
 

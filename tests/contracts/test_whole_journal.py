@@ -27,11 +27,8 @@ SOON = (
     "LinUCB",
     "GridUCB",
     "TreeUCB, d=2",
-    "TreeUCB by confidence",
-    "GridAllocation",
     "GridAllocation, greedy",
     "TreeAllocation",
-    "TreeAllocation, greedy",
 )
 CASES, MANY = 300, 3000
 

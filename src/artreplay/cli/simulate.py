@@ -155,7 +155,7 @@ def _checked_place(out: Path) -> str:
 
 
 def _draw(done: Comparison, out: Path, kind: str) -> None:
-    from artreplay.replay.saving import write_whole
+    from artreplay.files import write_whole
     from artreplay.report import headline
 
     figure = headline(

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.files import write_whole
 from artreplay.history import History
 from artreplay.patrol.area import Bools
 from artreplay.patrol.journal import Journal
@@ -25,7 +26,6 @@ from artreplay.patrol.samples import all_box_rows, samples_of
 from artreplay.patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
 from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints
 from artreplay.replay import ArtificialReplay
-from artreplay.replay.saving import write_whole
 
 JOURNAL_FILE = "journal.jsonl"
 _FOLDERS = ("records", "plans")

@@ -13,10 +13,10 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidRecords
+from artreplay.files import write_whole
 from artreplay.patrol.area import Bools
 from artreplay.patrol.packages import package
 from artreplay.patrol.samples import box_of
-from artreplay.replay.saving import write_whole
 from artreplay.streams import checked_seed, fold
 
 FORMAT = "artreplay surface 1"

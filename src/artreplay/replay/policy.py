@@ -31,6 +31,7 @@ from artreplay.replay.step import (
     USED,
     read_out,
     settle,
+    step,
 )
 
 _PATIENCE = 1.0  # seconds of interpretation after which compiling is worth its cost
@@ -95,11 +96,11 @@ class Policy:
         else:
             samples = [(adapter.number(action), adapter.checked_reward(reward))]
         self._show_what_comes_before(samples)
-        algorithm, _, position, fills, _ = self._fast_parts or self._parts()
+        algorithm, _, position, fills = self._fast_parts or self._parts()
         # A step looks for room for a whole proposal.
         if fills and algorithm.room() < len(samples) + len(adapter.proposal):
             self._make_room(len(samples) + len(adapter.proposal))
-            algorithm, _, position, _, _ = self._parts()
+            algorithm, _, position, _ = self._parts()
         with self._guard:
             if isinstance(adapter, ComponentAdapter):
                 with np.errstate(over="ignore"):  # counters of its own may wrap around
@@ -132,7 +133,7 @@ class Policy:
         if self._log is None:
             self._check_nothing_comes_before(samples)
         elif self._position[USED] < self._log.size:
-            algorithm, ledger, _, _, _ = self._fast_parts or self._parts()
+            algorithm, ledger, _, _ = self._fast_parts or self._parts()
             units = [number for number, _ in samples]
             if isinstance(ledger, RelationLedger) and self._was_asked(units):
                 return  # there are no cells: what is related to a proposal was shown before it became the action
@@ -170,10 +171,14 @@ class Policy:
         """One interpreted step, where that is likely to be all: a decision that needs no row of the log is quick."""
         if self._adapter.expensive or self._is_heavy() or current_mode() == "compiled":
             return 0
-        algorithm, ledger, position, _, run = self._fast_parts or self._parts()
+        algorithm, ledger, position, fills = self._fast_parts or self._parts()
+        if fills or isinstance(self._adapter, ComponentAdapter):
+            return 0
         began = perf_counter()
         with self._guard:
-            units: int = run(algorithm, ledger, position, self._adapter.proposed, 1)
+            units: int = step(algorithm, ledger, position, self._adapter.proposed)
+            if units > 0:
+                position[PENDING] = units
         self._spent += perf_counter() - began
         return units
 
@@ -193,7 +198,7 @@ class Policy:
                 run, target = loop.bound_to(*parts[:2]), adapter.proposal if units is None else units
             else:
                 parts = self._parts(of)[:3]
-                run = self._interpreted(loop)
+                run = loop.interpreted if isinstance(adapter, ComponentAdapter) else loop.function
                 target = adapter.proposed if units is None else units
             began = perf_counter()
             with self._guard:
@@ -231,23 +236,19 @@ class Policy:
     def _parts(self, of: str = "_ledger") -> tuple[Any, ...]:
         """The algorithm, a ledger and the position in the form that is fastest without compiling.
 
-        Behind them, whether arrays of the base can run over, and the loop that settles on a proposal.
+        Behind them, whether arrays of the base can run over.
         """
         if self._fast_parts and of == "_ledger":
             return self._fast_parts
-        algorithm, ledger, run = self._adapter.algorithm, getattr(self, of), self._interpreted(settle)
-        parts: tuple[Any, ...] = (algorithm, ledger, self._position, True, run)
+        algorithm, ledger = self._adapter.algorithm, getattr(self, of)
+        parts: tuple[Any, ...] = (algorithm, ledger, self._position, algorithm.room() < UNBOUNDED)
         if isinstance(self._adapter, NamedAdapter):
             viewed = views(ledger) if isinstance(ledger, tuple) else ledger
             position = memoryview(self._position)  # type: ignore[arg-type]
-            parts = (views(algorithm), viewed, position, algorithm.room() < UNBOUNDED, run)
+            parts = (views(algorithm), viewed, position, parts[3])
         if of == "_ledger":
             self._fast_parts = parts
         return parts
-
-    def _interpreted(self, loop: Loop[Any, int]) -> Any:
-        """A loop as it stands; counters of a component of the user's own may wrap around in it."""
-        return loop.interpreted if isinstance(self._adapter, ComponentAdapter) else loop.function
 
     # -- the log --------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from artreplay.compiling import Floats, Ints, resized
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile
 from artreplay.history.stores import ArmStore, PointStore
-from artreplay.history.stores.merging import ArmStream
+from artreplay.history.stores.merging import rows_of
 from artreplay.replay.adapters import Adapter
 from artreplay.replay.ledger import (
     Leaves,
@@ -124,7 +124,7 @@ class ArmReader(Reader):
         codes: list[list[int]] = [[] for _ in range(n_cells)]
         for code in np.flatnonzero(log.numbers >= 0).tolist():
             codes[int(cell[log.numbers[code]])].append(code)
-        self.cells = [_OneArm(store, some[0]) if len(some) == 1 else _Merged(store, some) for some in codes]
+        self.cells = [rows_of(store, some) for some in codes]
 
     def fill(self, ledger: Ledger) -> Ledger:
         """Read rows of the cell that is wanted."""
@@ -136,74 +136,6 @@ class ArmReader(Reader):
             reader.done()
             end = int(ledger.end[cell]) + len(rewards)
             return self.put(ledger, self.log.numbers[codes], rewards, None, end, more)
-
-
-class _OneArm:
-    """The rows of a cell with one arm."""
-
-    def __init__(self, store: ArmStore, code: int) -> None:
-        self._store = store
-        self.codes = [code]
-        self._after = self._reached = 0
-
-    def skip(self, count: int) -> None:
-        """Begin behind the first rows."""
-        self._after = self._reached = count
-
-    def read(self, n: int) -> tuple[Ints, Floats, bool]:
-        """About `n` more rows: labels, rewards, and whether there are more."""
-        got = self._store.read(self.codes[0], self._after, n, with_rows=False)
-        self._reached = self._after + len(got.rewards)
-        return np.full(len(got.rewards), self.codes[0]), got.rewards, not got.exhausted
-
-    def done(self) -> None:
-        """What was read is in the queue now: it must not be read again."""
-        self._after = self._reached
-
-
-class _Merged:
-    """The rows of a cell with several arms, or none, in the order of the log."""
-
-    def __init__(self, store: ArmStore, codes: list[int]) -> None:
-        self.codes = codes
-        self._streams = [ArmStream(store, code) for code in codes]
-        self._last = 0
-
-    def skip(self, count: int) -> None:
-        """Begin behind the first rows."""
-        codes, _, _ = self.read(count)
-        if len(codes) < count:
-            raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
-        for code, stream in zip(self.codes, self._streams, strict=True):
-            stream.drop(int(np.count_nonzero(codes[:count] == code)))
-
-    def read(self, n: int) -> tuple[Ints, Floats, bool]:
-        """At least the next `n` rows, if there are so many: labels, rewards, and whether there are more."""
-        last = 0
-        while True:
-            waiting = [stream for stream in self._streams if not stream.exhausted]
-            last = min((stream.known_to() for stream in self._streams), default=0)
-            if not waiting or sum(int(np.searchsorted(stream.rows, last)) for stream in self._streams) >= n:
-                break
-            for stream in waiting:
-                if stream.known_to() == last:
-                    stream.read(n)
-        self._last = last
-        heads = [stream.head(last) for stream in self._streams]
-        rows = np.concatenate([np.empty(0, np.int64), *(head[0] for head in heads)])
-        rewards = np.concatenate([np.empty(0), *(head[1] for head in heads)])
-        codes = np.repeat(np.array(self.codes, np.int64), [len(head[0]) for head in heads])
-        order = np.argsort(rows, kind="stable")
-        more = any(
-            not stream.exhausted or len(stream.rows) > len(head[0])
-            for stream, head in zip(self._streams, heads, strict=True)
-        )
-        return codes[order], rewards[order], more
-
-    def done(self) -> None:
-        """What was read is in the queue now: it must not be read again."""
-        for stream in self._streams:
-            stream.take_before(self._last)
 
 
 class BoxReader(Reader):

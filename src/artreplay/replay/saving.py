@@ -7,10 +7,8 @@ import dataclasses
 import io
 import json
 import os
-import threading
 import zipfile
 import zlib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
+from artreplay.files import write_whole
 from artreplay.history import Fingerprint, History, Store
 from artreplay.replay.adapters import checked_relation
 from artreplay.replay.own_bases import ComponentAdapter
@@ -110,30 +109,6 @@ def read_note(path: str | os.PathLike[str]) -> Any:
 
 
 # -- writing ------------------------------------------------------------------------------------------------
-
-
-def write_whole(path: Path, write: Any) -> None:
-    """Write a file under a temporary name, force it to disk, and rename it: the old file, or the new one."""
-    if not path.name:
-        raise InvalidFile(f"{path} cannot be written: it must be the name of a file")
-    temporary = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"
-    try:
-        with open(temporary, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InvalidFile(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    with suppress(OSError):  # some file systems cannot sync a folder; the file itself is safe
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _write_zip(file: Any, document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidFile
 from artreplay.history.history import History
 from artreplay.history.labels import Label, present_labels
 from artreplay.history.stores.store import ArmStore
@@ -55,6 +56,79 @@ class ArmStream:
     def drop(self, count: int) -> None:
         """Remove the first samples at hand."""
         self.rows, self.rewards = self.rows[count:], self.rewards[count:]
+
+
+class OneArm:
+    """The rows of one arm, in order."""
+
+    def __init__(self, store: ArmStore, code: int) -> None:
+        self._store = store
+        self.codes = [code]
+        self._after = self._reached = 0
+
+    def skip(self, count: int) -> None:
+        """Begin behind the first rows."""
+        self._after = self._reached = count
+
+    def read(self, n: int) -> tuple[Ints, Floats, bool]:
+        """About `n` more rows: labels, rewards, and whether there are more."""
+        got = self._store.read(self.codes[0], self._after, n, with_rows=False)
+        self._reached = self._after + len(got.rewards)
+        return np.full(len(got.rewards), self.codes[0]), got.rewards, not got.exhausted
+
+    def done(self) -> None:
+        """What was read is in the queue now: it must not be read again."""
+        self._after = self._reached
+
+
+class MergedArms:
+    """The rows of several arms, or of none, in the order of the log."""
+
+    def __init__(self, store: ArmStore, codes: list[int]) -> None:
+        self.codes = codes
+        self._streams = [ArmStream(store, code) for code in codes]
+        self._last = 0
+
+    def skip(self, count: int) -> None:
+        """Begin behind the first rows."""
+        codes, _, _ = self.read(count)
+        if len(codes) < count:
+            raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
+        for code, stream in zip(self.codes, self._streams, strict=True):
+            stream.drop(int(np.count_nonzero(codes[:count] == code)))
+
+    def read(self, n: int) -> tuple[Ints, Floats, bool]:
+        """At least the next `n` rows, if there are so many: labels, rewards, and whether there are more."""
+        last = 0
+        while True:
+            waiting = [stream for stream in self._streams if not stream.exhausted]
+            last = min((stream.known_to() for stream in self._streams), default=0)
+            if not waiting or sum(int(np.searchsorted(stream.rows, last)) for stream in self._streams) >= n:
+                break
+            for stream in waiting:
+                if stream.known_to() == last:
+                    stream.read(n)
+        self._last = last
+        heads = [stream.head(last) for stream in self._streams]
+        rows = np.concatenate([np.empty(0, np.int64), *(head[0] for head in heads)])
+        rewards = np.concatenate([np.empty(0), *(head[1] for head in heads)])
+        codes = np.repeat(np.array(self.codes, np.int64), [len(head[0]) for head in heads])
+        order = np.argsort(rows, kind="stable")
+        more = any(
+            not stream.exhausted or len(stream.rows) > len(head[0])
+            for stream, head in zip(self._streams, heads, strict=True)
+        )
+        return codes[order], rewards[order], more
+
+    def done(self) -> None:
+        """What was read is in the queue now: it must not be read again."""
+        for stream in self._streams:
+            stream.take_before(self._last)
+
+
+def rows_of(store: ArmStore, codes: list[int]) -> OneArm | MergedArms:
+    """What reads the rows of these arms in order, some at a time."""
+    return OneArm(store, codes[0]) if len(codes) == 1 else MergedArms(store, codes)
 
 
 def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None, least: int = _WINDOW) -> Iterator[History]:

@@ -1,0 +1,35 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from artreplay.errors import InvalidFile
+
+
+def write_whole(path: Path, write: Any) -> None:
+    """Write a file under a temporary name, force it to disk, and rename it: the old file, or the new one."""
+    if not path.name:
+        raise InvalidFile(f"{path} cannot be written: it must be the name of a file")
+    temporary = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"
+    try:
+        with open(temporary, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # some file systems cannot sync a folder; the file itself is safe
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
