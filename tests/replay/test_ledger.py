@@ -15,17 +15,8 @@ from artreplay.cells.boxes import LEVEL_AT, units_of
 from artreplay.cells.forest import leaves_of
 from artreplay.compiling import arrays_of
 from artreplay.errors import InvalidAction, InvalidFile
-from artreplay.replay.ledger import (
-    Boxes,
-    Leaves,
-    Ledger,
-    NamedCells,
-    Table,
-    as_lists,
-    enlarged,
-    filled_ledger,
-    marks_of,
-)
+from artreplay.replay.ledger import Boxes, Leaves, Ledger, Table, enlarged, filled_ledger, marks_of
+from artreplay.replay.own_ledgers import NamedCells
 from artreplay.replay.step import NO_ROW
 
 DEEPEST = {1: 10, 2: 5, 3: 3}
@@ -57,8 +48,17 @@ def tree_ledger(cells, units, rewards, marks=None):
 
 def take(ledger: Ledger, algorithm, unit):
     """The row that a unit is served, NO_ROW if there is none."""
-    at = ledger.take(ledger.locate(algorithm, unit))
+    at = served(ledger, algorithm, unit)
     return int(ledger.place[at]) if at >= 0 else at
+
+
+def served(ledger, algorithm, unit):
+    """Where the row is that a unit is served, which is used from now on."""
+    cell = ledger.locate(algorithm, unit)
+    at = ledger.first_unread(cell)
+    if at >= 0:
+        ledger.use(cell, at)
+    return at
 
 
 def used_rows(ledger, algorithm, units):
@@ -253,7 +253,7 @@ def test_arms_are_served_by_the_same_ledger_and_their_marks_count(logged, asked,
     for number, unit in enumerate(asked):
         if number == restart:
             ledger = opened(marks_of(ledger))
-        at = ledger.take(ledger.locate(None, unit))
+        at = served(ledger, None, unit)
         mine = [row for row in left if unit < 5 and table.cell[units[row]] == table.cell[unit]]
         assert at == NO_ROW if not mine else ledger.reward[at] == mine[0]
         if mine:
@@ -283,36 +283,38 @@ class Halving:
 @settings(max_examples=100)
 @given(st.lists(st.integers(0, 15), max_size=40), st.lists(st.tuples(st.integers(0, 15), st.booleans()), max_size=60))
 def test_cells_that_an_object_names_may_divide(logged, steps):
-    names = Halving()
-    units = np.array(logged, np.int64)
-    cells = NamedCells(names.name, fixed=False)
-    for unit in logged:
-        cells.met(unit)
-    number = np.array([cells.met(unit) for unit in logged], np.int64)
-    made = filled_ledger(cells, len(cells.names), units, np.zeros(len(units)), np.arange(len(units)), number, 40, None)
-    ledger = as_lists(made)
-    cells.ledger, left = ledger, list(range(len(units)))
+    names, rows = Halving(), np.arange(len(logged))
+    ledger = NamedCells(np.array(logged, np.int64), np.zeros(len(logged)), names.name, False, rows.tolist())
+    left = rows.tolist()
     for unit, splits in steps:
         if splits:
             names.split(unit)
-        at = ledger.take(ledger.locate(None, unit))
+        at = served(ledger, None, unit)
         mine = [row for row in left if names.name(logged[row]) == names.name(unit)]
-        assert (ledger.place[at] if at >= 0 else None) == (mine[0] if mine else None)
+        assert at == (mine[0] if mine else NO_ROW)
         left = [row for row in left if row not in mine[:1]]
-    marks = cells.marks(units, 40)
-    order = list(dict.fromkeys(names.name(unit) for unit in logged))
-    assert [row for row, unit in enumerate(logged) if row >= marks[order.index(names.name(unit))]] == left
+        assert ledger.unread() == left
+
+
+def test_a_part_of_a_divided_cell_may_keep_its_name():
+    apart = set()
+
+    def name_of(unit):
+        return "new" if unit in apart else "old"
+
+    ledger = NamedCells(np.array([0, 2, 2]), np.zeros(3), name_of, False, [0, 1, 2])
+    assert served(ledger, None, 0) == 0
+    apart.add(2)
+    assert served(ledger, None, 0) == NO_ROW
+    assert [served(ledger, None, 2) for _ in range(3)] == [1, 2, NO_ROW]
 
 
 def test_cells_that_are_joined_are_refused():
-    joined = {0: "left", 1: "right"}
-    cells = NamedCells(joined.__getitem__, fixed=False)
-    number = np.array([cells.met(unit) for unit in (0, 1)], np.int64)
-    made = filled_ledger(cells, 2, np.array([0, 1]), np.zeros(2), np.arange(2), number, 2, None)
-    cells.ledger = as_lists(made)
-    joined.update({0: "right", 1: "right"})
+    joined = {0: "left", 1: "right", 2: "left"}
+    ledger = NamedCells(np.array([0, 1, 2]), np.zeros(3), joined.__getitem__, False, [0, 1, 2])
+    joined[0] = "right"
     with pytest.raises(InvalidAction, match=r"cell\(unit\) must only divide cells: rows of 'left' came to 'right'"):
-        cells.refine()
+        ledger.locate(None, 2)
 
 
 def test_a_log_without_rows_has_nothing_to_give():

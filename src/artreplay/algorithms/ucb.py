@@ -27,7 +27,7 @@ class IndexArmAlgorithm(ArmAlgorithm):
     component: IndexAlgorithm
 
     def load(self, counts: Ints, totals: Floats) -> None:
-        """Take in, for arms without samples so far, all samples of each arm at once as one count and one sum."""
+        """Take in all samples of each arm at once, as one count and one sum."""
         self.make_room(int(counts.max(initial=0)))
         for arm in np.flatnonzero(counts).tolist():
             self.component.load(arm, int(counts[arm]), float(totals[arm]))

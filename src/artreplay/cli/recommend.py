@@ -109,7 +109,8 @@ def tell(
     ],
     state: StateFile,
     log: Annotated[
-        str | None, typer.Option(metavar="LOG", help="Where the log is now, if it is no longer where it was.")
+        str | None,
+        typer.Option(metavar="LOG", help="Where the log is now, if it has moved; it is opened only if it must be."),
     ] = None,
 ) -> None:
     """Record what came of an action.

@@ -78,7 +78,6 @@ def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
     if request.unknown is not None:
         policy.unknown = "skip" if request.unknown == "skip" else "error"
     _extend(policy, request.log, log)
-    policy.ask()
     return policy, note
 
 

@@ -95,12 +95,19 @@ def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
     propose = vars(cls).get("propose")
     if inspect.isfunction(propose):
-        hears_rounds = len(inspect.signature(propose).parameters) > 2
-        found["propose_in_round"] = _propose_with_round if hears_rounds else _propose
+        found["propose_in_round"] = _propose_with_round if _needs(propose) > 2 else _propose
         found["update_logged"] = _update_whatever_its_origin
-        found["cell_closed"] = _close if inspect.isfunction(vars(cls).get("close")) else _closing_unheard
-        found["cell_reopened"] = _reopen if inspect.isfunction(vars(cls).get("reopen")) else _reopening_unheard
+        found["cell_closed"] = _close if _needs(vars(cls).get("close")) > 1 else _closing_unheard
+        found["cell_reopened"] = _reopen if _needs(vars(cls).get("reopen")) > 1 else _reopening_unheard
     return found
+
+
+def _needs(method: Any) -> int:
+    """How many arguments a method cannot do without; 0 if there is no such method."""
+    if not inspect.isfunction(method):
+        return 0
+    parameters = inspect.signature(method).parameters.values()
+    return sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
 
 
 def _propose(self: Any, out: Any, round_: int) -> Any:

@@ -31,6 +31,11 @@ class DrawnLog(NamedTuple):
                 ledger.stop[cell] = 0
             ledger.next[cell] = 0 if cell == 0 else ledger.stop[cell - 1]
 
+    def reopen(self, ledger: Any) -> None:
+        """Forget which cells were closed in the replication before."""
+        for cell in range(len(ledger.closed)):
+            ledger.closed[cell] = 0
+
     def advance(self, ledger: Any, rewards: Any, cursor: Any) -> int:
         """Draw the next rows: first all arms, then, cell by cell, their rewards; how many rows that was."""
         first = cursor[ROW]
@@ -83,6 +88,9 @@ class GivenLog(NamedTuple):
 
     def begin(self, ledger: Any) -> None:
         """The ledger is as it should be."""
+
+    def reopen(self, ledger: Any) -> None:
+        """The ledger is a fresh one."""
 
     def advance(self, ledger: Any, rewards: Any, cursor: Any) -> int:
         """There is nothing to draw."""

@@ -24,7 +24,7 @@ from artreplay.replay.step import (
 # What a slice can end with, besides AGAIN, NEEDS_ROOM and BAD_PROPOSAL.
 DONE = 1
 NOT_AN_ARM = -11  # a unit was proposed that the environment does not have
-LOG_IS_DRAWN = -12  # Python is to load it in one batch
+LOG_IS_DRAWN = -12  # Python is to load it in one batch, or to put it into named cells
 GROWN = -13  # Python is to give back the arrays of before they grew
 NEEDS_MEAN = -14  # Python is to work out the mean reward of a point
 
@@ -35,7 +35,7 @@ class Order(NamedTuple):
 
     horizon: int
     first: Ints  # units whose cells are read to the end before anything is proposed: one of each for Full Start
-    pause: int  # 1 if Python loads the log itself
+    pause: int  # 1 if Python takes the log, once it is drawn, and does something else with it
 
 
 @compiled
@@ -171,8 +171,7 @@ def play(
                 return GROWN
             enter(algorithm, rewards, memory, position, cursor[WORLD])
             log.begin(queue)
-            for cell in range(len(ledger.closed)):
-                ledger.closed[cell] = 0
+            log.reopen(ledger)
             record.total[0] = 0.0
             cursor[ROW] = 0
             cursor[PHASE] = DRAW

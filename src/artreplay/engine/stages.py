@@ -24,8 +24,9 @@ from artreplay.environments.point_stack import (
 )
 from artreplay.errors import InvalidAction, exact
 from artreplay.history import History
-from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter, table_of
+from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
 from artreplay.replay.ledger import Ledger, empty_ledger, filled_ledger, one_cell
+from artreplay.replay.log import Part
 from artreplay.replay.own_bases import PlainAdapter
 from artreplay.replay.reader import ledger_of_rows, ledger_without_rows
 from artreplay.streams import fold, fold_each
@@ -95,8 +96,8 @@ class Setting:
 class Ledgers(NamedTuple):
     """The ledger that steps are served from, the queue that Full Start shows first, and whose cells of it."""
 
-    ledger: Ledger
-    queue: Ledger  # the ledger itself where rows are shown cell by cell
+    ledger: Any
+    queue: Any  # the ledger itself where rows are shown cell by cell
     first: Ints
 
 
@@ -145,22 +146,28 @@ class ArmStage(Stage):
     def _open_ledgers(self) -> Ledgers:
         """The given log, or the place for one: by the base's own cells, or all in one queue."""
         setting, adapter = self.setting, self.adapter
-        cells, n_cells = _cells_of_arms(adapter, self.env.n_arms)
         replays = setting.start == "artificial-replay"
+        if isinstance(adapter, PlainAdapter):
+            ledger: Any = ledger_without_rows(adapter)  # until the log is drawn
+            return Ledgers(ledger, self._queue(None, 1), np.zeros(1 if setting.start == "full-start" else 0, np.int64))
+        cells, n_cells = adapter.cells(np.array([self.env.n_arms - 1]))
         by_cell = replays or (setting.start == "full-start" and adapter.exact)
         first = np.zeros(1, np.int64)
         if replays or setting.start == "ignorant":
             first = first[:0]
         elif by_cell:
             first = np.unique(cells.cell, return_index=True)[1]
-        table, size = (cells, n_cells) if by_cell else (one_cell(), 1)
-        if setting.given is None or setting.start == "ignorant":
-            queue = empty_ledger(table, size, setting.rows, counts=True)
-        else:
-            units, values = adapter.numbers_of(setting.given, "error"), adapter.rewards_of(setting.given)
-            cell = cells.cell[units] if by_cell else np.zeros_like(units)
-            queue = filled_ledger(table, size, units, values, None, cell, len(units), None)
+        queue = self._queue(cells, n_cells) if by_cell else self._queue(None, 1)
         return Ledgers(queue if by_cell else empty_ledger(cells, n_cells, counts=True), queue, first)
+
+    def _queue(self, cells: Any, n_cells: int) -> Ledger:
+        """The given log by these cells, or in one queue; or the place for one."""
+        setting, table = self.setting, one_cell() if cells is None else cells
+        if setting.given is None or setting.start == "ignorant":
+            return empty_ledger(table, n_cells, setting.rows, counts=True)
+        units, values = self.adapter.numbers_of(setting.given, "error"), self.adapter.rewards_of(setting.given)
+        cell = np.zeros_like(units) if cells is None else cells.cell[units]
+        return filled_ledger(table, n_cells, units, values, None, cell, len(units), None)
 
 
 class PointStage(Stage):
@@ -188,10 +195,10 @@ class PointStage(Stage):
             values = np.array(self.env.level_values())[levels]
             history = History(points, rewards, levels=None if self.env.levels is None else values)
         units, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
+        rows = Part(np.arange(len(units)), units, values)
         if setting.start == "artificial-replay":
-            return Ledgers(ledger_of_rows(adapter, "own", units, values, np.arange(len(units))), queue, nothing)
-        queue = ledger_of_rows(adapter, "one", units, values, np.arange(len(units)))
-        return Ledgers(ledger_without_rows(adapter), queue, first)
+            return Ledgers(ledger_of_rows(adapter, rows), queue, nothing)
+        return Ledgers(ledger_without_rows(adapter), ledger_of_rows(adapter, rows, own=False), first)
 
     def _rewards(self, worlds: PointWorlds) -> PointRewards:
         width = self.setting.width
@@ -288,12 +295,3 @@ def numbered(adapter: Adapter, n_arms: int) -> Adapter:
     for arm in range(n_arms):
         adapter.number(arm)
     return adapter
-
-
-def _cells_of_arms(adapter: Adapter, n_arms: int) -> tuple[Any, int]:
-    """A table with the cell of each arm of the environment, and how many cells it has."""
-    if not isinstance(adapter, PlainAdapter):
-        return adapter.cells(np.array([n_arms - 1]))
-    numbers: dict[Any, int] = {}
-    names = [adapter.cell_name(arm) for arm in range(n_arms)]
-    return table_of(np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64))

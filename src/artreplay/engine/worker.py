@@ -13,12 +13,15 @@ from artreplay.engine.logs import PLACES as CURSOR_PLACES
 from artreplay.engine.logs import STEPS, WORLD
 from artreplay.engine.play import DONE, GROWN, LOG_IS_DRAWN, NEEDS_MEAN, NOT_AN_ARM, Memory, Order, Record, play
 from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
+from artreplay.environments import ArmEnvironment
 from artreplay.errors import InvalidAction
 from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
 from artreplay.replay.ledger import enlarged
+from artreplay.replay.log import Part
 from artreplay.replay.own_bases import PlainAdapter, adapt
 from artreplay.replay.policies import load_batch
 from artreplay.replay.policy import next_limit
+from artreplay.replay.reader import ledger_of_rows
 from artreplay.replay.step import BAD_PROPOSAL, NEEDS_ROOM, PLACES, ROUND, USED
 
 _FIRST_LIMIT = 64
@@ -71,7 +74,9 @@ class Worker:
         setting = self.setting
         memory.state[:] = memory.fresh  # the cells that a log is put into are those of a fresh base
         (ledger, queue, units), rewards, log = stage.open(batch)
-        order = Order(setting.horizon, units, pause=int(setting.start == "full-start-batch"))
+        by_names = setting.start == "artificial-replay" and isinstance(adapter, PlainAdapter)
+        pause = setting.start == "full-start-batch" or (by_names and isinstance(setting.env, ArmEnvironment))
+        order = Order(setting.horizon, units, int(pause))
         rows = slice(batch.start, batch.stop)
         regret, used, actions, levels = self.outputs
         record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows])
@@ -91,6 +96,8 @@ class Worker:
             elif result == GROWN:
                 _seat_component(adapter, first)
                 memory.grown[0] = 0
+            elif result == LOG_IS_DRAWN and by_names:
+                ledger = ledger_of_rows(adapter, Part(np.arange(len(queue.unit)), queue.unit, queue.reward))
             elif result == LOG_IS_DRAWN:
                 load_batch(adapter.base, queue.unit, queue.reward)
                 self.position[USED] = setting.rows

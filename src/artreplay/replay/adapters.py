@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -29,6 +29,7 @@ class Adapter:
     is_several: bool = False  # whether an action is a list
     expensive: bool = False  # whether a single proposal is so much work that it is worth compiling
     exact: bool = False  # whether the base is marked as exact under Artificial Replay
+    hears_closing: bool = False  # whether the base is told of cells without unread rows
     needs_memory: bool = False  # whether a log is read into memory for replay
     counts_rows: bool = True  # whether the marks of its cells count rows, and are not numbers of rows
     reward_range: RewardRange = (-math.inf, math.inf)
@@ -107,6 +108,14 @@ class Adapter:
         one, other = self.cells_of(self.cells(both)[0], both)
         return bool(one == other)
 
+    def kept_cells(self, names: Iterable[Any]) -> list[Any]:
+        """Names of cells in a form that can be saved."""
+        return [int(name) for name in names]
+
+    def cells_again(self, kept: list[Any]) -> list[Any]:
+        """Names of cells that were saved."""
+        return kept
+
     # -- rewards ------------------------------------------------------------------------------------------------
 
     def scaled(self, rewards: Any) -> Any:
@@ -142,6 +151,7 @@ class NamedAdapter(Adapter):
         self.is_several = base.several
         self.expensive = base.laborious
         self.exact = base.coupled
+        self.hears_closing = callable(getattr(base.component, "close", None))
         self.reward_range = base.reward_range
         self.proposal = np.empty(base.width, np.int64)
         self.proposed = memoryview(self.proposal)

@@ -18,6 +18,7 @@ from artreplay.errors import InvalidParameter
 from artreplay.history import Label
 from artreplay.replay.adapters import PointAdapter
 from artreplay.replay.ledger import Ledger, Table
+from artreplay.replay.own_bases import PlainAdapter
 
 if TYPE_CHECKING:
     from artreplay.replay.policy import Policy
@@ -85,15 +86,16 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
     if isinstance(adapter, PointAdapter):
         return {cell.unit: cell.used for cell in cells_of(policy)}
     units = np.empty(0, np.int64) if log is None else log.some_units()
-    cells, _ = adapter.cells(units)
-    known = np.arange(len(cells.cell)) if isinstance(cells, Table) else np.unique(units)
-    cell_of = np.zeros_like(known) if policy.relation == "trivial" else adapter.cells_of(cells, known)
-    members: dict[int, list[Any]] = {}
-    for number, cell in zip(known.tolist(), cell_of.tolist(), strict=True):
-        members.setdefault(cell, []).append(adapter.unit(number))
-    used = _used_counts(policy, partial(np.bincount, minlength=int(known.max(initial=-1)) + 1))
-    counts = np.bincount(cell_of, weights=used[known], minlength=len(members)).astype(np.int64)
-    return {arms[0] if len(arms) == 1 else tuple(arms): int(counts[cell]) for cell, arms in members.items()}
+    if isinstance(adapter, PlainAdapter):
+        cell_of: dict[int, Hashable] = {number: adapter.cell_name(number) for number in np.unique(units).tolist()}
+    else:
+        cell_of = dict(enumerate(adapter.cells(units)[0].cell.tolist()))
+    used = _used_counts(policy, partial(np.bincount, minlength=max(cell_of, default=-1) + 1))
+    members: dict[Hashable, list[int]] = {}
+    for number, cell in cell_of.items():
+        members.setdefault(None if policy.relation == "trivial" else cell, []).append(number)
+    named = [([adapter.unit(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
+    return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in named}
 
 
 def _used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:

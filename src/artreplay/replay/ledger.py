@@ -3,20 +3,21 @@
 Replay always serves the earliest unread row of a cell, and cells only come from dividing cells. So the rows that were
 used are those before the *mark* of the cell they lie in, where a part starts with the mark of the whole: one number for
 each cell says everything. It counts the rows of the cell where cells are arms, and is a row of the log where they are
-boxes, or what an object of the user's own says.
+boxes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from artreplay.cells.boxes import WITHIN
 from artreplay.compiling import Floats, Ints, compiled, resized
-from artreplay.errors import InvalidAction, InvalidFile
+from artreplay.errors import InvalidFile
 from artreplay.replay.step import NO_ROW, UNREAD
+
+L = TypeVar("L")
 
 UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of the cell it is a part of
 
@@ -42,10 +43,14 @@ class Table(NamedTuple):
         """The cell a unit lies in, whatever the algorithm was shown."""
         return self.table_entry(unit)
 
-    def called(self, cell: int) -> int:
+    def name_of(self, cell: int) -> int:
         """What the base calls a cell."""
         name: int = self.name[cell]
         return name
+
+    def is_known(self, cell: int) -> bool:
+        """Whether the base knows a cell: not the last one."""
+        return cell < len(self.name) - 1
 
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
         """Nothing is ever divided."""
@@ -62,9 +67,13 @@ class Boxes(NamedTuple):
         cell: int = algorithm.cell_of(unit)
         return cell
 
-    def called(self, cell: int) -> int:
+    def name_of(self, cell: int) -> int:
         """What the base calls a cell."""
         return cell
+
+    def is_known(self, cell: int) -> bool:
+        """Whether the base knows a cell."""
+        return True
 
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
         """Nothing is ever divided."""
@@ -81,9 +90,13 @@ class Leaves(NamedTuple):
         cell: int = algorithm.cell_of(unit)
         return cell
 
-    def called(self, cell: int) -> int:
+    def name_of(self, cell: int) -> int:
         """What the base calls a cell."""
         return cell
+
+    def is_known(self, cell: int) -> bool:
+        """Whether the base knows a cell."""
+        return True
 
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
         """Give a leaf its share of the rows of the cells it came from, which were divided since."""
@@ -120,23 +133,26 @@ class Ledger(NamedTuple):
             self.cells.share(algorithm, self, cell)
         return cell
 
-    def take(self, cell: int) -> int:
-        """Where the earliest unread row of a cell is, which is used from now on; NO_ROW or UNREAD."""
+    def first_unread(self, cell: int) -> int:
+        """Where the earliest unread row of a cell is, NO_ROW or UNREAD."""
         at: int = self.next[cell]
         if at < self.stop[cell]:
-            self.next[cell] = at + 1
             return at
         if self.more[cell] == 0:
             return NO_ROW
         self.wanted[0] = cell
         return UNREAD
 
+    def use(self, cell: int, at: int) -> None:
+        """The earliest unread row of a cell has been shown."""
+        self.next[cell] = at + 1
+
     def close(self, algorithm: Any, cell: int) -> int:
         """Tell the base, once, that a cell has no unread row left; 1 if that can change what it proposes."""
-        if self.closed[cell] == 1:
+        if self.closed[cell] == 1 or not self.cells.is_known(cell):
             return 0
         self.closed[cell] = 1
-        changed: int = algorithm.cell_closed(self.cells.called(cell))
+        changed: int = algorithm.cell_closed(self.cells.name_of(cell))
         return changed
 
     def divide(self, cells: Any, cell: int) -> None:
@@ -184,7 +200,6 @@ def one_cell() -> Table:
 def empty_ledger(cells: Any, n_cells: int, size: int = 0, more: int = 0, counts: bool = False) -> Ledger:
     """Cells without rows, with space for `size` of them; `more` says whether the log may have some."""
     places = 0 if counts else size
-    spare = size if isinstance(cells, Leaves) else 0
     return Ledger(
         cells=cells,
         unit=np.zeros(size, np.int64),
@@ -196,10 +211,18 @@ def empty_ledger(cells: Any, n_cells: int, size: int = 0, more: int = 0, counts:
         more=np.full(n_cells, more, np.int64),
         closed=np.zeros(n_cells, np.int64),
         wanted=np.zeros(1, np.int64),
-        spare_unit=np.zeros(spare, np.int64),
-        spare_reward=np.zeros(spare),
-        spare_place=np.zeros(spare, np.int64),
+        **spare_arrays(cells, size),
     )
+
+
+def spare_arrays(cells: Any, size: int) -> dict[str, Any]:
+    """What dividing needs, for so many rows: nothing where cells do not divide."""
+    spare = size if isinstance(cells, Leaves) else 0
+    return {
+        "spare_unit": np.zeros(spare, np.int64),
+        "spare_reward": np.zeros(spare),
+        "spare_place": np.zeros(spare, np.int64),
+    }
 
 
 def filled_ledger(
@@ -223,24 +246,19 @@ def filled_ledger(
         narrow = n_cells <= 1 << 16  # then sorting takes linear time
         order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable")
         units, rewards, rows = units[order], rewards[order], None if rows is None else rows[order]
-    spare = len(units) if isinstance(cells, Leaves) else 0
-    own = (
-        np.array if n_cells == 1 else np.ascontiguousarray
-    )  # dividing moves rows: those of the log stay where they are
+    copied = np.array if n_cells == 1 else np.ascontiguousarray  # dividing moves rows: those of the log stay
     return ledger._replace(
-        unit=own(units),
-        reward=own(rewards),
-        place=ledger.place if rows is None else own(rows),
+        unit=copied(units),
+        reward=copied(rewards),
+        place=ledger.place if rows is None else copied(rows),
         next=stop - counts + used,
         stop=stop,
         end=counts if rows is None else np.full(n_cells, end, np.int64),
-        spare_unit=np.zeros(spare, np.int64),
-        spare_reward=np.zeros(spare),
-        spare_place=np.zeros(spare, np.int64),
+        **spare_arrays(cells, len(units)),
     )
 
 
-def enlarged(ledger: Any, n_cells: int) -> Any:
+def enlarged(ledger: L, n_cells: int) -> L:
     """The same ledger with space for cells that are still to come by dividing others."""
     if not isinstance(ledger, Ledger) or not isinstance(ledger.cells, Leaves) or len(ledger.next) >= n_cells:
         return ledger
@@ -282,130 +300,6 @@ def inherited_marks(marks: Ints, parent: Ints | None) -> Ints:
     return more
 
 
-class NamedCells:
-    """The cells of a user's object, by the names it gives them, numbered as they are met. They may divide."""
-
-    def __init__(self, name_of: Callable[[int], Hashable], fixed: bool) -> None:
-        """`name_of` says the name of the cell that a numbered unit lies in now; `fixed` that it never changes."""
-        self._name_of = name_of
-        self._fixed = fixed
-        self.ledger: Any = None  # whose cells these are
-        self.number: dict[Hashable, int] = {}
-        self.names: list[Hashable] = []
-
-    def met(self, unit: int) -> int:
-        """The number of the cell a unit lies in, a new one if its name is new."""
-        name = self._name_of(unit)
-        if name not in self.number:
-            self.number[name] = len(self.names)
-            self.names.append(name)
-        return self.number[name]
-
-    def find(self, algorithm: Any, unit: int) -> int:
-        """The cell a unit lies in now; where it has a new name, or its next row has left it, cells were divided."""
-        ledger, name = self.ledger, self._name_of(unit)
-        if name not in self.number and not self._fixed:
-            self.refine()
-        cell = self.met(unit)
-        while len(ledger.next) < len(self.names):
-            self._append(ledger, 0, 0, max(ledger.end, default=0))
-        at = ledger.next[cell]
-        if not self._fixed and at < ledger.stop[cell] and self._name_of(ledger.unit[at]) != name:
-            self._divide(ledger, cell)
-            return self.met(unit)
-        return cell
-
-    def called(self, cell: int) -> Hashable:
-        """What the object calls a cell."""
-        return self.names[cell]
-
-    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
-        """Every cell has its share."""
-
-    def refine(self) -> None:
-        """Divide every cell of which unread rows have another name now."""
-        ledger = self.ledger
-        for cell in range(len(ledger.next)):
-            rows = range(ledger.next[cell], ledger.stop[cell])
-            if any(self._name_of(ledger.unit[at]) != self.names[cell] for at in rows):
-                self._divide(ledger, cell)
-
-    def marks(self, units: Ints, end: int) -> Ints:
-        """The mark of each cell that logged units lie in now, in the order in which the log first has them."""
-        self.refine()
-        marks = marks_of(self.ledger).tolist()
-        names = dict.fromkeys(map(self._name_of, units.tolist()))
-        return np.array([marks[self.number[name]] if name in self.number else end for name in names], np.int64)
-
-    def _divide(self, ledger: Any, cell: int) -> None:
-        start, stop = ledger.next[cell], ledger.stop[cell]
-        parts: dict[Hashable, list[tuple[Any, ...]]] = {}
-        for at in range(start, stop):
-            row = ledger.unit[at], ledger.reward[at], ledger.place[at]
-            parts.setdefault(self._name_of(ledger.unit[at]), []).append(row)
-        for name in parts:
-            known = self.number.get(name, cell)
-            if known != cell:
-                raise InvalidAction(
-                    f"cell(unit) must only divide cells: rows of {self.names[cell]!r} came to {name!r}, "
-                    "which was another cell already"
-                )
-        ledger.stop[cell] = start
-        del self.number[self.names[cell]]
-        for name, rows in parts.items():
-            ledger.unit[start : start + len(rows)] = [row[0] for row in rows]
-            ledger.reward[start : start + len(rows)] = [row[1] for row in rows]
-            ledger.place[start : start + len(rows)] = [row[2] for row in rows]
-            self.number[name] = len(self.names)
-            self.names.append(name)
-            self._append(ledger, start, start + len(rows), ledger.end[cell])
-            start += len(rows)
-
-    def _append(self, ledger: Any, start: int, stop: int, end: int) -> None:
-        ledger.next.append(start)
-        ledger.stop.append(stop)
-        ledger.end.append(end)
-        ledger.more.append(0)
-        ledger.closed.append(0)
-
-
-def as_lists(ledger: Ledger) -> Ledger:
-    """The same ledger with lists for arrays, to which cells can be added: how interpreted code likes it best."""
-    return Ledger(*(field.tolist() if isinstance(field, np.ndarray) else field for field in ledger))
-
-
-class RelationLedger:
-    """Unread rows in order; a relation, which may look at the state of the base, picks the first that fits."""
-
-    def __init__(self, units: Ints, rewards: Floats, related: Callable[[int, int], bool], used: Ints) -> None:
-        """`related(row, unit number)` says whether a row may stand in for a proposed unit; `used` has some rows."""
-        self.unit = units.tolist()
-        self.reward = rewards.tolist()
-        self._related = related
-        self.unread: list[int] = np.setdiff1d(np.arange(len(units)), used).tolist()
-
-    def locate(self, algorithm: Any, unit: int) -> int:
-        """There are no cells: a unit stands for itself."""
-        return unit
-
-    def take(self, unit: int) -> int:
-        """The earliest unread row related to the unit, which is used from now on; NO_ROW if there is none."""
-        for at in self.unread:
-            if self._related(at, unit):
-                self.unread.remove(at)
-                return at
-        return NO_ROW
-
-    def close(self, algorithm: Any, unit: int) -> int:
-        """Without cells there is nothing to close."""
-        return 0
-
-
-AnyLedger = Ledger | RelationLedger
-
-
-def unread_rows(ledger: AnyLedger) -> int:
+def unread_rows(ledger: Ledger) -> int:
     """How many unread rows are at hand."""
-    if isinstance(ledger, RelationLedger):
-        return len(ledger.unread)
     return int((np.asarray(ledger.stop) - np.maximum(ledger.next, 0)).sum())

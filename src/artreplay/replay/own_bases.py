@@ -15,7 +15,8 @@ from artreplay.compiling import UNBOUNDED, Floats, Ints, copied, is_component, w
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import History
 from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter, Unknown, table_of
-from artreplay.replay.ledger import NamedCells, Table
+from artreplay.replay.ledger import Table
+from artreplay.replay.own_ledgers import NamedCells
 
 _MOST_UNITS = 1 << 20  # where looking for the number of units of a component ends
 _SLACK = 64  # spare entries behind a proposal: a component that writes too many is caught, not a crash
@@ -44,9 +45,17 @@ class ComponentAdapter(Adapter):
         if width < 1:
             raise InvalidParameter(f"width must be at least 1, got {width}")
         self.is_several = width > 1
+        self.hears_closing = self._offers("close")
         self._accepted: set[int] = set()
         self.proposal = np.empty(width + _SLACK, np.int64)[:width]
         self.proposed = memoryview(self.proposal)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy has no spare entries behind its proposal until it gets them again."""
+        width = len(state["proposal"])
+        again = np.empty(width + _SLACK, np.int64)[:width]
+        again[:] = state["proposal"]
+        super().__setstate__(state | {"proposal": again})
 
     @property
     def algorithm(self) -> Any:
@@ -105,7 +114,7 @@ class ComponentAdapter(Adapter):
     def cells(self, units: Ints) -> tuple[Table, int]:
         """Each unit for itself, or by the component's own `cell(unit)`, which must not change."""
         n_units = int(units.max(initial=-1)) + 1
-        has_cells, hears = self._offers("cell"), self._offers("close")
+        has_cells, hears = self._offers("cell"), self.hears_closing
         # A unit that was never logged may be proposed, and its cell have rows: all units count, in a fixed order.
         n_units = self._n_units(n_units) if has_cells or hears else n_units
         if not has_cells:
@@ -152,8 +161,8 @@ class PlainAdapter(Adapter):
         self._checks_rewards = callable(getattr(base, "check_reward", None))
         self._hears_rounds = _takes_something(base.propose)
         self._hears_origin = callable(getattr(base, "update_logged", None))
-        self._hears_closing = _takes_something(getattr(base, "close", None))
-        self._hears_opening = _takes_something(getattr(base, "reopen", None))
+        self.hears_closing = _takes_something(getattr(base, "close", None))
+        self._hears_reopening = _takes_something(getattr(base, "reopen", None))
 
     @property
     def algorithm(self) -> Any:
@@ -187,14 +196,14 @@ class PlainAdapter(Adapter):
 
     def cell_closed(self, name: Hashable) -> int:
         """Tell the object that a cell has no unread row left; 1 if it wants to know."""
-        if not self._hears_closing:
+        if not self.hears_closing:
             return 0
         self.base.close(self._named(name))
         return 1
 
     def cell_reopened(self, name: Hashable) -> None:
         """Tell the object that a closed cell has unread rows again."""
-        if self._hears_opening:
+        if self._hears_reopening:
             self.base.reopen(self._named(name))
 
     def room(self) -> int:
@@ -253,8 +262,10 @@ class PlainAdapter(Adapter):
         """The number of the unit in each row; an object without `check_unit` is taken to know every unit."""
         if history.points is not None:
             return self._table((history.unit(row) for row in range(len(history))), lambda row: row, unknown)
-        table = self._table(history.labels, lambda code: int(np.argmax(history.codes == code)), unknown)
-        return table[history.codes] if len(table) else history.codes
+        present, codes = np.unique(history.codes, return_inverse=True)  # a label may be in no row
+        labels = [history.labels[code] for code in present.tolist()]
+        table = self._table(labels, lambda place: int(np.argmax(codes == place)), unknown)
+        return table[codes] if len(table) else history.codes
 
     def _table(self, units: Iterable[Any], row_of: Callable[[int], int], unknown: Unknown) -> Ints:
         """The numbers of units; −1 for those that are to be skipped, unless that is all of them: the log is another's.
@@ -278,25 +289,30 @@ class PlainAdapter(Adapter):
 
     # -- cells --------------------------------------------------------------------------------------------------
 
-    def cells(self, units: Ints) -> tuple[NamedCells, int]:
-        """Cells by the object's own `cell(unit)`, or each unit for itself, numbered as they are met in the log."""
-        cells = NamedCells(self.cell_name, fixed=not hasattr(self.base, "cell"))
-        for unit in units.tolist():
-            cells.met(unit)
-        return cells, len(cells.names)
+    def named_cells(self, units: Ints, rewards: Floats, unread: list[int]) -> NamedCells:
+        """The ledger of a log by the object's own `cell(unit)`, or each unit for itself."""
+        return NamedCells(units, rewards, self.cell_name, not hasattr(self.base, "cell"), unread)
 
-    def cells_of(self, cells: NamedCells, units: Ints) -> Ints:
-        """The cell that each unit lies in now."""
-        return np.array([cells.met(unit) for unit in units.tolist()], dtype=np.int64)
+    def same_cell(self, logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now."""
+        return self.cell_name(logged) == self.cell_name(proposed)
 
     def cell_name(self, number: int) -> Hashable:
         """The name of the cell a numbered unit lies in now: the object's own, or the number."""
         name: Hashable = self.base.cell(self._units[number]) if hasattr(self.base, "cell") else number
         return name
 
-    def _named(self, name: Hashable) -> Hashable:
+    def _named(self, name: Any) -> Any:
         """What the object calls a cell: its own name, or the unit."""
-        return name if hasattr(self.base, "cell") else self._units[int(name)]  # type: ignore[call-overload]
+        return name if hasattr(self.base, "cell") else self._units[name]
+
+    def kept_cells(self, names: Iterable[Any]) -> list[Any]:
+        """Names of cells in a form that can be saved."""
+        return [self._named(name) for name in names]
+
+    def cells_again(self, kept: list[Any]) -> list[Any]:
+        """Names of cells that were saved."""
+        return kept if hasattr(self.base, "cell") else [self.number(unit) for unit in kept]
 
 
 def _takes_something(method: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History, Store
 from artreplay.replay.adapters import Relation, Unknown, checked_relation, checked_unknown
-from artreplay.replay.ledger import AnyLedger, Ledger, NamedCells, RelationLedger, marks_of, unread_rows
+from artreplay.replay.ledger import Ledger, marks_of, unread_rows
 from artreplay.replay.log import Flags, Log, Part
+from artreplay.replay.own_ledgers import NamedCells, OwnLedger, RelatedRows, unread_places
 from artreplay.replay.policy import Policy
 from artreplay.replay.reader import Reader, open_ledger
-from artreplay.replay.step import SERVING, USED
+from artreplay.replay.step import NO_ROW, SERVING, USED
 
 
 class Ignorant(Policy):
@@ -56,8 +57,7 @@ class HistoryPolicy(Policy):
             raise InvalidHistory(f"history must be a History, or what open_history gives, got {type(history).__name__}")
         known = self.fingerprint()
         history.check_continues(known, self.history)
-        self._read_history(history, self.marks())
-        self._grown = self._grown or len(history) > known.rows
+        self._read_history(history, self.marks(), grown=len(history) > known.rows)
 
     def fingerprint(self) -> Fingerprint:
         """What the policy remembers of its log."""
@@ -68,45 +68,59 @@ class HistoryPolicy(Policy):
     def marks(self) -> Ints:
         """Which rows of the log are used: those before the mark of the cell they lie in.
 
-        A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. With a
-        relation that is a callable there are no cells: the numbers of the rows themselves.
+        A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. Under a
+        relation that is a callable, and for an object that names its cells, these are the numbers of the used rows.
         """
         return self._marks_without_log if self._log is None else self._marks()
 
-    def _read_history(self, history: History | Store, marks: Ints | None) -> None:
-        """Map and check a log, and open its ledger; nothing of the policy has changed if that fails or is cut short."""
-        log = Log(self._adapter, history, self.unknown)
-        log, ledger, reader = self._opened(log, marks)
-        if log.whole is not None and unread_rows(ledger) != log.size - self._position[USED]:
-            raise InvalidFile("the marks in the file do not fit the number of rows that were used")
+    def _read_history(self, history: History | Store, marks: Ints | None, grown: bool = False) -> None:
+        """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
+        log, ledger, reader = self._opened(Log(self._adapter, history, self.unknown), marks)
+        if log.whole is not None:
+            unread = unread_rows(ledger) if isinstance(ledger, Ledger) else len(ledger.unread())
+            if unread != log.size - self._position[USED]:
+                raise InvalidFile("the marks in the file do not fit the number of rows that were used")
         with Uninterrupted():
-            before = self._ledger
+            closed = self.closed_cells()
             self._log, self._fingerprint, self._reader = log, None, reader
             self._set_ledger(ledger)
             self.skipped = log.skipped
+            self._grown = self._grown or grown
             self._position[SERVING] = 0
-            self._fast_parts = ()
-            self._keep_closed(before)
+            self._interpreted_parts = ()
+            self._close_again(closed)
 
-    def _keep_closed(self, before: AnyLedger) -> None:
+    def closed_cells(self) -> list[Any]:
+        """What the base calls the cells that it knows to have no unread row, where it is told of them."""
+        ledger = self._ledger
+        if not self._adapter.hears_closing or isinstance(ledger, RelatedRows):
+            return []
+        if isinstance(ledger, NamedCells):
+            return list(ledger.closed)
+        own = cast(Ledger, ledger)
+        return [own.cells.name_of(cell) for cell in np.flatnonzero(own.closed).tolist()]
+
+    def _close_again(self, closed: list[Any]) -> None:
         """Cells that were closed stay so; those that have unread rows again are reopened."""
-        now = self._ledger
-        if not isinstance(before, Ledger) or not isinstance(now, Ledger):
-            return
-        for cell in np.flatnonzero(before.closed).tolist():
-            name = before.cells.called(cell)
-            again = now.cells.number.get(name) if isinstance(now.cells, NamedCells) else cell
-            if again is None or again >= len(now.next):
-                continue
-            if now.next[again] < now.stop[again] or now.more[again]:
-                self._adapter.algorithm.cell_reopened(name)
-            else:
-                now.closed[again] = 1
+        ledger, algorithm = self._ledger, self._adapter.algorithm
+        if isinstance(ledger, Ledger) and closed:
+            cells = {int(ledger.cells.name_of(cell)): cell for cell in range(len(ledger.next))}
+            for name in closed:
+                if ledger.first_unread(cells[name]) == NO_ROW:
+                    ledger.closed[cells[name]] = 1
+                else:
+                    algorithm.cell_reopened(name)
+        elif isinstance(ledger, NamedCells):
+            for name in closed:
+                if ledger.first_unread(name) == NO_ROW:
+                    ledger.closed.add(name)
+                else:
+                    algorithm.cell_reopened(name)
 
-    def _set_ledger(self, ledger: AnyLedger) -> None:
+    def _set_ledger(self, ledger: Ledger | OwnLedger) -> None:
         self._ledger = ledger
 
-    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, AnyLedger, Reader | None]:
+    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, Ledger | OwnLedger, Reader | None]:
         """A log, read into memory if it must be; its ledger, of which rows before the marks are used; its reader."""
         raise NotImplementedError
 
@@ -116,8 +130,9 @@ class FullStart(HistoryPolicy):
 
     The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
     does not matter, and the log is read arm by arm. `batch=True` instead loads one count and one sum per arm at once,
-    as the paper describes it, for index algorithms over arms. That is *not* the same algorithm: an index that is a
-    running minimum depends on the order, and Artificial Replay is not exact against it.
+    as the paper describes it, for index algorithms over arms; rows that come later are shown one at a time. That is
+    *not* the same algorithm: an index that is a running minimum depends on the order, and Artificial Replay is not
+    exact against it.
 
     >>> import artreplay as ar
     >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
@@ -128,7 +143,7 @@ class FullStart(HistoryPolicy):
     """
 
     kind = "full-start"
-    _queue: AnyLedger  # of everything, where rows are shown in the order of the log
+    _queue: Ledger | OwnLedger  # of everything, where rows are shown in the order of the log
 
     def __init__(self, base: Any, history: History | Store, batch: bool = False, *, unknown: Unknown = "error") -> None:
         self.batch = bool(batch)
@@ -143,10 +158,10 @@ class FullStart(HistoryPolicy):
         """Whether the order between cells does not matter, and they are arms."""
         return self._adapter.exact and self._adapter.counts_rows
 
-    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, AnyLedger, Reader | None]:
-        return (log, *open_ledger(log, "own" if self._by_cell else "one", marks))
+    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, Ledger | OwnLedger, Reader | None]:
+        return (log, *open_ledger(log, self._by_cell, marks))
 
-    def _set_ledger(self, ledger: AnyLedger) -> None:
+    def _set_ledger(self, ledger: Ledger | OwnLedger) -> None:
         self._queue = ledger
         if self._by_cell:
             self._ledger = ledger
@@ -158,9 +173,9 @@ class FullStart(HistoryPolicy):
             self._load_batch(self._log)
         elif self._by_cell and isinstance(self._ledger, Ledger):
             _, one_of_each = np.unique(self._ledger.cells.cell, return_index=True)
-            self._read_out("_ledger", one_of_each)
+            self._read_to_end("_ledger", one_of_each)
         else:
-            self._read_out("_queue", np.zeros(1, np.int64))
+            self._read_to_end("_queue", np.zeros(1, np.int64))
 
     def _show_what_comes_before(self, samples: list[tuple[int, float]]) -> None:
         """All rows of the log that have not been shown."""
@@ -172,7 +187,7 @@ class FullStart(HistoryPolicy):
     def _load_batch(self, log: Log) -> None:
         base = self._adapter.base
         counts, totals = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
-        for part in log.parts():
+        for part in log.parts() if log.whole is not None else log.behind(0):
             add_batch(counts, totals, part.units, part.rewards)
         _, ledger, reader = self._opened(log, np.append(counts, 0))
         with Uninterrupted():
@@ -180,10 +195,10 @@ class FullStart(HistoryPolicy):
             self._set_ledger(ledger)
             self._reader = reader
             self._position[USED] = log.size
-            self._fast_parts = ()
+            self._interpreted_parts = ()
 
     def _marks(self) -> Ints:
-        return marks_of(self._ledger if self._by_cell else self._queue)  # type: ignore[arg-type]
+        return marks_of(cast(Ledger, self._ledger if self._by_cell else self._queue))
 
     def _used_parts(self) -> Iterator[tuple[Part, Flags]]:
         if self._log is None:
@@ -216,46 +231,40 @@ class ArtificialReplay(HistoryPolicy):
         self.relation = checked_relation(relation)
         super().__init__(base, history, unknown=unknown)
 
-    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, AnyLedger, Reader | None]:
+    def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, Ledger | OwnLedger, Reader | None]:
         if callable(self.relation):
             log = log.in_memory()
-            return log, related_ledger(log, self.relation, marks), None
+            return log, related_rows(log, self.relation, marks), None
         log = log.in_memory() if self._adapter.needs_memory and self.relation is None else log
-        return (log, *open_ledger(log, "one" if self.relation == "trivial" else "own", marks))
+        return (log, *open_ledger(log, self.relation is None, marks))
 
     def _marks(self) -> Ints:
-        ledger = self._ledger
-        if isinstance(ledger, RelationLedger):
-            return np.setdiff1d(np.arange(len(ledger.unit)), ledger.unread)
-        if isinstance(ledger.cells, NamedCells) and self._log is not None and self._log.whole is not None:
-            return ledger.cells.marks(self._log.whole.units, len(self._log.history))
-        return marks_of(ledger, self._adapter.parents() if self.relation is None else None)
+        ledger, log = self._ledger, self._log
+        if isinstance(ledger, Ledger):
+            return marks_of(ledger, self._adapter.parents() if self.relation is None else None)
+        whole = None if log is None else log.whole
+        return np.empty(0, np.int64) if whole is None else np.delete(whole.rows, ledger.unread())
 
     def _used_parts(self) -> Iterator[tuple[Part, Flags]]:
-        log, ledger = self._log, self._ledger
+        log, ledger, marks = self._log, self._ledger, self._marks()
         if log is None:
             return iter(())
-        if isinstance(ledger, RelationLedger):
-            return iter([(part, ~np.isin(np.arange(len(part.rows)), ledger.unread)) for part in log.parts()])
+        if not isinstance(ledger, Ledger):
+            return iter([(part, np.isin(part.rows, marks)) for part in log.parts()])
         if self.relation == "trivial":
-            return log.used(self._marks(), np.zeros_like, counted=True)
-        cells = self._adapter.cells(log.some_units())[0] if isinstance(ledger.cells, NamedCells) else ledger.cells
-        return log.used(self._marks(), partial(self._adapter.cells_of, cells), self._adapter.counts_rows)
+            return log.used(marks, np.zeros_like, counted=True)
+        return log.used(marks, partial(self._adapter.cells_of, ledger.cells), self._adapter.counts_rows)
 
 
-def related_ledger(log: Log, relation: Any, used: Ints | None) -> RelationLedger:
+def related_rows(log: Log, relation: Any, used: Ints | None) -> RelatedRows:
     """Rows in memory under a relation, without the used ones."""
-    adapter, whole = log.adapter, log.whole
-    if whole is None:
-        raise InvalidHistory("a relation needs its log in memory")
-    if used is not None and len(used) and int(used.max()) >= len(whole.units):
-        raise InvalidFile("more rows are used than the log has: the file does not fit the log")
+    adapter, rows = log.adapter, cast(Part, log.whole)
 
     def related(at: int, proposed: int) -> bool:
         """Whether a row may stand in for a proposed unit, as people know both."""
         return bool(relation(log.unit(at), adapter.unit(proposed), adapter.base))
 
-    return RelationLedger(whole.units, whole.rewards, related, np.empty(0, np.int64) if used is None else used)
+    return RelatedRows(rows.units, rows.rewards, related, unread_places(rows.rows, used))
 
 
 def takes_batches(base: Any) -> bool:

@@ -15,21 +15,23 @@ from artreplay.errors import InvalidAction, InvalidHistory
 from artreplay.history import Allocation, Fingerprint, History, Reading, Store
 from artreplay.replay.adapters import Adapter, NamedAdapter, Relation, Unknown
 from artreplay.replay.cell import Cell, cells_of, used_by_cell
-from artreplay.replay.ledger import AnyLedger, RelationLedger, enlarged
+from artreplay.replay.ledger import Ledger, enlarged
 from artreplay.replay.log import Flags, Log, Part
 from artreplay.replay.own_bases import ComponentAdapter, adapt
+from artreplay.replay.own_ledgers import OwnLedger, RelatedRows
 from artreplay.replay.reader import Reader, ledger_without_rows
 from artreplay.replay.step import (
     BAD_PROPOSAL,
     NEEDS_ROOM,
     NEEDS_ROWS,
+    NO_ROW,
     PENDING,
     PLACES,
-    READ_OUT,
+    READ_UNITS,
     ROUND,
     SERVING,
     USED,
-    read_out,
+    read_to_end,
     settle,
     step,
 )
@@ -47,7 +49,8 @@ class Policy:
     told. Rewards may come late, in another order, or never, and actions may be told that nobody asked for: each is a
     row of the journal, behind the rows that were there before it. A decision is made at the first `ask` after a
     `tell`, from the journal as it is then, and `ask` returns it until the next `tell`, whatever arrives meanwhile. A
-    policy works on its own copy of the base; until something is told or asked nothing is read.
+    policy works on its own copy of the base. Until something is told or asked no row is shown, and of a store only what
+    the base must know of it is read; an object of the user's own, or a relation, reads it into memory.
     """
 
     kind: ClassVar[str]
@@ -59,10 +62,12 @@ class Policy:
         self._position: Ints = np.zeros(PLACES, np.int64)
         self._log: Log | None = None
         self._reader: Reader | None = None
-        self._ledger: AnyLedger = ledger_without_rows(self._adapter)
+        self._ledger: Ledger | OwnLedger = ledger_without_rows(self._adapter)
         self._fingerprint: Fingerprint | None = None  # of a log that is known and not at hand
         self._grown = False  # whether the log has grown since the pending decision was made
-        self._fast_parts: tuple[Any, ...] = ()  # the parts of an interpreted step; () if they must be put together
+        self._interpreted_parts: tuple[
+            Any, ...
+        ] = ()  # the parts of an interpreted step; () if they must be put together
         self._spent = 0.0  # seconds of interpretation
         self._guard = Uninterrupted()
         self.skipped = 0
@@ -71,7 +76,7 @@ class Policy:
 
     def ask(self) -> Any:
         """The action to play next: a unit, or a list of units. The same until the next `tell`."""
-        position = (self._fast_parts or self._parts())[2]
+        position = (self._interpreted_parts or self._parts())[2]
         units: int = position[PENDING]
         if units == 0:
             if self._log is None:
@@ -96,7 +101,7 @@ class Policy:
         else:
             samples = [(adapter.number(action), adapter.checked_reward(reward))]
         self._show_what_comes_before(samples)
-        algorithm, _, position, fills = self._fast_parts or self._parts()
+        algorithm, _, position, fills = self._interpreted_parts or self._parts()
         # A step looks for room for a whole proposal.
         if fills and algorithm.room() < len(samples) + len(adapter.proposal):
             self._make_room(len(samples) + len(adapter.proposal))
@@ -133,12 +138,12 @@ class Policy:
         if self._log is None:
             self._check_nothing_comes_before(samples)
         elif self._position[USED] < self._log.size:
-            algorithm, ledger, _, _ = self._fast_parts or self._parts()
+            algorithm, ledger, _, _ = self._interpreted_parts or self._parts()
             units = [number for number, _ in samples]
-            if isinstance(ledger, RelationLedger) and self._was_asked(units):
+            if isinstance(ledger, RelatedRows) and self._was_asked(units):
                 return  # there are no cells: what is related to a proposal was shown before it became the action
-            if any(_has_unread(ledger, ledger.locate(algorithm, unit)) for unit in units):
-                self._read_out("_ledger", np.array(units, np.int64))
+            if any(ledger.first_unread(ledger.locate(algorithm, unit)) != NO_ROW for unit in units):
+                self._read_to_end("_ledger", np.array(units, np.int64))
 
     def _check_nothing_comes_before(self, samples: list[tuple[int, float]]) -> None:
         """Without its log a policy can be told what it asked for: that was asked because nothing was left to read."""
@@ -157,11 +162,11 @@ class Policy:
         action = self._adapter.action(int(self._position[PENDING]), self._position)
         return units == [self._adapter.number(unit) for unit in (action if isinstance(action, list) else [action])]
 
-    def _read_out(self, ledger: str, units: Ints) -> None:
+    def _read_to_end(self, ledger: str, units: Ints) -> None:
         """Show all unread rows of the cells of these units."""
-        self._position[READ_OUT] = 0
+        self._position[READ_UNITS] = 0
         self._position[SERVING] = 0
-        self._run(read_out, ledger, units)
+        self._run(read_to_end, ledger, units)
 
     def _is_heavy(self) -> bool:
         """Whether interpretation has cost so much, and still does, that compiling is worth it."""
@@ -171,7 +176,7 @@ class Policy:
         """One interpreted step, where that is likely to be all: a decision that needs no row of the log is quick."""
         if self._adapter.expensive or self._is_heavy() or current_mode() == "compiled":
             return 0
-        algorithm, ledger, position, fills = self._fast_parts or self._parts()
+        algorithm, ledger, position, fills = self._interpreted_parts or self._parts()
         if fills or isinstance(self._adapter, ComponentAdapter):
             return 0
         began = perf_counter()
@@ -225,21 +230,24 @@ class Policy:
     def _read_more(self, of: str, ledger: Any) -> None:
         """Read the rows that a ledger wants."""
         if self._reader is not None:
-            setattr(self, of, self._reader.fill(ledger))
-            self._fast_parts = ()
+            rows = self._reader.read(ledger)
+            with Uninterrupted():
+                setattr(self, of, self._reader.put(ledger, rows))
+                self._interpreted_parts = ()
 
     def _make_room(self, need: int) -> None:
-        self._adapter.make_room(max(need, 1))
-        self._ledger = enlarged(self._ledger, self._adapter.cell_space())
-        self._fast_parts = ()
+        with Uninterrupted():
+            self._adapter.make_room(max(need, 1))
+            self._ledger = enlarged(self._ledger, self._adapter.cell_space())
+            self._interpreted_parts = ()
 
     def _parts(self, of: str = "_ledger") -> tuple[Any, ...]:
         """The algorithm, a ledger and the position in the form that is fastest without compiling.
 
         Behind them, whether arrays of the base can run over.
         """
-        if self._fast_parts and of == "_ledger":
-            return self._fast_parts
+        if self._interpreted_parts and of == "_ledger":
+            return self._interpreted_parts
         algorithm, ledger = self._adapter.algorithm, getattr(self, of)
         parts: tuple[Any, ...] = (algorithm, ledger, self._position, algorithm.room() < UNBOUNDED)
         if isinstance(self._adapter, NamedAdapter):
@@ -247,7 +255,7 @@ class Policy:
             position = memoryview(self._position)  # type: ignore[arg-type]
             parts = (views(algorithm), viewed, position, parts[3])
         if of == "_ledger":
-            self._fast_parts = parts
+            self._interpreted_parts = parts
         return parts
 
     # -- the log --------------------------------------------------------------------------------------------
@@ -330,7 +338,7 @@ class Policy:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: without the views of memory, which are made again."""
-        return {name: value for name, value in self.__dict__.items() if name != "_guard"} | {"_fast_parts": ()}
+        return {name: value for name, value in self.__dict__.items() if name != "_guard"} | {"_interpreted_parts": ()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -346,8 +354,3 @@ def next_limit(limit: int, took: float) -> int:
     if took < _SLICE_SECONDS / 2:
         return min(limit * 2, _MOST_STEPS)
     return max(limit // 2, 1) if took > _SLICE_SECONDS else limit
-
-
-def _has_unread(ledger: Any, cell: int) -> bool:
-    """Whether a cell may have unread rows."""
-    return not hasattr(ledger, "more") or bool(ledger.next[cell] < ledger.stop[cell] or ledger.more[cell])

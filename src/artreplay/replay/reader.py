@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import Floats, Ints, resized
-from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile
 from artreplay.history.stores import ArmStore, PointStore
 from artreplay.history.stores.merging import rows_of
 from artreplay.replay.adapters import Adapter
 from artreplay.replay.ledger import (
-    Leaves,
     Ledger,
-    NamedCells,
     Table,
-    as_lists,
     empty_ledger,
     enlarged,
     filled_ledger,
     inherited_marks,
     one_cell,
+    spare_arrays,
 )
 from artreplay.replay.log import Log, Part
+from artreplay.replay.own_bases import PlainAdapter
+from artreplay.replay.own_ledgers import OwnLedger, unread_places
 
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
+
+
+class Rows(NamedTuple):
+    """Rows of a cell that were read: their numbers in the log where marks are such; the mark they end before."""
+
+    units: Ints
+    rewards: Floats
+    places: Ints | None
+    end: int
+    more: bool  # whether the log may have more
 
 
 class Reader:
@@ -44,48 +53,50 @@ class Reader:
         self._free = 0  # where the space behind all queues begins
         self._prefetch: dict[int, int] = {}  # of each cell: how many rows to read next
 
-    def fill(self, ledger: Ledger) -> Ledger:
-        """Read rows of the cell that is wanted; the ledger, another one if its arrays had to grow."""
+    def read(self, ledger: Ledger) -> Rows:
+        """More rows of the cell that is wanted; nothing has changed until they are `put`."""
         raise NotImplementedError
 
-    def next_prefetch(self, cell: int) -> int:
+    def _wanted_rows(self, cell: int) -> int:
         """How many rows of a cell to read next: twice as many each time."""
-        size = self._prefetch.get(cell, self.log.store.first_prefetch)
-        self._prefetch[cell] = min(2 * size, _MOST_PREFETCH)
-        return size
+        return self._prefetch.get(cell, self.log.store.first_prefetch)
 
-    def put(self, ledger: Ledger, units: Ints, rewards: Floats, rows: Ints | None, end: int, more: bool) -> Ledger:
-        """Put rows into the empty queue of the cell that is wanted, which is read up to the mark `end` then."""
-        if self._free + len(units) > len(ledger.unit):
-            ledger = self._moved_together(ledger, len(units))
-        cell, start, stop = int(ledger.wanted[0]), self._free, self._free + len(units)
-        ledger.unit[start:stop] = units
-        ledger.reward[start:stop] = rewards
-        if rows is not None:
-            ledger.place[start:stop] = rows
+    def put(self, ledger: Ledger, rows: Rows) -> Ledger:
+        """Put rows into the empty queue of the cell that is wanted; another ledger if arrays had to grow."""
+        count = len(rows.units)
+        if self._free + count > len(ledger.unit):
+            ledger = self._moved_together(ledger, count)
+        cell, start, stop = int(ledger.wanted[0]), self._free, self._free + count
+        ledger.unit[start:stop] = rows.units
+        ledger.reward[start:stop] = rows.rewards
+        if rows.places is not None:
+            ledger.place[start:stop] = rows.places
         ledger.next[cell], ledger.stop[cell] = start, stop
-        ledger.end[cell], ledger.more[cell] = end, more
+        ledger.end[cell], ledger.more[cell] = rows.end, rows.more
         self._free = stop
+        self._prefetch[cell] = min(2 * self._wanted_rows(cell), _MOST_PREFETCH)
         return ledger
 
     def _moved_together(self, ledger: Ledger, need: int) -> Ledger:
+        """The same queues one behind the other at the beginning of larger arrays."""
         live = np.flatnonzero(ledger.stop > np.maximum(ledger.next, 0))
         sizes = ledger.stop[live] - ledger.next[live]
         ends = np.cumsum(sizes)
-        self._free = int(sizes.sum())
-        places = np.repeat(ledger.next[live] - (ends - sizes), sizes) + np.arange(self._free)
-        space = max(2 * (self._free + need), _FIRST)
-        ledger.next[ledger.next >= 0] = ledger.stop[ledger.next >= 0] = 0
-        ledger.next[live], ledger.stop[live] = ends - sizes, ends
-        spare = space if isinstance(ledger.cells, Leaves) else 0
-        return ledger._replace(
+        size = int(sizes.sum())
+        places = np.repeat(ledger.next[live] - (ends - sizes), sizes) + np.arange(size)
+        space = max(2 * (size + need), _FIRST)
+        next_, stop = np.minimum(ledger.next, 0), np.zeros_like(ledger.stop)
+        next_[live], stop[live] = ends - sizes, ends
+        moved = ledger._replace(
             unit=resized(ledger.unit[places], space),
             reward=resized(ledger.reward[places], space),
             place=resized(ledger.place[places], space) if len(ledger.place) else ledger.place,
-            spare_unit=np.zeros(spare, np.int64),
-            spare_reward=np.zeros(spare),
-            spare_place=np.zeros(spare, np.int64),
+            next=next_,
+            stop=stop,
+            **spare_arrays(ledger.cells, space),
         )
+        self._free = size
+        return moved
 
 
 class StreamReader(Reader):
@@ -96,19 +107,19 @@ class StreamReader(Reader):
         self._done = done  # rows that were put into the queue
         self._parts: Iterator[Part] | None = None
 
-    def fill(self, ledger: Ledger) -> Ledger:
+    def read(self, ledger: Ledger) -> Rows:
         """The next rows of the log; it begins again where it was if that is cut short."""
         parts, self._parts = self._parts or self.log.behind(self._done), None
-        part = next(parts, None)
-        with Uninterrupted():
-            if part is None:
-                ledger.more[0] = 0
-                return ledger
-            self._done += len(part.rows)
-            more = self._done < self.log.size
-            self._parts = parts if more else None  # which lets go of files and connections
-            self._free = 0  # the queue is empty
-            return self.put(ledger, part.units, part.rewards, None, self._done, more)
+        part = next(parts, Part(*(np.empty(0, np.int64),) * 2, np.empty(0)))
+        end = self._done + len(part.rows)
+        more = end < self.log.size and len(part.rows) > 0
+        self._parts = parts if more else None  # which lets go of files and connections
+        return Rows(part.units, part.rewards, None, end, more)
+
+    def put(self, ledger: Ledger, rows: Rows) -> Ledger:
+        """Put rows into the queue, which is empty."""
+        self._done, self._free = rows.end, 0
+        return super().put(ledger, rows)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_parts": None}
@@ -126,23 +137,26 @@ class ArmReader(Reader):
             codes[int(cell[log.numbers[code]])].append(code)
         self.cells = [rows_of(store, some) for some in codes]
 
-    def fill(self, ledger: Ledger) -> Ledger:
-        """Read rows of the cell that is wanted."""
+    def read(self, ledger: Ledger) -> Rows:
+        """More rows of the cell that is wanted."""
         cell = int(ledger.wanted[0])
-        reader = self.cells[cell]
-        codes, rewards, more = reader.read(self.next_prefetch(cell))
-        rewards = self.log.checked_rewards(rewards)
-        with Uninterrupted():
-            reader.done()
-            end = int(ledger.end[cell]) + len(rewards)
-            return self.put(ledger, self.log.numbers[codes], rewards, None, end, more)
+        codes, rewards, more = self.cells[cell].read(self._wanted_rows(cell))
+        end = int(ledger.end[cell]) + len(rewards)
+        return Rows(self.log.numbers[codes], self.log.checked_rewards(rewards), None, end, more)
+
+    def put(self, ledger: Ledger, rows: Rows) -> Ledger:
+        """Put rows into the queue; they must not be read again."""
+        cell = int(ledger.wanted[0])
+        ledger = super().put(ledger, rows)
+        self.cells[cell].done()
+        return ledger
 
 
 class BoxReader(Reader):
     """Reads the rows of a box in order."""
 
-    def fill(self, ledger: Ledger) -> Ledger:
-        """Read rows of the box that is wanted."""
+    def read(self, ledger: Ledger) -> Rows:
+        """More rows of the box that is wanted."""
         base, store, cell = self.log.adapter.base, cast(PointStore, self.log.store), int(ledger.wanted[0])
         box = int(base.algorithm.cells.unit(cell))
         bounds = base.box_of(box)
@@ -151,7 +165,7 @@ class BoxReader(Reader):
             high if high == edge else math.nextafter(high, -math.inf)
             for high, edge in zip(bounds.high, base.lattice.high.tolist(), strict=True)
         ]
-        n, since = self.next_prefetch(cell), int(ledger.end[cell])
+        n, since = self._wanted_rows(cell), int(ledger.end[cell])
         while True:
             region = store.read(bounds.low, last, bounds.level, since, n)
             since = region.until
@@ -160,8 +174,7 @@ class BoxReader(Reader):
             if len(mine) or since >= len(store):
                 break
         rewards = self.log.checked_rewards(region.rewards[mine])
-        with Uninterrupted():
-            return self.put(ledger, units[mine], rewards, region.rows[mine], since, since < len(store))
+        return Rows(units[mine], rewards, region.rows[mine], since, since < len(store))
 
 
 def _inside(base: Any, units: Ints, box: int) -> Ints:
@@ -172,54 +185,39 @@ def _inside(base: Any, units: Ints, box: int) -> Ints:
     return inside
 
 
-def ledger_without_rows(adapter: Adapter) -> Ledger:
+def ledger_without_rows(adapter: Adapter) -> Ledger | OwnLedger:
     """The cells of a base, with nothing to read."""
-    cells, n_cells = adapter.cells(np.empty(0, np.int64))
-    ledger = empty_ledger(cells, n_cells)
-    return _as_base_likes_it(adapter, ledger)
+    nothing = np.empty(0, np.int64)
+    return ledger_of_rows(adapter, Part(nothing, nothing, np.empty(0)))
 
 
-def open_ledger(log: Log, which: Literal["own", "one"], marks: Ints | None) -> tuple[Ledger, Reader | None]:
+def open_ledger(log: Log, own: bool, marks: Ints | None) -> tuple[Ledger | OwnLedger, Reader | None]:
     """The ledger of a log, and what fills it if it lies in a store; rows before the marks are used already.
 
-    The cells are the base's own, or one for everything.
+    The cells are the base's `own`, or one for everything.
     """
-    adapter, own = log.adapter, which == "own"
+    adapter = log.adapter
     if own and marks is not None:
         marks = inherited_marks(marks, adapter.parents())
-    if log.whole is None:
-        cells, n_cells = adapter.cells(log.numbers) if own else (one_cell(), 1)
-        ledger, reader = _lazy_ledger(log, cells, n_cells, not own or adapter.counts_rows, marks)
-        return _as_base_likes_it(adapter, ledger), reader
-    return ledger_of_rows(
-        adapter, which, log.whole.units, log.whole.rewards, log.whole.rows, len(log.history), marks
-    ), None
+    if log.whole is not None:
+        return ledger_of_rows(adapter, log.whole, own, len(log.history), marks), None
+    cells, n_cells = adapter.cells(log.numbers) if own else (one_cell(), 1)
+    ledger, reader = _lazy_ledger(log, cells, n_cells, not own or adapter.counts_rows, marks)
+    return enlarged(ledger, adapter.cell_space()), reader
 
 
 def ledger_of_rows(
-    adapter: Adapter,
-    which: Literal["own", "one"],
-    units: Ints,
-    rewards: Floats,
-    rows: Ints,
-    end: int | None = None,
-    marks: Ints | None = None,
-) -> Ledger:
-    """The ledger of rows in memory, by their numbers in a log that ends before the row `end`."""
-    own = which == "own"
-    cells, n_cells = adapter.cells(units) if own else (one_cell(), 1)
-    cell = adapter.cells_of(cells, units) if own else np.zeros(len(units), np.int64)
-    numbered = None if not own or adapter.counts_rows else rows
-    last = len(units) if end is None else end
-    return _as_base_likes_it(adapter, filled_ledger(cells, n_cells, units, rewards, numbered, cell, last, marks))
-
-
-def _as_base_likes_it(adapter: Adapter, ledger: Ledger) -> Ledger:
-    """With space for the cells that dividing can make; with lists, where an object names its cells as time goes on."""
-    if isinstance(ledger.cells, NamedCells):
-        ledger.cells.ledger = ledger = as_lists(ledger)
-    made: Ledger = enlarged(ledger, adapter.cell_space())
-    return made
+    adapter: Adapter, rows: Part, own: bool = True, end: int | None = None, marks: Ints | None = None
+) -> Ledger | OwnLedger:
+    """The ledger of rows in memory, of a log that ends before the row `end`."""
+    if own and isinstance(adapter, PlainAdapter):
+        return adapter.named_cells(rows.units, rows.rewards, unread_places(rows.rows, marks))
+    cells, n_cells = adapter.cells(rows.units) if own else (one_cell(), 1)
+    cell = adapter.cells_of(cells, rows.units) if own else np.zeros(len(rows.units), np.int64)
+    numbers = None if not own or adapter.counts_rows else rows.rows
+    last = len(rows.units) if end is None else end
+    filled = filled_ledger(cells, n_cells, rows.units, rows.rewards, numbers, cell, last, marks)
+    return enlarged(filled, adapter.cell_space())
 
 
 def _lazy_ledger(log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints | None) -> tuple[Ledger, Reader]:

@@ -55,6 +55,7 @@ def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | No
             "skipped": policy.skipped,
             "batch": getattr(policy, "batch", False),
             "grown": policy._grown,
+            "closed": _encode(policy._adapter.kept_cells(policy.closed_cells())),
             "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
         }
         arrays |= {"digests": known.digests, "marks": policy.marks()}
@@ -337,3 +338,4 @@ def _restore_history(
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
     policy._marks_without_log = marks
     policy._grown = bool(entry["grown"])
+    policy._close_again(policy._adapter.cells_again(_decode(entry["closed"])))

@@ -13,7 +13,7 @@ PENDING = 2  # units of the proposal that is to be played, 0 if there is none
 SERVING = 3  # units of a proposal that waits for rows to be read, 0 if there is none
 SLOT = 4  # ... which of them is served next
 SHOWN = 5  # ... and how many were shown something
-READ_OUT = 6  # cells that `read_out` is done with
+READ_UNITS = 6  # units whose cells `read_to_end` is done with
 PLACES = 7  # how many of these there are
 KEPT = 3  # how many of them a saved policy has
 
@@ -34,10 +34,11 @@ NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
 @compiled
 def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
     """Show the earliest unread row of a cell, as it was logged; its place, NO_ROW or UNREAD."""
-    at: int = ledger.take(cell)
+    at: int = ledger.first_unread(cell)
     if at >= 0:
-        position[USED] += 1
         algorithm.update_logged(ledger.unit[at], ledger.reward[at], NO_ALLOWANCE)
+        ledger.use(cell, at)
+        position[USED] += 1
     return at
 
 
@@ -100,18 +101,18 @@ def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: in
     When a cell divides meanwhile, those of the part that the unit lies in. `position` says which unit is next.
     """
     room = 0
-    while position[READ_OUT] < len(units):
+    while position[READ_UNITS] < len(units):
         if limit <= 0:
             return AGAIN
         if room < 1:
             room = algorithm.room()
             if room < 1:
                 return NEEDS_ROOM
-        at = serve(algorithm, ledger, position, ledger.locate(algorithm, units[position[READ_OUT]]))
+        at = serve(algorithm, ledger, position, ledger.locate(algorithm, units[position[READ_UNITS]]))
         if at == UNREAD:
             return NEEDS_ROWS
         if at == NO_ROW:
-            position[READ_OUT] += 1
+            position[READ_UNITS] += 1
         else:
             room -= 1
             limit -= 1
@@ -119,6 +120,6 @@ def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: in
 
 
 @Loop
-def read_out(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
+def read_to_end(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
     """`read_cells`, for a policy: before what is told, and all cells of a log for Full Start."""
     return read_cells(algorithm, ledger, position, units, limit)
