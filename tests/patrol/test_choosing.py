@@ -11,7 +11,7 @@ from test_forecast import FIRST, SIDE, some_visits
 
 from artreplay.errors import InvalidParameter
 from artreplay.patrol.choosing import choose_places
-from artreplay.patrol.forecast import map_of
+from artreplay.patrol.forecast import Visits, map_of
 
 LEVELS = (1.0, 2.0, 4.0)
 ALL = np.ones((SIDE, SIDE), np.bool_)
@@ -43,8 +43,30 @@ def test_any_choice_fits(budget, places, learning, apart, seed, forecast):
 
 def test_it_is_the_best_there_is():
     chosen = choose_places(KNOWN, ALL, LEVELS, 20.0, 5)
-    best = np.sort(KNOWN.rate.ravel())[-5:]
-    assert sorted(KNOWN.rate.ravel()[[one.box for one in chosen]]) == best.tolist()
+    best = np.sort(KNOWN.chances([4.0]).ravel())[-5:]
+    assert KNOWN.chances([4.0]).ravel()[[one.box for one in chosen]].sum() >= 0.99 * best.sum()
+
+
+def test_of_neighbouring_guesses_one_is_taken():
+    """One find in a park that is hardly known: its neighbours all promise something, on the same evidence."""
+    lucky = Visits(np.array([27]), np.array([FIRST]), np.array([1.0]), np.ones(1), np.zeros(1, int))
+    forecast = map_of(lucky, SIDE, FIRST + 1)
+    guesses = forecast.shares[-1].ravel() < 0.25
+    x, y = np.divmod([one.box for one in choose_places(forecast, ALL, LEVELS, 20.0, 5) if guesses[one.box]], SIDE)
+    near = np.maximum(abs(x[:, None] - x), abs(y[:, None] - y))[~np.eye(len(x), dtype=bool)]
+    assert len(x) >= 2
+    assert (near > 1).all()
+
+
+def test_chances_that_agree_to_a_hundredth_are_equal():
+    """Nothing was found anywhere: far from all visits places differ by next to nothing, and are not all one corner."""
+    nothing = some_visits(3)._replace(found=np.zeros(3))
+    drawn = {
+        one.box
+        for seed in range(6)
+        for one in choose_places(map_of(nothing, SIDE, FIRST + 200), ALL, LEVELS, 20.0, 5, seed)
+    }
+    assert len(drawn) > 12
 
 
 def test_equal_places_are_drawn_by_lot_and_the_lot_by_the_seed():

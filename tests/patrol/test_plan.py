@@ -95,7 +95,7 @@ def test_the_numbers_of_every_sentence_are_those_of_the_records_and_of_the_forec
         assert (said is None) == item.why.startswith("Nobody has walked here yet.") == (item.visits == 0)
         if said:
             assert int(said[1]) == item.visits
-            assert float(said[3].replace(",", "")) == pytest.approx(item.walked, rel=0.01)
+            assert float(said[3].replace(",", "")) == pytest.approx(item.walked, rel=0.01, abs=0.06)
         assert item.low < item.rate < item.high
         assert item.value == pytest.approx(forecast.chances([item.level])[*item.box, 0])
         percents = [round(100 * share) for share in (item.value, item.beside, item.average)]
@@ -186,5 +186,5 @@ def test_a_plan_is_the_same_after_json():
     plan = planned()[0]
     assert Plan.from_dict(plan.to_dict()) == plan
     assert Plan.from_dict(replace(plan, blur_m=5.0).to_dict()) != plan
-    with pytest.raises(InvalidFile, match="not a plan"):
+    with pytest.raises(InvalidFile, match="not a plan, or one of an older version"):
         Plan.from_dict({"items": [{}]})

@@ -13,10 +13,12 @@ import numpy as np
 import pyogrio.raw
 import pytest
 import shapely
+from test_forecast import FIRST, SIDE, visited_weekly
 from test_plan import SITE, START, planned
 from walks import bay_site, walks
 
 from artreplay.errors import InvalidFile, InvalidRecords
+from artreplay.patrol.forecast import forecast_of
 from artreplay.patrol.plan import Wish, make_plan
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.readers.gpx import read_gpx
@@ -158,6 +160,21 @@ def test_what_is_unknown_is_hatched_and_never_coloured_as_low():
         assert ("Unknown: between" in text) == is_unknown
     nothing = view_of(SITE, ROWS.slice(0, 0), planned(patrols=0)[1])
     assert nothing.layers[0].unknown.all()
+
+
+def test_a_map_of_rest_is_there_if_visits_speak_for_it():
+    site = bay_site(finest=SIDE)
+    rows = all_box_rows(walks(site), site)
+    day = FIRST + 7 * 30
+    quiet, same = (forecast_of(visited_weekly(left), SIDE, FIRST, day) for left in (0.2, 1.0))
+    assert [layer.name for layer in view_of(site, rows, quiet).layers] == [
+        "forecast",
+        "doubt",
+        "source",
+        "rest",
+        "effort",
+    ]
+    assert [layer.name for layer in view_of(site, rows, same).layers] == ["forecast", "doubt", "source", "effort"]
 
 
 def test_a_map_without_a_plan(tmp_path):

@@ -16,6 +16,8 @@ from artreplay.patrol.site import Site
 
 _LEAST_INSIDE = 0.01  # of a box, or of the largest overlap where the park is so narrow that all are small
 _APART_TO_LEARN = 2.0  # boxes between places that are there to learn: neighbours would tell the same
+_GUESS = 0.25  # a forecast of which less than this share comes from the box itself is a guess
+_BESIDE = 1.5  # boxes: all eight neighbours are nearer
 _SLACK = 1.0 - 1e-12
 
 
@@ -72,8 +74,10 @@ def choose_places(
 ) -> list[Choice]:
     """The places of a plan; those for learning come first.
 
-    With `apart`, no two places are nearer to each other than so many boxes: the exact choice is taken place by place,
-    and what is too near to a place that was taken is left out of the next one. Without, it is one exact choice.
+    It is the exact choice, with three rules. Chances that agree to a hundredth are equal, and lots decide. Of
+    neighbouring boxes that are guesses, because their forecast comes from around them, one is taken: the others would
+    tell the same. And no two places are nearer to each other than `apart` boxes. A place that these rules take out
+    of the choice is replaced by choosing the rest again.
     """
     boxes = by_lot(mask, seed, forecast.day)
     taken: list[Choice] = []
@@ -83,19 +87,33 @@ def choose_places(
         taken.append(choice)
         budget -= levels[number]
         boxes = _away(boxes, choice.box, forecast.side, max(apart, _APART_TO_LEARN))
+    guesses = forecast.shares[-1].ravel() < _GUESS
+
+    def left_after(boxes: Ints, box: int) -> Ints:
+        """The boxes that may still be chosen after one of them."""
+        near = np.where(guesses[boxes] & guesses[box], max(apart, _BESIDE), apart)
+        return _away(boxes, box, forecast.side, near)
+
     boxes = by_lot(mask, seed, forecast.day)
     for choice in taken:
-        boxes = _away(boxes, choice.box, forecast.side, apart)
-    chances = forecast.chances(levels)
+        boxes = left_after(boxes, choice.box)
+    chances = _to_a_hundredth(forecast.chances(levels))
     while len(taken) < places and len(boxes) and _pays(budget, levels):
-        chosen = best_places(chances, boxes, levels, budget, places - len(taken))
-        for box, number in chosen if apart == 0.0 else chosen[:1]:
+        for box, number in best_places(chances, boxes, levels, budget, places - len(taken)):
+            if box not in boxes:
+                break
             taken.append(Choice(box, number))
             budget -= levels[number]
-            boxes = _away(boxes, box, forecast.side, apart)
-        if apart == 0.0:
+            boxes = left_after(boxes, box)
+        else:
             break
     return taken
+
+
+def _to_a_hundredth(chances: Floats) -> Floats:
+    """The chances rounded to the hundredth part of themselves."""
+    rounded: Floats = np.minimum(np.exp(np.round(np.log(np.maximum(chances, 1e-12)) * 100.0) / 100.0), 1.0)
+    return rounded
 
 
 def _pays(budget: float, levels: Sequence[float]) -> bool:
@@ -108,7 +126,7 @@ def _even_level(levels: Sequence[float], share: float) -> int:
     return levels.index(max(paid) if paid else min(level for level in levels if level > 0.0))
 
 
-def _away(boxes: Ints, box: int, side: int, apart: float) -> Ints:
+def _away(boxes: Ints, box: int, side: int, apart: float | Floats) -> Ints:
     """The boxes that are not the given one, and not too near to it."""
     x, y = np.divmod(boxes, side)
     far = np.hypot(x - box // side, y - box % side)

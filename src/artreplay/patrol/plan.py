@@ -94,7 +94,10 @@ class Plan:
             items = tuple(Item(**{**item, "box": item["box"] and tuple(item["box"])}) for item in document["items"])
             return cls(**{**document, "items": items, "notes": tuple(document["notes"])})
         except (KeyError, TypeError) as error:
-            raise InvalidFile(f"this is not a plan of this version of artreplay: {error}") from error
+            raise InvalidFile(
+                f"this is not a plan, or one of an older version of artreplay: import the records into a new folder "
+                f"({error})"
+            ) from error
 
 
 @dataclass(frozen=True)

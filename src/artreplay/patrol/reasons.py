@@ -10,7 +10,7 @@ import numpy as np
 
 from artreplay.patrol.area import Bools
 from artreplay.patrol.forecast import UNKNOWN, WEEK, Forecast, Visits
-from artreplay.patrol.words import many
+from artreplay.patrol.words import amount, many
 
 _BACK = 0.95  # a place that is thought to be back to more than this needs no word about rest
 _MOST_ODDS = 99
@@ -65,7 +65,7 @@ class Told:
             return "Nobody has walked here yet."
         alone = "with a find" if self.finds else "without a find"
         found = alone if self.visits == 1 else f"{self.finds:,} of them with a find"
-        return f"{many(self.visits, 'visit')} so far, {found}, {self.effort:,.3g} {self.unit} in all."
+        return f"{many(self.visits, 'visit')} so far, {found}, {amount(self.effort)} {self.unit} in all."
 
     def _forecast(self) -> str:
         around = f"{100 * (1.0 - self.own_share):.0f} % of it from the surroundings"

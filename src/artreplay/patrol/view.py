@@ -16,7 +16,7 @@ from artreplay.patrol.reasons import one_of
 from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
 from artreplay.patrol.tree_planner import index_grids
-from artreplay.patrol.words import many
+from artreplay.patrol.words import amount, many
 from artreplay.replay import ArtificialReplay
 
 MOST_DOTS = 4_000  # on one map
@@ -174,7 +174,7 @@ class _Boxes:
         visits, finds = int(self.visits[box]), int(self.finds[box])
         if not visits:
             return "Nobody has walked here yet."
-        return f"{many(visits, 'visit')}, {finds:,} with a find, {self.effort[box]:,.3g} {self.site.unit} in all."
+        return f"{many(visits, 'visit')}, {finds:,} with a find, {amount(self.effort[box])} {self.site.unit} in all."
 
     def _coarse(self, grid: Floats) -> Floats:
         """The values of the boxes of the map: means over the finest boxes of the area in each."""
