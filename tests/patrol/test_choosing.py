@@ -58,7 +58,7 @@ def test_of_neighbouring_guesses_one_is_taken():
     assert (near > 1).all()
 
 
-def test_chances_that_agree_to_a_hundredth_are_equal():
+def test_chances_that_agree_to_four_digits_are_equal():
     """Nothing was found anywhere: far from all visits places differ by next to nothing, and are not all one corner."""
     nothing = some_visits(3)._replace(found=np.zeros(3))
     drawn = {

@@ -18,6 +18,7 @@ _LEAST_INSIDE = 0.01  # of a box, or of the largest overlap where the park is so
 _APART_TO_LEARN = 2.0  # boxes between places that are there to learn: neighbours would tell the same
 _GUESS = 0.25  # a forecast of which less than this share comes from the box itself is a guess
 _BESIDE = 1.5  # boxes: all eight neighbours are nearer
+_DIGITS = 4  # of a chance; what differs less is equal
 _SLACK = 1.0 - 1e-12
 
 
@@ -74,7 +75,7 @@ def choose_places(
 ) -> list[Choice]:
     """The places of a plan; those for learning come first.
 
-    It is the exact choice, with three rules. Chances that agree to a hundredth are equal, and lots decide. Of
+    It is the exact choice, with three rules. Chances that agree to four digits are equal, and lots decide. Of
     neighbouring boxes that are guesses, because their forecast comes from around them, one is taken: the others would
     tell the same. And no two places are nearer to each other than `apart` boxes. A place that these rules take out
     of the choice is replaced by choosing the rest again.
@@ -97,7 +98,7 @@ def choose_places(
     boxes = by_lot(mask, seed, forecast.day)
     for choice in taken:
         boxes = left_after(boxes, choice.box)
-    chances = _to_a_hundredth(forecast.chances(levels))
+    chances = np.round(forecast.chances(levels), _DIGITS)
     while len(taken) < places and len(boxes) and _pays(budget, levels):
         for box, number in best_places(chances, boxes, levels, budget, places - len(taken)):
             if box not in boxes:
@@ -108,12 +109,6 @@ def choose_places(
         else:
             break
     return taken
-
-
-def _to_a_hundredth(chances: Floats) -> Floats:
-    """The chances rounded to the hundredth part of themselves."""
-    rounded: Floats = np.minimum(np.exp(np.round(np.log(np.maximum(chances, 1e-12)) * 100.0) / 100.0), 1.0)
-    return rounded
 
 
 def _pays(budget: float, levels: Sequence[float]) -> bool:
