@@ -12,7 +12,7 @@ import numpy as np
 from artreplay.compiling import Floats
 from artreplay.patrol.area import Bools
 from artreplay.patrol.forecast import Visits, map_of, summed
-from artreplay.patrol.reasons import date_of
+from artreplay.patrol.reasons import date_of, one_of
 from artreplay.patrol.rings import nearby_sums
 
 _YEAR = 364  # days
@@ -55,8 +55,8 @@ class Trust:
             f"Had you planned by the map of the records before {self.since}: since then, the fifth of the effort that "
             f"was spent where it promised most found something {self.best:.0f} times {per}, all effort together "
             f"{self.all:.0f} times, and the fifth where it promised least {self.worst:.0f} times.",
-            f"By a plain map of finds per {self.unit} the best fifth would have found {self.best_by_rate_map:.0f}, "
-            f"by counting box by box {self.best_by_box:.0f}.",
+            f"By a plain map of finds per {one_of(self.unit)} the best fifth would have found "
+            f"{self.best_by_rate_map:.0f}, by counting box by box {self.best_by_box:.0f}.",
             f"For these {self.visits:,} visits it forecast {self.forecast:,.0f} with a find, and {self.finds:,} had "
             "one. Places that nobody walked cannot be judged.",
         ]
