@@ -44,6 +44,12 @@ def week(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "week.csv", PAWS, [*straight(6), *straight(4, patrol="P2", day="2016-03-17")])
 
 
+@pytest.fixture
+def undrawn(monkeypatch) -> None:
+    """Without pictures, which take longer than all the rest."""
+    monkeypatch.setattr("artreplay.patrol.writers.folder.png_bytes", lambda view: b"drawn")
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -133,7 +139,9 @@ def test_the_demo_goes_the_whole_way(run, tmp_path: Path) -> None:
     assert "must be a new folder or an empty one" in again.err
 
 
-def test_the_folder_with_everything_in_it_can_be_imported_again_and_again(run, week: Path, tmp_path: Path) -> None:
+def test_the_folder_with_everything_in_it_can_be_imported_again_and_again(
+    run, week: Path, tmp_path: Path, undrawn
+) -> None:
     """Records, boundary and site file lie in one folder; later the park and a plan do, too."""
     write_lines(tmp_path / ".hidden.csv", "a", ["b"])
     assert "10 new rows in park" in run("import", ".", "--site", "site.yaml", "-o", "park").out

@@ -131,7 +131,7 @@ def test_blurred_files_hold_no_exact_position(tmp_path):
 
 
 @pytest.mark.parametrize("planner", ["rings", "replay"])
-def test_no_box_of_a_blurred_map_is_smaller_than_the_blur(tmp_path, planner):
+def test_no_box_of_a_blurred_map_is_smaller_than_the_blur(planner):
     plan, made_from = planned(planner=planner)
     sharp, rough = (view_of(SITE, ROWS, made_from, plan, blur_m=blur_m) for blur_m in (0.0, 5000.0))
     assert rough.side == 8 < sharp.side
@@ -141,8 +141,7 @@ def test_no_box_of_a_blurred_map_is_smaller_than_the_blur(tmp_path, planner):
         assert layer.name == other.name
         assert len(layer.values) == len(rough.boxes)
         assert np.nanmax(layer.scaled) <= 1.0
-    write_map(replace(rough, plan=None), tmp_path)
-    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "map.html").read_text(encoding="utf-8"))[1]
+    data = re.search(r'id="data">(.*?)</script>', _page(replace(rough, plan=None)))[1]
     assert {box[2] for box in json.loads(data)["boxes"]} == {125.0}  # of 1000: an eighth of the square
 
 
