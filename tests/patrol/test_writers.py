@@ -182,7 +182,9 @@ def test_a_map_without_a_plan(tmp_path):
     assert "Where to go" not in paths[1].read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["保护区", "Park\u0007\n"])
+@pytest.mark.parametrize(
+    "name", ["保护区", *(pytest.param(name, marks=pytest.mark.long) for name in ("Парк Ёлки", "متنزه", "Park\u0007\n"))]
+)
 def test_the_name_of_a_park_may_be_in_any_script(tmp_path, name):
     """Warnings are errors here: the letters of the picture lack some scripts, and it must not say so."""
     site = bay_site(name=name)
