@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from artreplay.errors import ArtReplayError
 from artreplay.patrol import Area, Site
 from artreplay.patrol.readers import read_records
 
+THOROUGH = 10 if os.environ.get("ARTREPLAY_THOROUGH") else 1  # times the random cases
 WEST, SOUTH, EAST, NORTH = 31.0, 0.0, 31.4, 0.4
 PARK = shapely.box(WEST, SOUTH, EAST, NORTH)
 PAWS = "Waypoint Date,Waypoint Time,Patrol Start Date,Patrol End Date,Patrol ID,X,Y,pawsclass1,pawsclass2"

@@ -7,10 +7,11 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parks import THOROUGH
 
 from artreplay.errors import InvalidParameter
 from artreplay.patrol import Area, Site
-from artreplay.patrol.plan import choosable
+from artreplay.patrol.choosing import choosable
 
 SIZE = 0.4  # degrees
 
@@ -24,7 +25,7 @@ def star(seed: int) -> shapely.Polygon:
     return made if made.is_valid else made.buffer(0)
 
 
-@settings(max_examples=20)
+@settings(max_examples=4 * THOROUGH)
 @given(seed=st.integers(0, 1000))
 def test_places_in_files_lie_inside_the_boundary_and_no_box_is_a_sliver(seed):
     site = Site("Star", finest=16).with_area(Area.around(star(seed)))

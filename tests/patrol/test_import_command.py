@@ -13,6 +13,7 @@ from parks import PARK, PAWS, paws_row, straight, write_lines
 
 from artreplay.cli import main
 from artreplay.patrol.park import Park
+from artreplay.patrol.site import Site, proposed_levels
 from artreplay.patrol.surface import Surface
 
 
@@ -41,6 +42,12 @@ def run(tmp_path: Path, monkeypatch, capsys):
 @pytest.fixture
 def week(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "week.csv", PAWS, [*straight(6), *straight(4, patrol="P2", day="2016-03-17")])
+
+
+@pytest.fixture
+def undrawn(monkeypatch) -> None:
+    """Without pictures, which take longer than all the rest."""
+    monkeypatch.setattr("artreplay.patrol.writers.folder.png_bytes", lambda view: b"drawn")
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -100,6 +107,7 @@ def test_the_date_format_is_an_option(run, tmp_path: Path) -> None:
     assert "from 2016-03-04 to 2016-03-04" in said.out
 
 
+@pytest.mark.long
 def test_the_surface_is_kept_with_the_park(run, tmp_path: Path) -> None:
     rows = [*straight(3), *(paws_row(time=f"{9 + hour}:10:00", lon=31.3, seen="Snare") for hour in range(5))]
     write_lines(tmp_path / "seen.csv", PAWS, rows)
@@ -110,7 +118,7 @@ def test_the_surface_is_kept_with_the_park(run, tmp_path: Path) -> None:
 
 
 def test_the_demo_goes_the_whole_way(run, tmp_path: Path) -> None:
-    said = run("demo", "--waypoints", 3000, "--out", "demo", "--seed", 1)
+    said = run("demo", "--waypoints", 1500, "--out", "demo", "--seed", 1)
     assert said.code == 0, said.err
     for words in (
         "$ artreplay patrol import",
@@ -131,7 +139,9 @@ def test_the_demo_goes_the_whole_way(run, tmp_path: Path) -> None:
     assert "must be a new folder or an empty one" in again.err
 
 
-def test_the_folder_with_everything_in_it_can_be_imported_again_and_again(run, week: Path, tmp_path: Path) -> None:
+def test_the_folder_with_everything_in_it_can_be_imported_again_and_again(
+    run, week: Path, tmp_path: Path, undrawn
+) -> None:
     """Records, boundary and site file lie in one folder; later the park and a plan do, too."""
     write_lines(tmp_path / ".hidden.csv", "a", ["b"])
     assert "10 new rows in park" in run("import", ".", "--site", "site.yaml", "-o", "park").out
@@ -152,3 +162,18 @@ def test_what_is_said_of_a_zip_is_said_of_the_zip(run, tmp_path: Path) -> None:
         archive.writestr("notes.docx", "nothing")
     said = run("import", "export.zip", "--site", "site.yaml", "-o", "park")
     assert said.err.startswith("error: export.zip holds no records: they are")
+
+
+def test_levels_that_the_site_file_leaves_open_are_proposed_once_and_kept(run, tmp_path: Path) -> None:
+    (tmp_path / "open.yaml").write_text("name: Park\nboundary: park.geojson\nfinest: 8\n")
+    write_lines(tmp_path / "long.csv", PAWS, [row for day in range(1, 9) for row in straight(8, day=f"2016-03-0{day}")])
+    write_lines(tmp_path / "short.csv", PAWS, straight(8, km=0.1, day="2016-04-01"))
+    said = run("import", "long.csv", "--site", "open.yaml", "-o", "new")
+    assert "the site file names no levels of effort: plans of this park ask for" in said.out
+    levels = Park("new").site.levels
+    assert levels == proposed_levels(Park("new").visits["effort"]) != Site.levels
+    run("import", "short.csv", "--site", "open.yaml", "-o", "new")
+    run("import", "short.csv", "-o", "new")
+    assert Park("new").site.levels == levels
+    assert not Park("new").site.levels_are_open
+    assert "site" not in [entry["kind"] for entry in Park("new").journal.entries]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parks import THOROUGH
 
 from artreplay.errors import InvalidFile
 from artreplay.patrol.journal import Journal
@@ -28,7 +29,7 @@ def test_what_was_written_is_read(tmp_path):
     assert journal.of_kind("records") == [{"kind": "records", "rows": 3, "share": 0.1}]
 
 
-@settings(max_examples=25)
+@settings(max_examples=8 * THOROUGH)
 @given(st.data())
 def test_cut_off_anywhere_the_whole_lines_are_there_and_it_goes_on(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("journal") / "j"
@@ -44,7 +45,7 @@ def test_cut_off_anywhere_the_whole_lines_are_there_and_it_goes_on(tmp_path_fact
     ]
 
 
-@settings(max_examples=25)
+@settings(max_examples=8 * THOROUGH)
 @given(st.data())
 def test_a_changed_line_is_found(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("journal") / "j"

@@ -28,9 +28,9 @@ def browser() -> Iterator[Page]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     rows = all_box_rows(walks(SITE), SITE)
-    plan, policy, _ = planned()
-    write_plan(view_of(SITE, rows, plan, policy), folder)
-    write_map(view_of(SITE, rows), folder)
+    plan, forecast = planned()
+    write_plan(view_of(SITE, rows, forecast, plan, plan.notes), folder)
+    write_map(view_of(SITE, rows, forecast, notes=plan.notes), folder)
     return {"plan": folder / "plan.html", "map": folder / "map.html"}
 
 
@@ -78,14 +78,14 @@ def test_hovering_says_the_numbers_of_a_cell_and_the_reason_of_a_place(browser, 
     assert browser.ask("document.querySelectorAll('.plan li.on').length") == 1
     browser.ask("document.querySelectorAll('.place, .samples').forEach(e => e.remove())")
     hover(browser, "svg")
-    assert "index" in browser.ask("document.querySelector('.says').textContent")
+    assert "finds per km" in browser.ask("document.querySelector('.says').textContent")
     assert browser.complaints == []
 
 
 def test_colours_and_samples_can_be_changed(browser, pages):
     browser.open(pages["plan"], 1440)
     names = browser.ask("[...document.querySelectorAll('#shade option')].map(o => o.textContent)")
-    assert {"index, 3 km", "uncertainty, 6 km", "finds", "effort"} <= set(names)
+    assert names == ["forecast", "doubt", "source", "effort"]
     fills = "[...document.querySelectorAll('.cells rect')].map(r => r.getAttribute('fill')).join()"
     seen = set()
     for number in range(len(names)):
@@ -95,10 +95,10 @@ def test_colours_and_samples_can_be_changed(browser, pages):
         browser.ask(choose)
         seen.add(browser.ask(fills))
         assert browser.ask("document.querySelector('#meaning').textContent")
-    assert len(seen) >= 5
-    shown = "getComputedStyle(document.querySelector('path.samples.unused')).display"
+    assert len(seen) == 4
+    shown = "getComputedStyle(document.querySelector('path.samples')).display"
     assert browser.ask(shown) == "none"
-    browser.ask("document.querySelector('[data-layer=unused]').click()")
+    browser.ask("document.querySelector('#dots').click()")
     assert browser.ask(shown) != "none"
     assert browser.complaints == []
 
@@ -107,3 +107,18 @@ def test_without_a_mouse_the_list_lights_up_the_map(browser, pages):
     browser.open(pages["plan"], 390)
     browser.ask("document.querySelector('.plan li').focus()")
     assert browser.ask("document.querySelector('.place.on').dataset.item") == "1"
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_unknown_boxes_are_hatched_and_the_page_says_how_far_to_trust_it(browser, pages, width):
+    browser.open(pages["plan"], width)
+    hatched = "[...document.querySelectorAll('.cells rect')].filter(r => r.getAttribute('fill') === 'url(#unknown)')"
+    assert browser.ask(f"{hatched}.length") > 0
+    assert browser.ask(f"{hatched}.every(r => r.dataset.text.includes('Unknown'))")
+    assert browser.ask("getComputedStyle(document.querySelector('#hatched')).display") != "none"
+    assert browser.ask("document.querySelectorAll('.notes li').length") == len(planned()[0].notes)
+    assert "beyond its neighbours" in browser.ask("document.querySelector('.plan li').textContent")
+    effort = "(s => { s.value = 3; s.dispatchEvent(new Event('change')) })(document.querySelector('#shade'))"
+    browser.ask(effort)
+    assert browser.ask(f"{hatched}.length") == 0
+    assert browser.ask("getComputedStyle(document.querySelector('#hatched')).display") == "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +11,32 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parks import PAWS, paws_row, site, straight, write_lines
+from parks import PAWS, THOROUGH, paws_row, site, straight, write_lines
 
 from artreplay.errors import InvalidFile
 from artreplay.patrol.park import Park
+from artreplay.patrol.plan import Wish, make_plan
 from artreplay.patrol.readers import read_records
-from artreplay.patrol.samples import all_box_rows
 
 SITE = site(levels=(0.5, 1.0, 3.0))
+START = date(2016, 3, 18)
 
 
 def visits(folder: Path, *parts: list[str]) -> list[dict[str, Any]]:
-    """What a park says after these imports, one after the other."""
+    """What a park says after these imports, one after the other, and what it plans."""
     park = Park.create(folder / "park", SITE)
     for number, rows in enumerate(parts):
         park.add_records(read_records(write_lines(folder / f"{number}.csv", PAWS, rows), SITE)[0])
-    found = all_box_rows(Park(folder / "park").waypoints, SITE).to_pylist()
-    return sorted(found, key=lambda row: (row["patrol"], row["day"], row["box_x"], row["box_y"]))
+    opened = Park(folder / "park")
+    plan, _ = make_plan(SITE, opened.visits, Wish(9.0), START, START - timedelta(days=7))
+    return [*opened.visits.to_pylist(), plan.to_dict()]
 
 
 def test_a_part_and_then_the_whole_is_the_whole(tmp_path: Path) -> None:
     places = ((8, 31.05), (9, 31.06), (10, 31.15), (11, 31.16), (12, 31.18))  # 10 km from the second to the third
     rows = [paws_row(time=f"{hour:02d}:00:00", lon=lon) for hour, lon in places]
     whole = visits(tmp_path / "a", rows)
-    assert sum(row["effort"] for row in whole) == pytest.approx(4.45, rel=0.01)
+    assert sum(row["effort"] for row in whole[:-1]) == pytest.approx(4.45, rel=0.01)
     assert visits(tmp_path / "b", rows[2:4], rows) == whole
     assert visits(tmp_path / "c", rows[::2], rows[1:], rows) == whole
 
@@ -44,7 +47,7 @@ def test_a_way_outside_that_is_told_later_is_no_effort_either(tmp_path: Path) ->
         for hour, lon in enumerate((31.38, 31.395, 31.41, 31.395, 31.38))
     ]
     whole = visits(tmp_path / "a", rows)
-    assert sum(row["effort"] for row in whole) == pytest.approx(2 * 0.015 * 111.3, rel=0.01)
+    assert sum(row["effort"] for row in whole[:-1]) == pytest.approx(2 * 0.015 * 111.3, rel=0.01)
     assert visits(tmp_path / "b", rows[:2] + rows[3:], rows) == whole
     park = Park(tmp_path / "b" / "park")
     again = park.add_records(read_records(tmp_path / "b" / "1.csv", SITE)[0])
@@ -68,7 +71,7 @@ ANCHORS = [  # every day of every patrol has two times, and is in every part
 ]
 
 
-@settings(max_examples=30)
+@settings(max_examples=6 * THOROUGH)
 @given(st.lists(rows, min_size=1, max_size=12), st.data())
 def test_parts_that_overlap_in_any_order_are_the_whole(written: list[str], data: st.DataObject) -> None:
     number = data.draw(st.lists(st.integers(0, 3), min_size=len(written), max_size=len(written)))

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import shapely
 import shapely.affinity
 from walks import BOUNDARY, FIRST, bay_park, bay_site, walks
 
-import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.patrol import Area
 from artreplay.patrol import park as parks
 from artreplay.patrol import site as sites
 from artreplay.patrol.park import JOURNAL_FILE, Park
-from artreplay.patrol.plan import base_for
+from artreplay.patrol.plan import Wish
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import write_plan
@@ -72,7 +71,7 @@ def test_what_plans_depend_on_can_change_and_is_in_the_journal(park):
     assert changed.waypoints.equals(park.waypoints)
     assert set(changed.samples[0].levels) <= {1.0, 2.0}
     assert changed.samples[0].rewards.sum() == 0.0 < old.rewards.sum()
-    assert changed.plan(10, 5)[0].days == 14
+    assert changed.plan(Wish(10, 5))[0].days == 14
     again = Park(park.folder)
     assert again.site.document() == changed.site.document()
     assert len(Park.create(park.folder, rare).journal.entries) == len(again.journal.entries)
@@ -152,35 +151,72 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_a_plan_is_kept_with_the_samples_it_used_and_made_once(park):
-    plan, policy = park.plan(20, 5, now=NOW)
+def test_a_plan_is_kept_and_made_once(park):
+    plan, _ = park.plan(Wish(20, 5), now=NOW)
     assert plan.effort <= 20
     assert len(plan.items) <= 5
     again = Park(park.folder)
     assert again.plans() == {plan.plan_id: plan}
-    kept = json.loads((park.folder / "plans" / f"{plan.plan_id}.json").read_text())["used_samples"]
-    used = sorted(set(range(len(park.samples[0]))) - set(policy.unused_rows()))
-    rows = park.samples[1].take(used).to_pylist()
-    assert kept == [[row["patrol"], str(row["day"]), row["box_x"], row["box_y"]] for row in rows]
-    assert len({tuple(one) for one in kept}) == plan.used > 0
     before = snapshot(park.folder)
-    assert again.plan(20, 5, now=NOW + timedelta(days=1))[0] == plan
+    assert again.plan(Wish(20, 5), now=NOW + timedelta(days=1))[0] == plan
     assert snapshot(park.folder) == before
-    assert again.plan(21, 5, now=NOW)[0].plan_id != plan.plan_id
+    assert again.journal.entries[-1]["made_at"] == "2016-05-01T12:00:00"
+    assert again.plan(Wish(21, 5), now=NOW)[0].plan_id != plan.plan_id
+
+
+def test_planning_every_week_or_once_and_importing_in_any_order_give_the_same_bytes(tmp_path):
+    """The first plan sets the day from which visits tell of rest; what is planned and imported between is the same."""
+    site, first = bay_site(), FIRST + timedelta(days=40)
+    weeks = [walks(site, patrols=7, seed=seed, first=first + timedelta(days=7 * seed - 7)) for seed in (1, 2, 3)]
+    folders = [bay_park(tmp_path / name) for name in ("weekly", "once", "mixed")]
+    for park in folders:
+        park.plan(Wish(20, 5), now=NOW)
+    for week in weeks:
+        folders[0].add_records(week)
+        folders[0].plan(Wish(20, 5), now=NOW)
+    folders[1].add_records(pa.concat_tables(weeks))
+    for week in (weeks[2], weeks[0].slice(40), weeks[1], weeks[0], weeks[2]):
+        shuffled = np.random.default_rng(0).permutation(len(week))
+        folders[2].add_records(week.take(shuffled))
+    start, plans, forecasts = first + timedelta(days=21), [], []
+    for park in folders:
+        plan, forecast = Park(park.folder).plan(Wish(20, 5), start=start)
+        plans.append((park.folder / "plans" / f"{plan.plan_id}.json").read_bytes())
+        forecasts.append(forecast)
+        assert plan.first == first.isoformat()
+        assert plan.visits == len(park.visits)
+    assert plans[0] == plans[1] == plans[2]
+    assert all(np.array_equal(forecasts[0].belief, other.belief) for other in forecasts)
+    assert forecasts[0].told > 0
+
+
+def test_a_first_plan_for_days_far_ahead_does_not_keep_the_next_ones_from_learning(park):
+    park.plan(Wish(20, 5), start=date(2999, 1, 1))
+    plan, forecast = park.plan(Wish(20, 5))
+    assert plan.first == plan.start == (FIRST + timedelta(days=40)).isoformat()
+    assert forecast.told == 0
+    park.add_records(walks(park.site, patrols=7, seed=4, first=FIRST + timedelta(days=41)))
+    assert park.plan(Wish(20, 5))[1].told > 0
 
 
 def test_a_plan_starts_after_the_last_record_unless_told(park):
-    assert park.plan(20, 5)[0].start == (FIRST + timedelta(days=40)).isoformat()
-    assert park.plan(20, 5, start=date(2016, 12, 1))[0].end == "2016-12-07"
+    assert park.plan(Wish(20, 5))[0].start == (FIRST + timedelta(days=40)).isoformat()
+    assert park.plan(Wish(20, 5), start=date(2016, 12, 1))[0].end == "2016-12-07"
 
 
 def test_a_park_without_records_has_no_plan(tmp_path):
     with pytest.raises(InvalidParameter, match="no records yet"):
-        Park.create(tmp_path / "park", bay_site()).plan(20, 5)
+        Park.create(tmp_path / "park", bay_site()).plan(Wish(20, 5))
+    by_lot, forecast = Park(tmp_path / "park").plan(Wish(20, 5), start=date(2017, 1, 2))
+    assert len(by_lot.items) == 5
+    assert all(
+        "Nobody has walked here yet. Nothing has been found in the park yet" in item.why for item in by_lot.items
+    )
+    assert np.ptp(forecast.rate) < 1e-12
 
 
 def test_what_was_done_is_the_effort_as_walked_and_what_nobody_visited_is_no_data(park):
-    plan, _ = park.plan(20, 5, now=NOW)
+    plan, _ = park.plan(Wish(20, 5), now=NOW)
     start = date.fromisoformat(plan.start)
     goal = park.site.area.to_unit(plan.items[0].lon, plan.items[0].lat)[0]
     new = walks(park.site, patrols=3, steps=12, seed=9, first=start, post=goal)
@@ -206,8 +242,8 @@ def test_what_was_done_is_the_effort_as_walked_and_what_nobody_visited_is_no_dat
 
 def test_a_place_of_the_plan_that_a_device_brings_home_is_no_find(park, tmp_path):
     """It lies on the device beside the tracks, and would count as something that was seen there."""
-    plan, policy = park.plan(20, 5, now=NOW)
-    write_plan(view_of(park.site, park.samples[1], plan, policy), tmp_path / "plan")
+    plan, forecast = park.plan(Wish(20, 5), now=NOW)
+    write_plan(view_of(park.site, park.visits, forecast, plan), tmp_path / "plan")
     text = (tmp_path / "plan" / "plan.gpx").read_text(encoding="utf-8")
     home = park.site.area.to_lonlat([[0.3 + 0.02 * step, 0.3] for step in range(4)])
     points = "".join(
@@ -231,7 +267,7 @@ def test_a_place_of_the_plan_that_a_device_brings_home_is_no_find(park, tmp_path
 
 
 def test_recorded_twice_nothing_changes(park):
-    plan, _ = park.plan(20, 5, now=NOW)
+    plan, _ = park.plan(Wish(20, 5), now=NOW)
     new = walks(park.site, patrols=5, seed=9, first=date.fromisoformat(plan.start))
     once = park.record(plan, new)
     before = snapshot(park.folder)
@@ -241,29 +277,14 @@ def test_recorded_twice_nothing_changes(park):
 
 
 def test_records_before_the_plan_do_not_count_for_it(park):
-    plan, _ = park.plan(20, 5, start=FIRST + timedelta(days=100), now=NOW)
+    plan, _ = park.plan(Wish(20, 5), start=FIRST + timedelta(days=100), now=NOW)
     outcome = park.record(plan, walks(park.site, patrols=10, seed=3, first=FIRST + timedelta(days=50)))
     assert all(one.visits == 0 and one.found is None for one in outcome.items)
     assert outcome.elsewhere == 0.0
 
 
-def test_planning_from_all_records_is_planning_from_the_first_and_being_told_the_rest(park):
-    """So the park needs to keep no state of the algorithm: the records are its state."""
-    first = park.samples[0]
-    base = base_for(park.site, 20, 5)
-    told = ar.FullStart(base, first)
-    park.add_records(walks(park.site, patrols=6, seed=5, first=FIRST + timedelta(days=60)))
-    together, _ = park.samples
-    later = together.points[len(first) :], together.levels[len(first) :], together.rewards[len(first) :]
-    for point, level, reward in zip(*later, strict=True):
-        told.tell([ar.Allocation(tuple(point), level)], [reward])
-    assert np.array_equal(together.points[: len(first)], first.points)
-    action = ar.ArtificialReplay(base, together).ask()
-    assert told.ask() == action == ar.FullStart(base, together).ask()
-
-
 def test_an_outcome_is_noted_when_it_changed_whatever_was_recorded_meanwhile(park):
-    first, second = park.plan(20, 5, now=NOW)[0], park.plan(10, 5, now=NOW)[0]
+    first, second = park.plan(Wish(20, 5), now=NOW)[0], park.plan(Wish(10, 5), now=NOW)[0]
     nothing = walks(park.site, patrols=0)
     for plan in (first, second, first, second):
         park.record(plan, nothing)
@@ -273,7 +294,7 @@ def test_an_outcome_is_noted_when_it_changed_whatever_was_recorded_meanwhile(par
 
 
 def test_records_of_other_days_than_the_plans_are_counted_apart(park):
-    plan, _ = park.plan(20, 5, now=NOW)
+    plan, _ = park.plan(Wish(20, 5), now=NOW)
     end = date.fromisoformat(plan.end)
     late = park.record(plan, walks(park.site, patrols=2, seed=9, first=end + timedelta(days=30)))
     assert late.added.new == late.other_days > 0
@@ -296,17 +317,17 @@ def test_cut_short_at_any_step_the_park_is_as_it_was_or_has_it_all(park, step, m
     with monkeypatch.context() as cut:
         cut.setattr(parks, "write_whole", stop) if step == "write_whole" else cut.setattr(parks.Journal, "append", stop)
         with pytest.raises(KeyboardInterrupt):
-            park.plan(20, 5, now=NOW)
+            park.plan(Wish(20, 5), now=NOW)
         with pytest.raises(KeyboardInterrupt):
             park.add_records(walks(park.site, patrols=50))
     again = Park(park.folder)
     assert again.journal.entries == entries
-    assert again.plan(20, 5, now=NOW)[0].items
+    assert again.plan(Wish(20, 5), now=NOW)[0].items
     assert again.add_records(walks(park.site, patrols=50)).new > 0
 
 
 def test_damaged_files_are_named(park):
-    plan, _ = park.plan(20, 5, now=NOW)
+    plan, _ = park.plan(Wish(20, 5), now=NOW)
     (park.folder / "plans" / f"{plan.plan_id}.json").write_text("{")
     with pytest.raises(InvalidFile, match="cannot be read"):
         Park(park.folder).plans()

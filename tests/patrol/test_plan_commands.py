@@ -18,6 +18,7 @@ from artreplay.patrol.writers import PLAN_FILES
 def folder(tmp_path, monkeypatch):
     bay_park(tmp_path / "park")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("artreplay.patrol.writers.folder.png_bytes", lambda view: b"drawn")  # it takes longest of all
     return tmp_path
 
 
@@ -60,7 +61,8 @@ def test_from_a_map_to_a_plan_to_what_came_of_it_to_the_next_plan(folder, capsys
     assert code == 0
     assert following["plan_id"] != plan.plan_id
     assert following["start"] > plan.end
-    assert following["samples"] > plan.samples
+    assert following["visits"] > plan.visits
+    assert following["first"] == plan.start
 
 
 def test_records_of_other_days_are_not_said_to_be_places_that_nobody_visited(folder, capsys):
@@ -84,6 +86,29 @@ def test_a_plan_of_days_that_are_over_says_how_to_plan_days_to_come(folder, caps
     assert "days are over" not in out
 
 
+def test_the_paper_s_planner_can_be_asked_for(folder, capsys):
+    code, out, _ = run(capsys, "plan", "park", "--budget", 20, "--planner", "replay")
+    plan = next(iter(Park("park").plans().values()))
+    assert code == 0
+    assert f"made from {plan.used:,} of {plan.visits:,} visits in the records, by the planner replay" in out
+    assert plan.used < plan.visits
+    assert (folder / "plan" / "plan.html").read_text(encoding="utf-8").count("index, 3 km") == 1
+    code, out, err = run(capsys, "plan", "park", "--budget", 20, "--planner", "magic")
+    assert code == 2
+    assert "magic" in err
+
+
+def test_a_plan_far_ahead_is_doubted(folder, capsys):
+    week = records(folder / "week.csv", date(2098, 6, 1))
+    assert run(capsys, "import", week, "-o", "park")[0] == 0
+    code, out, _ = run(capsys, "plan", "park", "--budget", 20)
+    assert code == 0
+    assert "note: these days are far ahead" in out
+    code, out, _ = run(capsys, "plan", "park", "--budget", 20, "--start", "2016-04-15")
+    assert code == 0
+    assert "visits on 2016-04-15 or later: it is made from what was known before" in " ".join(out.split())
+
+
 def test_levels_can_be_lowered_in_a_park_that_is_there(folder, capsys):
     """As the documentation says to do when no visit reaches a level."""
     lowered = bay_site(thresholds=(0.0, 0.5, 1.0))
@@ -98,12 +123,12 @@ def test_levels_can_be_lowered_in_a_park_that_is_there(folder, capsys):
 
 
 def test_positions_are_in_files_and_not_on_the_screen(folder, capsys):
-    """What is on a screen ends up in logs and pictures of screens."""
+    """What is on a screen ends up in logs and pictures of screens. (No other number there has three decimals.)"""
     _, out, err = run(capsys, "plan", "park", "--budget", 20)
     plan = next(iter(Park("park").plans().values()))
     for item in plan.items:
-        assert f"{item.lon:.3f}"[:-1] not in out + err
-        assert f"{item.lat:.3f}"[:-1] not in out + err
+        assert f"{item.lon:.4f}"[:-1] not in out + err
+        assert f"{item.lat:.4f}"[:-1] not in out + err
 
 
 def test_a_budget_that_is_left_over_is_explained(folder, capsys):
@@ -127,6 +152,9 @@ def test_blurred_positions_are_in_every_file(folder, capsys):
         (["plan", "park", "--budget", "0.1"], "the budget must pay for one place at the smallest level, 1 km"),
         (["plan", "park", "--budget", "nan"], "budget must pay"),
         (["plan", "park", "--budget", "5", "--places", "0"], "places must be at least 1"),
+        (["plan", "park", "--budget", "5", "--learning-places", "9"], "at most the number of places, 5, got 9"),
+        (["plan", "park", "--budget", "5", "--apart-km", "nan"], "apart-km must be from 0 to 45 km"),
+        (["plan", "park", "--budget", "5", "--seed", "-1"], "seed must be an integer of at least 0"),
         (["plan", "park", "--budget", "5", "--blur-m", "-1"], "blur-m must be from 0 to 44532 metres"),
         (["map", "park", "--blur-m", "inf"], "blur-m must be from 0 to 44532 metres, the width of the park, got inf"),
         (["map", "park", "--blur-m", "1e12"], "blur-m must be from 0 to 44532 metres"),

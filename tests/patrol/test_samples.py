@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from parks import site
+from parks import THOROUGH, site
 
 from artreplay.patrol.samples import all_box_rows, box_of, box_samples, walked_waypoints, waypoint_samples
 from artreplay.patrol.waypoints import no_waypoints, waypoint_table
@@ -73,6 +73,7 @@ steps = st.tuples(
 )
 
 
+@settings(max_examples=25 * THOROUGH)
 @given(st.lists(steps, min_size=1, max_size=30))
 def test_boxes_keep_all_effort_and_all_finds_and_lie_where_they_say(rows) -> None:
     table = table_of(rows)
@@ -88,6 +89,7 @@ def test_boxes_keep_all_effort_and_all_finds_and_lie_where_they_say(rows) -> Non
     assert days == seen
 
 
+@settings(max_examples=25 * THOROUGH)
 @given(st.lists(steps, min_size=1, max_size=20), st.lists(steps, min_size=1, max_size=20))
 def test_records_appended_append_samples(first, second) -> None:
     later = [(f"later {row[0]}", *row[1:]) for row in second]

@@ -15,9 +15,9 @@ from artreplay.patrol.surface import Surface
 @pytest.fixture(scope="module")
 def samples():
     rng = np.random.default_rng(0)
-    points, efforts = rng.random((4000, 2)), rng.random(4000) * 3.0
+    points, efforts = rng.random((2000, 2)), rng.random(2000) * 3.0
     chance = 1.0 - np.exp(-efforts * points[:, 0])
-    return points, efforts, rng.random(4000) < chance
+    return points, efforts, rng.random(2000) < chance
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "monotone"])
@@ -85,7 +85,7 @@ def test_files_that_are_no_surface(surface: Surface, tmp_path: Path) -> None:
 
 def test_one_kind_of_outcome_is_refused(samples) -> None:
     with pytest.raises(InvalidRecords, match="with and without an observation"):
-        Surface.fit(samples[0], samples[1], np.zeros(4000))
+        Surface.fit(samples[0], samples[1], np.zeros(2000))
 
 
 def test_the_domain_of_a_synthetic_park() -> None:

@@ -139,7 +139,7 @@ class TestTracks:
         assert set(samples["patrol"].to_pylist()) == {"P2", "P3"}
         assert len(waypoint_samples(table, hours)) == 4
         assert quality.too_little_effort > 0
-        assert any("or no times to tell it, and made no sample" in sentence for sentence in quality.warnings())
+        assert any("or no times to tell it, and only the planner replay" in sentence for sentence in quality.warnings())
 
     def test_rows_out_of_order_are_put_into_order(self, tmp_path: Path) -> None:
         rows = straight(6)
@@ -254,7 +254,7 @@ class TestNoDataIsNoZero:
     def test_a_level_without_samples_is_warned_of(self, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "a.csv", PAWS, straight(3))
         _, quality = read_records(path, site(levels=(1.0, 500.0)))
-        assert any("no sample has an effort of 500 km" in sentence for sentence in quality.sentences())
+        assert any("no visit had an effort of 500 km" in sentence for sentence in quality.sentences())
         picky = replace(site(), thresholds=(50.0, 60.0), levels=(1.0, 3.0)).with_area(site().area)
         table, quality = read_records(path, picky)
         assert len(box_samples(table, picky)[0]) == 0

@@ -13,26 +13,30 @@ import numpy as np
 import pyogrio.raw
 import pytest
 import shapely
-from test_plan import SITE, planned
+from test_forecast import FIRST, SIDE, visited_weekly
+from test_plan import SITE, START, planned
 from walks import bay_site, walks
 
 from artreplay.errors import InvalidFile, InvalidRecords
+from artreplay.patrol.forecast import forecast_of
+from artreplay.patrol.plan import Wish, make_plan
 from artreplay.patrol.readers import read_records
 from artreplay.patrol.readers.gpx import read_gpx
 from artreplay.patrol.samples import all_box_rows
 from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import PLAN_FILES, find_plan_id, write_map, write_plan
 from artreplay.patrol.writers.page import page_bytes
+from artreplay.patrol.writers.tables import gpx_bytes
 
 ROWS = all_box_rows(walks(SITE), SITE)
-PLAN, POLICY, _ = planned()
+PLAN, FORECAST = planned()
 PLACES = np.array([(item.lon, item.lat) for item in PLAN.items])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("plan")
-    paths = write_plan(view_of(SITE, ROWS, PLAN, POLICY), folder)
+    paths = write_plan(view_of(SITE, ROWS, FORECAST, PLAN, PLAN.notes), folder)
     assert tuple(path.name for path in paths) == PLAN_FILES
     return folder
 
@@ -108,52 +112,72 @@ def test_the_page_needs_nothing_from_elsewhere_and_cannot_be_broken_by_a_name(fo
     assert "<&>" not in text
     assert "Bay park &lt;&amp;&gt;" in text
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
-    assert {shade["name"] for shade in data["shades"]} >= {"index, 3 km", "uncertainty, 3 km", "finds", "effort"}
+    assert [shade["name"] for shade in data["shades"]] == ["forecast", "doubt", "source", "effort"]
+    assert {len(shade["steps"]) for shade in data["shades"]} == {len(data["boxes"])} == {int(SITE.area.mask(16).sum())}
     for item in PLAN.items:
         assert item.item_id in text
 
 
-def test_the_picture_is_the_same_every_time(folder, tmp_path):
-    write_plan(view_of(SITE, ROWS, PLAN, POLICY), tmp_path)
-    for name in PLAN_FILES:
-        if name != "plan.gpkg":  # SQLite files carry the time they were written
-            assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
-    assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_blurred_files_hold_no_exact_position(tmp_path):
-    view = view_of(SITE, ROWS, PLAN, POLICY, blur_m=5000.0)
+    view = view_of(SITE, ROWS, FORECAST, PLAN, blur_m=5000.0)
     write_plan(view, tmp_path)
     exact = {str(value) for value in PLACES.ravel()} | {f"{lat:.5f}, {lon:.5f}" for lon, lat in PLACES.tolist()}
     for name in ("plan.gpx", "plan.geojson", "plan.csv", "plan.html", "plan.json"):
         text = (tmp_path / name).read_text(encoding="utf-8-sig")
         assert not [value for value in exact if value in text], name
     assert {item["box"] for item in json.loads((tmp_path / "plan.json").read_text())["items"]} == {None}
-    assert len(np.unique(view.unused, axis=0)) < 100
-    assert len(np.unique(view_of(SITE, ROWS, PLAN, POLICY).unused, axis=0)) > 100
+    assert len(np.unique(view.dots, axis=0)) < 100
+    assert len(np.unique(view_of(SITE, ROWS, FORECAST).dots, axis=0)) > 100
 
 
-@pytest.mark.parametrize("planned", [False, True])
-def test_no_box_of_a_blurred_map_is_smaller_than_the_blur_and_no_visit_is_lost(tmp_path, planned):
-    given = (PLAN, POLICY) if planned else ()
-    sharp, rough = view_of(SITE, ROWS, *given), view_of(SITE, ROWS, *given, blur_m=5000.0)
+@pytest.mark.parametrize("planner", ["rings", "replay"])
+def test_no_box_of_a_blurred_map_is_smaller_than_the_blur(planner):
+    plan, made_from = planned(planner=planner)
+    sharp, rough = (view_of(SITE, ROWS, made_from, plan, blur_m=blur_m) for blur_m in (0.0, 5000.0))
     assert rough.side == 8 < sharp.side
-    assert rough.coverage == sharp.coverage == (sharp.visits[sharp.mask] > 0).mean()
-    assert rough.visits.sum() == sharp.visits.sum()
-    assert rough.finds.sum() == sharp.finds.sum()
-    assert rough.effort.sum() == pytest.approx(sharp.effort.sum())
-    for name in ("visits", "finds", "used"):
-        assert sum(getattr(patch, name) for patch in rough.patches) == sum(
-            getattr(patch, name) for patch in sharp.patches
-        )
-    write_map(replace(rough, plan=None), tmp_path)
-    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "map.html").read_text(encoding="utf-8"))[1]
-    widths = {box[2] for shade in json.loads(data)["shades"] for box in shade["boxes"]}
-    assert min(widths) >= 125.0  # of 1000: an eighth of the square
+    assert rough.coverage == sharp.coverage
+    assert (rough.visits, rough.finds) == (sharp.visits, sharp.finds) == (len(ROWS), sum(ROWS["observed"].to_pylist()))
+    for layer, other in zip(rough.layers, sharp.layers, strict=True):
+        assert layer.name == other.name
+        assert len(layer.values) == len(rough.boxes)
+        assert np.nanmax(layer.scaled) <= 1.0
+    data = re.search(r'id="data">(.*?)</script>', _page(replace(rough, plan=None)))[1]
+    assert {box[2] for box in json.loads(data)["boxes"]} == {125.0}  # of 1000: an eighth of the square
+
+
+def test_what_is_unknown_is_hatched_and_never_coloured_as_low():
+    view = view_of(SITE, ROWS, FORECAST, PLAN)
+    forecast, doubt = view.layers[:2]
+    unknown = FORECAST.doubt[SITE.area.mask(SITE.finest)] >= 16.0
+    assert unknown.any()
+    assert not unknown.all()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', _page(view))[1])
+    for layer, shade in zip((forecast, doubt), data["shades"], strict=False):
+        assert np.array_equal(layer.unknown, unknown)
+        assert np.array_equal(np.array(shade["steps"]) == -2, unknown)
+    for text, is_unknown in zip(view.texts, unknown.tolist(), strict=True):
+        assert ("Unknown: between" in text) == is_unknown
+    nothing = view_of(SITE, ROWS.slice(0, 0), planned(patrols=0)[1])
+    assert nothing.layers[0].unknown.all()
+
+
+def test_a_map_of_rest_is_there_if_visits_speak_for_it():
+    site = bay_site(finest=SIDE)
+    rows = all_box_rows(walks(site), site)
+    day = FIRST + 7 * 30
+    quiet, same = (forecast_of(visited_weekly(left), SIDE, FIRST, day) for left in (0.2, 1.0))
+    assert [layer.name for layer in view_of(site, rows, quiet).layers] == [
+        "forecast",
+        "doubt",
+        "source",
+        "rest",
+        "effort",
+    ]
+    assert [layer.name for layer in view_of(site, rows, same).layers] == ["forecast", "doubt", "source", "effort"]
 
 
 def test_a_map_without_a_plan(tmp_path):
-    paths = write_map(view_of(SITE, ROWS), tmp_path / "new" / "map")
+    paths = write_map(view_of(SITE, ROWS, FORECAST), tmp_path / "new" / "map")
     assert [path.name for path in paths] == ["map.png", "map.html"]
     assert "Where to go" not in paths[1].read_text(encoding="utf-8")
 
@@ -164,13 +188,13 @@ def test_a_map_without_a_plan(tmp_path):
 def test_the_name_of_a_park_may_be_in_any_script(tmp_path, name):
     """Warnings are errors here: the letters of the picture lack some scripts, and it must not say so."""
     site = bay_site(name=name)
-    write_map(view_of(site, ROWS), tmp_path)
-    write_plan(view_of(site, ROWS, replace(PLAN, site=name), POLICY), tmp_path)
+    write_map(view_of(site, ROWS, FORECAST), tmp_path)
     assert name.strip() in (tmp_path / "map.html").read_text(encoding="utf-8")
+    assert gpx_bytes(replace(PLAN, site=name))
 
 
 def test_marks_of_near_places_stand_apart_and_the_places_stay():
-    view = view_of(SITE, ROWS, PLAN, POLICY)
+    view = view_of(SITE, ROWS, FORECAST, PLAN, PLAN.notes)
     crowded = replace(view, places=np.repeat(view.places[:1], len(view.places), axis=0))
     marks = re.findall(r'class="place" transform="translate\((\S+) (\S+)\)".*?translate\((\S+) (\S+)\)', _page(crowded))
     places, aside = np.array(marks, float)[:, :2], np.array(marks, float)[:, 2:]
@@ -185,24 +209,13 @@ def _page(view):
     return page_bytes(view).decode()
 
 
-def test_the_view_counts_every_visit_once():
-    view = view_of(SITE, ROWS, PLAN, POLICY)
-    assert view.visits.sum() == len(ROWS) == view.n_used + view.n_unused
-    assert view.effort.sum() == pytest.approx(sum(ROWS["effort"].to_pylist()))
-    assert (view.visits[~view.mask] == 0).all()
-
-
-def test_a_visit_with_too_little_effort_for_a_sample_was_a_visit():
-    site = bay_site(thresholds=(1.5, 2.5, 4.5))
-    rows = all_box_rows(walks(site), site)
-    short = rows.filter(rows["level"].is_null())
-    assert len(short) > 0
-    plan, policy, _ = planned(site)
-    view = view_of(site, rows, plan, policy)
-    assert view.visits.sum() == len(rows) == view.n_used + view.n_unused + len(short)
-    assert view.finds.sum() == sum(rows["observed"].to_pylist())
-    assert (view.visits[short["box_x"].to_numpy(), short["box_y"].to_numpy()] > 0).all()
-    assert view.coverage == view_of(SITE, ROWS).coverage
+def test_the_order_of_the_rows_makes_no_difference_to_any_file(folder, tmp_path):
+    mixed = ROWS.take(np.random.default_rng(0).permutation(len(ROWS)))
+    plan, forecast = make_plan(SITE, mixed, Wish(20.0), START)
+    write_plan(view_of(SITE, mixed, forecast, plan, plan.notes), tmp_path)
+    for name in PLAN_FILES:
+        if name != "plan.gpkg":  # SQLite files carry the time they were written
+            assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
 def test_a_plans_folder_or_its_name_is_found(folder, tmp_path):
@@ -218,4 +231,4 @@ def test_a_plans_folder_or_its_name_is_found(folder, tmp_path):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidFile, match="cannot be made"):
-        write_map(view_of(SITE, ROWS), tmp_path / "file" / "map")
+        write_map(view_of(SITE, ROWS, FORECAST), tmp_path / "file" / "map")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +58,19 @@ def walks(
     return waypoint_table({**columns, "source": ["walks"] * len(columns["day"])})
 
 
+@lru_cache(maxsize=1)
+def _template() -> tempfile.TemporaryDirectory[str]:
+    """A park folder that is made once and copied from then on."""
+    made = tempfile.TemporaryDirectory()
+    site = bay_site()
+    Park.create(Path(made.name) / "park", site).add_records(walks(site))
+    return made
+
+
 def bay_park(folder: Path, **options: Any) -> Park:
+    if not options:
+        shutil.copytree(Path(_template().name) / "park", folder)
+        return Park(folder)
     site = bay_site()
     park = Park.create(folder, site)
     park.add_records(walks(site, **options))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,21 +20,40 @@ if TYPE_CHECKING:  # what the commands need is imported when they run: it takes 
 
 ParkFolder = Annotated[Path, typer.Argument(help="The park folder, as `patrol import` made it.")]
 Blur = Annotated[float, typer.Option("--blur-m", help="Round positions in all files to so many metres.")]
+_FAR = 366  # days ahead, from which the date of a record is worth a doubt
+
+
+class Planner(StrEnum):
+    """Who plans."""
+
+    RINGS = "rings"
+    REPLAY = "replay"
+
+
 Out = Annotated[Path | None, typer.Option("--output", "-o", help="The folder the files go to.")]
 
 
 def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
-    """Draw what the records say: effort, coverage and finds, as a picture and as a page that opens offline."""
+    """Draw what the records say: effort, the forecast and its doubt, as a picture and as a page that opens offline."""
+    from artreplay.patrol.forecast import Visits
     from artreplay.patrol.park import Park
+    from artreplay.patrol.plan import checked_blur
+    from artreplay.patrol.reasons import belief_sentence
+    from artreplay.patrol.trust import trust_sentences
     from artreplay.patrol.view import view_of
     from artreplay.patrol.writers import write_map
 
     opened = Park(park)
-    opened.last_day()
-    view = view_of(opened.site, opened.visits, blur_m=blur_m)
+    checked_blur(blur_m, opened.site)
+    forecast = opened.forecast()
+    notes = [
+        belief_sentence(forecast),
+        *trust_sentences(Visits.of(opened.visits, opened.site.finest), opened.site.finest, opened.site.unit),
+    ]
+    view = view_of(opened.site, opened.visits, forecast, notes=notes, blur_m=blur_m)
     paths = write_map(view, park / "map" if output is None else output)
     share = f"{100 * view.coverage:.0f} % of the area was ever visited"
-    show(f"{int(view.visits.sum()):,} visits, {int(view.finds.sum()):,} with a find; {share}", *_written(paths))
+    show(f"{view.visits:,} visits, {view.finds:,} with a find; {share}", *notes, *_written(paths))
 
 
 def plan(
@@ -43,30 +63,42 @@ def plan(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder the plan goes to.")] = Path("plan"),
     start: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="The first day; the day after the last record if not said."),
+        typer.Option(formats=["%Y-%m-%d"], help="The first day; by default the day after the last record."),
     ] = None,
+    planner: Annotated[
+        Planner, typer.Option(help="rings: finds per effort, and rest after visits; replay: the paper's tree.")
+    ] = Planner.RINGS,
+    learning_places: Annotated[
+        int, typer.Option(help="So many of the places are to know the park better, not to find more this year.")
+    ] = 0,
+    apart_km: Annotated[
+        float, typer.Option(help="Keep places at least so far apart; this finds less than the best places do.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of the lots that decide between equal places; it is in the plan.")] = 0,
     blur_m: Blur = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Plan the next period: where to go and with what effort, as GPX, GeoJSON, GeoPackage, CSV, picture and page."""
     from artreplay.patrol.park import Park
-    from artreplay.patrol.plan import checked_blur
+    from artreplay.patrol.plan import Wish, checked_blur
     from artreplay.patrol.view import view_of
     from artreplay.patrol.writers import write_plan
 
     opened = Park(park)
     checked_blur(blur_m, opened.site)  # before a plan is kept
-    made, policy = opened.plan(budget, places, None if start is None else start.date())
-    view = view_of(opened.site, opened.visits, made, policy, blur_m)
+    wish = Wish(budget, places, planner.value, seed, learning_places, apart_km)
+    made, made_from = opened.plan(wish, None if start is None else start.date())
+    view = view_of(opened.site, opened.visits, made_from, made, made.notes, blur_m)
     paths = write_plan(view, output)
     if as_json:
         show_json((view.plan or made).to_dict())
         return
     show(_headline(made), "", _table(made), "", *[f"{item.number}  {item.why}" for item in made.items], "")
     show(
-        f"made from {made.used:,} of {len(opened.visits):,} visits in the records",
+        *made.notes,
+        f"made from {made.used:,} of {made.visits:,} visits in the records, by the planner {made.planner}",
         *_short_of_budget(made, opened.site),
-        *_already_over(made, date.today()),
+        *_other_days(made, date.today()),
         *_written(paths),
     )
 
@@ -106,20 +138,24 @@ def _headline(plan: Plan) -> str:
 
 def _table(plan: Plan) -> object:
     """The places without their positions, which belong into files and not on screens and into logs."""
+    by_rings = plan.planner == Planner.RINGS
     rows = [
         (
             str(item.number),
             item.item_id,
             f"{item.level:g}",
-            f"{item.index:.3f}",
-            f"{item.box_finds:,} of {item.box_visits:,}",
-            NONE if item.wider_km is None else f"{item.wider_finds:,} of {item.wider_visits:,}",
+            _percent(item.value) if by_rings else f"{item.value:.3f}",
+            _percent(item.beside),
             f"{item.finds:,} of {item.visits:,}",
         )
         for item in plan.items
     ]
-    headers = ["", "place", f"effort, {plan.unit}", "index", "finds in its box", "around that", "at the place"]
+    headers = ["", "place", f"effort, {plan.unit}", "chance" if by_rings else "index", "beside it", "finds so far"]
     return table(headers, rows, texts=2)
+
+
+def _percent(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:.0f} %"
 
 
 def _short_of_budget(plan: Plan, site: Site) -> list[str]:
@@ -134,10 +170,14 @@ def _short_of_budget(plan: Plan, site: Site) -> list[str]:
     return [f"{left}: a plan that spends them would go to places that promise less"]
 
 
-def _already_over(plan: Plan, today: date) -> list[str]:
-    if plan.end >= today.isoformat():
-        return []
-    return [f"note: these days are over; for a plan of days to come add --start, such as --start {today}"]
+def _other_days(plan: Plan, today: date) -> list[str]:
+    if plan.end < today.isoformat():
+        return [f"note: these days are over; for a plan of days to come add --start, such as --start {today}"]
+    if plan.start > (today + timedelta(days=_FAR)).isoformat():
+        return [
+            f"note: these days are far ahead, after the last record; for others add --start, such as --start {today}"
+        ]
+    return []
 
 
 def _written(paths: list[Path]) -> list[str]:

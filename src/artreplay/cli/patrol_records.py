@@ -38,16 +38,29 @@ def import_records(
 
     The same records again change nothing. Positions are written into the folder and never to the screen.
     """
-    from artreplay.patrol.park import Park
+    from artreplay.patrol.park import JOURNAL_FILE, Park
     from artreplay.patrol.readers.records import read_all
 
     found = read_all(records, _site(site, output), date_format)
-    added = Park.create(output, found.site).add_records(found.table, found.quality, records.name)
+    made = found.site
+    if made.levels_are_open:  # a park keeps the levels it has; a new one gets those that fit its first records
+        proposed = found.quality.proposed_levels
+        made = made.with_levels(*_levels_of(output) if (output / JOURNAL_FILE).exists() else (proposed,))
+    added = Park.create(output, made).add_records(found.table, found.quality, records.name)
     if as_json:
         show_json({"quality": found.quality.to_dict(), "new": added.new, "known": added.known})
         return
     show(*found.quality.sentences())
+    if found.site.levels_are_open:
+        levels = ", ".join(f"{level:g}" for level in made.levels)
+        show(f"the site file names no levels of effort: plans of this park ask for {levels} {made.unit}")
     show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already")
+
+
+def _levels_of(park: Path) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+    from artreplay.patrol.park import Park
+
+    return Park(park).site.levels, Park(park).site.thresholds
 
 
 def _site(path: Path | None, park: Path) -> Site:

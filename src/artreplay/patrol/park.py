@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -20,9 +20,11 @@ from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.files import write_whole
 from artreplay.history import History
 from artreplay.patrol.area import Bools
+from artreplay.patrol.forecast import Forecast, Visits, forecast_of
 from artreplay.patrol.journal import Journal
-from artreplay.patrol.plan import Plan, make_plan
-from artreplay.patrol.samples import all_box_rows, samples_of
+from artreplay.patrol.plan import Plan, Wish, make_plan
+from artreplay.patrol.reasons import day_of
+from artreplay.patrol.samples import all_box_rows, in_order, samples_of
 from artreplay.patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
 from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints
 from artreplay.replay import ArtificialReplay
@@ -156,13 +158,13 @@ class Park:
 
     @cached_property
     def samples(self) -> tuple[History, Any]:
-        """One sample per patrol, day and finest box, with a table that has a row for each of them."""
+        """One sample per visit that reaches a level of effort, with a table that has a row for each of them."""
         return samples_of(self.visits)
 
     @cached_property
     def visits(self) -> Any:
-        """One row per patrol, day and finest box, also where the effort was too little for a sample."""
-        return all_box_rows(self.waypoints, self.site)
+        """One row per patrol, day and finest box, in an order that only depends on which records there are."""
+        return in_order(all_box_rows(self.waypoints, self.site))
 
     def _known(self, table: Any) -> Bools:
         if not len(self.waypoints):
@@ -179,27 +181,35 @@ class Park:
     # -- plans --------------------------------------------------------------------------------------------------
 
     def plan(
-        self, budget: float, places: int, start: date | None = None, now: datetime | None = None
-    ) -> tuple[Plan, ArtificialReplay]:
-        """Make a plan from all records and keep it, with the samples it used; and the policy that made it.
+        self, wish: Wish, start: date | None = None, now: datetime | None = None
+    ) -> tuple[Plan, Forecast | ArtificialReplay]:
+        """Make a plan from all records and keep it; and what it was made from.
 
         It is for the days after the last record unless `start` says otherwise. Asked again with nothing new it is the
         plan that is there already.
         """
-        first = self.last_day() + timedelta(days=1) if start is None else start
-        moment = (now or datetime.now()).isoformat(timespec="seconds")
-        history, rows = self.samples
-        made, policy = make_plan(
-            self.site, history, self.visits, budget=budget, places=places, start=first, made_at=moment
-        )
-        if made.plan_id in self.plans():
-            return self.plans()[made.plan_id], policy
-        used = np.setdiff1d(np.arange(len(history)), policy.unused_rows())
+        day = self.last_day() + timedelta(days=1) if start is None else start
+        plans = self.plans()
+        made, made_from = make_plan(self.site, self.visits, wish, day, self._first_day(day, plans))
+        if made.plan_id in plans:
+            return plans[made.plan_id], made_from
         name = f"plans/{made.plan_id}.json"
-        document = json.dumps({"plan": made.to_dict(), "used_samples": _named(rows.take(used))}, ensure_ascii=False)
+        document = json.dumps({"plan": made.to_dict()}, ensure_ascii=False)
         write_whole(self.folder / name, lambda file: file.write(document.encode()))
-        self.journal.append("plan", plan_id=made.plan_id, file=name, effort=made.effort, used=len(used))
-        return made, policy
+        moment = (now or datetime.now()).isoformat(timespec="seconds")
+        self.journal.append("plan", plan_id=made.plan_id, file=name, made_at=moment, effort=made.effort)
+        return made, made_from
+
+    def forecast(self) -> Forecast:
+        """What the records say of every box on the day after the last of them."""
+        day = self.last_day() + timedelta(days=1)
+        visits = Visits.of(self.visits, self.site.finest)
+        return forecast_of(visits, self.site.finest, day_of(self._first_day(day, self.plans())), day_of(day))
+
+    @staticmethod
+    def _first_day(day: date, plans: Mapping[str, Plan]) -> date:
+        """The first day that any plan of the park is for: from there on, visits tell what they do to a place."""
+        return min([day, *(date.fromisoformat(plan.start) for plan in plans.values())])
 
     def plans(self) -> dict[str, Plan]:
         """All plans by their names, in the order in which they were made."""
@@ -262,13 +272,6 @@ def _during(plan: Plan, rows: Any) -> Bools:
     day = np.asarray(rows["day"]).astype("datetime64[D]")
     found: Bools = (day >= np.datetime64(plan.start)) & (day <= np.datetime64(plan.end))
     return found
-
-
-def _named(rows: Any) -> list[list[Any]]:
-    """Samples by what they are and not by their place in a table: patrol, day, and the two numbers of the box."""
-    columns = [rows["patrol"].to_pylist(), [str(day) for day in rows["day"].to_pylist()]]
-    columns += [rows[name].to_pylist() for name in ("box_x", "box_y")]
-    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _without_kind(entry: dict[str, Any]) -> dict[str, Any]:

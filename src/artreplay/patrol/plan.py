@@ -5,52 +5,51 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import TreeAllocation
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
-from artreplay.history import Allocation, History
-from artreplay.patrol.area import Bools
-from artreplay.patrol.reasons import BONUS, ROUNDS, Seen, reason, seen_around
+from artreplay.patrol.choosing import checked_budget, choosable, choose_places
+from artreplay.patrol.forecast import Forecast, Visits, forecast_of
+from artreplay.patrol.reasons import LEARNING, Told, belief_sentence, date_of, day_of, spread_sentences, told_of
+from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
-from artreplay.replay import ArtificialReplay, Cell
+from artreplay.patrol.tree_planner import tree_plan
+from artreplay.patrol.trust import trust_sentences
+from artreplay.patrol.words import many
+from artreplay.replay import ArtificialReplay
+from artreplay.streams import checked_seed
 
-_LEAST_INSIDE = 0.01  # of a box, or of the largest overlap where the park is so narrow that all are small
+PLANNERS = ("rings", "replay")
 PLANNED = "item_id="  # marks a place of a plan, so that one a device brings home again is not taken for a find
 
 
 @dataclass(frozen=True)
 class Item:
-    """One place of a plan, with what the records say of it and what its index was made from.
-
-    The index is of the cell the place lies in, a square of `box_km`; `box_visits` are those in it with the effort of
-    the place, `wider_visits` those in the rest of the smallest square around it that has any. The index counts the
-    former and, of the latter and of squares still wider, those taken in before the cell was split off:
-    `index_count` in all, a share `index_mean` of them with a find.
-    """
+    """One place of a plan, with what is known of it; what only the planner `rings` knows is None with the other one."""
 
     item_id: str
     number: int  # from 1
     lon: float
     lat: float
     level: float  # the effort, in the unit of the plan
-    index: float  # how good the place may still be, from 0 to 1
-    index_mean: float | None  # None without a visit
-    index_count: int
-    box_km: float
-    box_visits: int
-    box_finds: int
-    wider_km: float | None  # None if nowhere else in the park a visit had this effort
-    wider_visits: int
-    wider_finds: int
-    visits: int  # in the finest box, with any effort
-    finds: int
-    box: tuple[int, int] | None  # the finest box, counted from the south-west corner of the square; None if blurred
+    value: float  # what the plan makes large: the chance to find something; with the planner `replay`, the index
+    rate: float | None  # the forecast, in finds per unit of effort
+    low: float | None  # the range that holds it in 8 of 10 such places
+    high: float | None
+    own_share: float | None  # of the forecast, from the box itself
+    beside: float | None  # the chance to find something in the boxes beside it with the same effort, their mean
+    average: float | None  # the same in the whole park
+    met: float | None  # the share of what there is to find that is thought to be there after the last visits
+    visits: int  # to the box so far, with any effort
+    finds: int  # of these, the ones that found something
+    walked: float  # the effort of these
+    last_visit: str | None
+    is_learning: bool  # chosen to know the park better, not to find more
+    box: tuple[int, int] | None  # counted from the south-west corner of the square; None if blurred
     why: str
 
 
@@ -60,15 +59,18 @@ class Plan:
 
     plan_id: str
     site: str
-    made_at: str
+    planner: str
+    seed: int  # of the lots that decide between equal places
+    first: str  # the first day of the first plan of the park: from there on, visits tell whether places go quiet
     start: str  # the first day
     days: int
     unit: str
     budget: float
     places: int
-    samples: int  # in the records
+    visits: int  # in the records before the first day
     used: int  # of these, the ones the plan was made from
     items: tuple[Item, ...]
+    notes: tuple[str, ...]  # what there is to say about the whole
     blur_m: float = 0.0  # how far positions are rounded, in metres
 
     @property
@@ -90,110 +92,141 @@ class Plan:
         """The plan that `to_dict` gave."""
         try:
             items = tuple(Item(**{**item, "box": item["box"] and tuple(item["box"])}) for item in document["items"])
-            return cls(**{**document, "items": items})
+            return cls(**{**document, "items": items, "notes": tuple(document["notes"])})
         except (KeyError, TypeError) as error:
-            raise InvalidFile(f"this is not a plan: {error}") from error
+            raise InvalidFile(
+                f"this is not a plan, or one of an older version of artreplay: import the records into a new folder "
+                f"({error})"
+            ) from error
 
 
-def choosable(site: Site) -> Bools:
-    """The finest boxes a plan may choose: those that overlap the area by more than a sliver nobody could patrol."""
-    return site.area.mask(site.finest, least=_LEAST_INSIDE)
+@dataclass(frozen=True)
+class Wish:
+    """What a plan is asked to be."""
 
+    budget: float
+    places: int = 5
+    planner: str = "rings"  # or replay, the paper's way
+    seed: int = 0  # of the lots that decide between equal places
+    learning_places: int = 0  # places to know the park better, of all places
+    apart_km: float = 0.0  # between any two places, at least
 
-def base_for(site: Site, budget: float, places: int) -> TreeAllocation:
-    """The algorithm that plans: a tree for each level, the exact choice, and only boxes of the area."""
-    least = min(level for level in site.levels if level > 0.0)
-    if not checked_number("the budget", budget) >= least:
-        raise InvalidParameter(
-            f"the budget must pay for one place at the smallest level, {least:g} {site.unit}, got {budget:g}"
-        )
-    return TreeAllocation(
-        2,
-        levels=site.levels,
-        budget=budget,
-        max_units=min(checked_count("places", places), site.finest**2),
-        horizon=ROUNDS,
-        epsilon=1.0 / site.finest,
-        bonus=BONUS,
-        mask=choosable(site),
-    )
-
-
-def choose(site: Site, history: History, budget: float, places: int) -> tuple[ArtificialReplay, list[Allocation]]:
-    """The places to go to by what was logged, and the policy that chose them."""
-    policy = ArtificialReplay(base_for(site, budget, places), history)
-    return policy, policy.ask()
+    def checked(self, site: Site) -> Wish:
+        """The wish with plain numbers, or what is wrong with it."""
+        budget, places = checked_budget(site, self.budget, self.places)
+        if self.planner not in PLANNERS:
+            raise InvalidParameter(f"planner must be one of {', '.join(PLANNERS)}, got {self.planner!r}")
+        learning = checked_count("learning-places", self.learning_places, least=0)
+        if learning > places:
+            raise InvalidParameter(f"learning-places must be at most the number of places, {places}, got {learning}")
+        apart = checked_number("apart-km", self.apart_km)
+        if not 0.0 <= apart <= site.area.side_km:
+            raise InvalidParameter(
+                f"apart-km must be from 0 to {site.area.side_km:.0f} km, the width of the park, got {self.apart_km!r}"
+            )
+        if self.planner == "replay" and (learning or apart):
+            raise InvalidParameter("learning-places and apart-km are for the planner rings, not for replay")
+        return Wish(budget, places, self.planner, checked_seed(self.seed), learning, apart)
 
 
 def make_plan(
-    site: Site, history: History, visits: Any, *, budget: float, places: int, start: date, made_at: str
-) -> tuple[Plan, ArtificialReplay]:
-    """The plan for a period that starts on a day, from samples and all visits (the rows that `all_box_rows` gives).
+    site: Site, rows: Any, wish: Wish, start: date, first: date | None = None
+) -> tuple[Plan, Forecast | ArtificialReplay]:
+    """The plan for a period from the visits before its first day (`all_box_rows`), and what it was made from.
 
-    The same samples and the same parameters give the same plan, and the same `plan_id`.
+    It is a function of the set of these visits, of the wish, and of the first day of the first plan: not of the order
+    in which records came in, and not of the plans that were made meanwhile.
     """
-    policy, action = choose(site, history, budget, places)
-    plan_id = _name_of(site, history, budget, places, start)
-    cells = policy.cells()
-    ordered = sorted(action, key=lambda unit: (-unit.level, -_cell_of(cells, unit).index))
-    items = tuple(
-        _item(f"{plan_id}-{number:02d}", number, unit.point, _cell_of(cells, unit), site, history, visits)
-        for number, unit in enumerate(ordered, start=1)
-    )
-    when = (made_at, start.isoformat(), site.period, site.unit)
-    return Plan(plan_id, site.name, *when, budget, places, len(history), policy.used, items), policy
+    wish = wish.checked(site)
+    began = start if first is None else min(first, start)
+    rows = in_order(rows)
+    every = Visits.of(rows, site.finest)
+    visits = every.where(every.day < day_of(start))
+    plan_id = _name_of(site, visits, wish, start, began)
+    notes = _left_out(len(every.day) - len(visits.day), start)
+    made_from: Forecast | ArtificialReplay
+    if wish.planner == "replay":
+        made_from, chosen = tree_plan(site, rows.slice(0, len(visits.day)), wish.budget, wish.places)
+        items = [
+            _item(site, plan_id, number, visits, place.box, place.level, place.value, place.why)
+            for number, place in enumerate(chosen, start=1)
+        ]
+        used = made_from.used
+    else:
+        made_from = forecast_of(visits, site.finest, day_of(began), day_of(start))
+        mask, used = choosable(site), len(visits.day)
+        apart = wish.apart_km * site.finest / site.area.side_km
+        choices = choose_places(
+            made_from, mask, site.levels, wish.budget, wish.places, wish.seed, wish.learning_places, apart
+        )
+        choices.sort(key=lambda choice: (choice.is_learning, -site.levels[choice.level]))
+        items = []
+        for number, choice in enumerate(choices, start=1):
+            told = told_of(made_from, visits, mask, site.unit, choice.box, site.levels[choice.level])
+            items.append(_item_told(site, plan_id, number, visits, choice.box, told, choice.is_learning))
+        boxes = [choice.box for choice in choices if not choice.is_learning]
+        notes += [
+            belief_sentence(made_from),
+            *spread_sentences(made_from, mask, boxes, site.levels, site.area.side_km, site.unit),
+        ]
+        notes += trust_sentences(visits, site.finest, site.unit)
+    about = (plan_id, site.name, wish.planner, wish.seed, began.isoformat(), start.isoformat(), site.period, site.unit)
+    made = Plan(*about, wish.budget, wish.places, len(visits.day), used, tuple(items), tuple(notes))
+    return made, made_from
 
 
 def _item(
-    item_id: str, number: int, point: Sequence[float], cell: Cell, site: Site, history: History, visits: Any
+    site: Site, plan_id: str, number: int, visits: Visits, box: int, level: float, value: float, why: str
 ) -> Item:
-    """A chosen place with all there is to say about it."""
-    box = (int(point[0] * site.finest), int(point[1] * site.finest))
-    at_place = (np.asarray(visits["box_x"]) == box[0]) & (np.asarray(visits["box_y"]) == box[1])
-    finds = int(np.asarray(visits["observed"])[at_place].sum())
-    place = Seen(site.area.side_km / site.finest, int(at_place.sum()), finds)
-    here, wider = seen_around(cell, history, site.area.side_km)
-    at_level = history.rewards[history.levels == cell.level]
-    average = float(at_level.mean()) if len(at_level) else math.nan
-    lon, lat = site.area.place_in([at / site.finest for at in box], [(at + 1) / site.finest for at in box])
+    """A chosen place, with what the records say of its box."""
+    x, y = divmod(box, site.finest)
+    lon, lat = site.area.place_in((x / site.finest, y / site.finest), ((x + 1) / site.finest, (y + 1) / site.finest))
+    here = visits.where(visits.box == box)
     return Item(
-        item_id=item_id,
+        item_id=f"{plan_id}-{number:02d}",
         number=number,
         lon=lon,
         lat=lat,
-        level=float(cell.level or 0.0),
-        index=cell.index,
-        index_mean=None if cell.count == 0 else cell.mean,
-        index_count=cell.count,
-        box_km=here.km,
-        box_visits=here.visits,
-        box_finds=here.finds,
-        wider_km=None if wider is None else wider.km,
-        wider_visits=0 if wider is None else wider.visits,
-        wider_finds=0 if wider is None else wider.finds,
-        visits=place.visits,
-        finds=place.finds,
-        box=box,
-        why=reason(cell, here, wider, place, average, site),
+        level=level,
+        value=value,
+        rate=None,
+        low=None,
+        high=None,
+        own_share=None,
+        beside=None,
+        average=None,
+        met=None,
+        visits=len(here.box),
+        finds=int(here.found.sum()),
+        walked=float(here.effort.sum()),
+        last_visit=date_of(int(here.day.max())).isoformat() if len(here.day) else None,
+        is_learning=False,
+        box=(x, y),
+        why=why,
     )
 
 
-def _name_of(site: Site, history: History, budget: float, places: int, start: date) -> str:
+def _item_told(site: Site, plan_id: str, number: int, visits: Visits, box: int, told: Told, is_learning: bool) -> Item:
+    """A chosen place with its forecast."""
+    why = f"{LEARNING} {told.sentence()}" if is_learning else told.sentence()
+    made = _item(site, plan_id, number, visits, box, told.level, told.chance, why)
+    names = ("rate", "low", "high", "own_share", "beside", "average", "met")
+    return replace(made, is_learning=is_learning, **{name: getattr(told, name) for name in names})
+
+
+def _left_out(count: int, start: date) -> list[str]:
+    if not count:
+        return []
+    return [f"This plan leaves out {many(count, 'visit')} on {start} or later: it is made from what was known before."]
+
+
+def _name_of(site: Site, visits: Visits, wish: Wish, start: date, began: date) -> str:
     """A short name that no other plan of the park has."""
-    known = history.fingerprint
-    parts = [start.isoformat(), budget, places, site.levels, site.finest, site.period, known.rows]
-    digest = hashlib.blake2b(json.dumps(parts).encode() + known.digests.tobytes(), digest_size=3).hexdigest()
-    return f"{start:%y%m%d}-{digest}"
-
-
-def _cell_of(cells: Sequence[Cell], unit: Allocation) -> Cell:
-    """The cell a chosen place lies in."""
-    return next(
-        cell
-        for cell in cells
-        if cell.level == unit.level
-        and all(low <= x < high for low, x, high in zip(cell.low or (), unit.point, cell.high or (), strict=True))
-    )
+    about = [*asdict(wish).values(), str(start), str(began), site.levels, site.thresholds, site.finest, site.period]
+    found = hashlib.blake2b(json.dumps(about).encode(), digest_size=3)
+    for column in visits:
+        found.update(np.ascontiguousarray(column).tobytes())
+    return f"{start:%y%m%d}-{found.hexdigest()}"
 
 
 def checked_blur(blur_m: float, site: Site) -> float:

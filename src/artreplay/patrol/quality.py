@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from artreplay.patrol.samples import all_box_rows, box_of, walked_waypoints
-from artreplay.patrol.site import Site
+from artreplay.patrol.site import Site, proposed_levels
 from artreplay.patrol.words import many as _many
 
 
@@ -58,6 +58,7 @@ class Quality:
     share_visited: float  # of the finest boxes of the area
     share_in_busiest_tenth: float  # of the waypoints, in the tenth of these boxes with the most
     samples_per_level: tuple[tuple[float, int], ...]
+    proposed_levels: tuple[float, ...]  # that would fit the efforts of these visits
     too_little_effort: int  # visits that reach no level, or of which nobody knows whether they do
     unnamed_categories: tuple[str, ...]  # seen in the records, not named in the site file
     without_times: int  # days of patrols that have no times
@@ -79,6 +80,8 @@ class Quality:
             f"the busiest tenth of the area has {_share(self.share_in_busiest_tenth)} of the waypoints",
             "visits of a patrol to a box in a day, by effort: "
             + ", ".join(f"{count:,} at {level:g} {self.unit}" for level, count in self.samples_per_level),
+            f"levels of effort that fit these visits are {', '.join(f'{level:g}' for level in self.proposed_levels)} "
+            f"{self.unit}: in round numbers, half of them have no more than the first, 19 of 20 no more than the last",
         ]
         return said + self._losses() + self.warnings() + self.doubts()
 
@@ -129,8 +132,8 @@ class Quality:
         if self.too_little_effort:
             unknown = ", or no times to tell it," if self.unit == "hours" else ""
             said.append(
-                f"{_many(self.too_little_effort, 'visit')} had too little effort for any level{unknown} and made no "
-                "sample"
+                f"{_many(self.too_little_effort, 'visit')} had too little effort for any level{unknown} and only the "
+                "planner replay leaves them out"
             )
         if self.unnamed_categories:
             some = ", ".join(self.unnamed_categories[:8]) + (", ..." if len(self.unnamed_categories) > 8 else "")
@@ -143,7 +146,8 @@ class Quality:
         empty = [f"{level:g} {self.unit}" for level, count in self.samples_per_level if level > 0.0 and not count]
         if empty:
             said.append(
-                f"warning: no sample has an effort of {' or '.join(empty)}: are the levels of the site file right?"
+                f"no visit had an effort of {' or '.join(empty)}: a plan may ask for it, by what shorter or longer "
+                "visits found"
             )
         if self.waypoints and not self.observations:
             said.append("warning: nothing that counts was ever observed: are the observations of the site file right?")
@@ -179,6 +183,7 @@ def quality_of(table: Any, site: Site, reading: Reading) -> Quality:
         share_visited=visited,
         share_in_busiest_tenth=busiest,
         samples_per_level=counts,
+        proposed_levels=proposed_levels(visits["effort"]),
         too_little_effort=int(np.isnan(levels).sum()),
         unnamed_categories=tuple(sorted({one for text in categories for one in site.unnamed(text)})),
         without_times=len(lacking),

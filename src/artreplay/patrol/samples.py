@@ -131,6 +131,11 @@ def all_box_rows(table: Any, site: Site, found: Walked | None = None) -> Any:
     return pa.table(columns, schema=BOX_ROWS)
 
 
+def in_order(rows: Any) -> Any:
+    """Rows of `all_box_rows` in an order that only depends on which there are: by day, then by patrol, then by box."""
+    return rows.sort_by([(name, "ascending") for name in ("day", "patrol", "box_x", "box_y")])
+
+
 def box_of(points: Floats, side: int) -> Ints:
     """The box of a grid each point of the unit square lies in, as (x, y)."""
     boxes: Ints = np.clip(np.floor(points * side).astype(np.int64), 0, side - 1)

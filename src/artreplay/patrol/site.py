@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -25,6 +26,8 @@ COLUMNS = ("patrol", "date", "time", "lon", "lat", "category", "waypoint")  # of
 SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
 # What a park can change: nothing that was read depends on these lines. (Of effort, its unit is fixed.)
 CHANGEABLE = ("name", "effort", "period_days", "observations", "date_format", "columns")
+_QUANTILES = (0.5, 0.8, 0.95)  # of the effort of a visit
+_ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _BETWEEN = " / "  # the parts of a category, from the general to the particular
 _BESIDE = " + "  # several categories of one row
 
@@ -57,6 +60,7 @@ class Site:
     time_zone: str | None = None  # of times that bring an offset with them
     finest: int = 32  # boxes along each side of the square, at most
     columns: tuple[tuple[str, str], ...] = ()  # what a plain CSV calls patrol, date, time, lon, lat, category, waypoint
+    levels_are_open: bool = False  # whether the site file leaves the levels to what the records propose
 
     def __post_init__(self) -> None:
         change = _checked(self)
@@ -115,6 +119,11 @@ class Site:
         new = replace(self, crs=area.crs)
         new.__dict__["area"] = area
         return new
+
+    def with_levels(self, levels: Sequence[float], thresholds: Sequence[float] | None = None) -> Site:
+        """This site with levels of effort that its file left open."""
+        from_on = None if thresholds is None else tuple(thresholds)
+        return replace(self, levels=tuple(levels), thresholds=from_on, levels_are_open=False).with_area(self.area)
 
     def level_of(self, efforts: Any) -> Floats:
         """The level each effort counts as; nan where it is too little for any."""
@@ -191,6 +200,28 @@ def midway_thresholds(levels: Sequence[float]) -> tuple[float, ...]:
     return (0.0, *((low + high) / 2.0 for low, high in itertools.pairwise(levels)))
 
 
+def proposed_levels(efforts: Any) -> tuple[float, ...]:
+    """Levels of effort that fit the visits there were: the half, 8 of 10 and 19 of 20 quantiles in round numbers.
+
+    >>> proposed_levels([0.4, 0.9, 1.1, 1.2, 2.2, 3.7])
+    (1.0, 2.0, 3.0)
+    >>> proposed_levels([])
+    (1.0, 2.0, 4.0)
+    """
+    known = np.asarray(efforts, np.float64)
+    known = known[known > 0.0]
+    if not len(known):
+        return Site.levels
+    levels = {_round_number(quantile) for quantile in np.quantile(known, _QUANTILES).tolist()}
+    return tuple(sorted(levels))
+
+
+def _round_number(value: float) -> float:
+    """The nearest of 1, 1.5, 2, 3, 4, 5, 6 and 8, times a power of ten."""
+    power = math.floor(math.log10(value))
+    return min((round(digit * 10.0**power, 9) for digit in _ROUND), key=lambda number: abs(math.log(number / value)))
+
+
 def join_category(parts: list[str]) -> str | None:
     """One category from its parts, from the general to the particular; None if all are empty."""
     kept = [part.strip() for part in parts if part and part.strip()]
@@ -239,12 +270,12 @@ def _parameters(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if not isinstance(given["columns"], dict):
             raise InvalidParameter(f"columns must say, for example, 'lon: Longitude', got {given['columns']!r}")
         given["columns"] = tuple((str(name), str(column)) for name, column in given["columns"].items())
-    known = [field.name for field in fields(Site)]
+    known = [field.name for field in fields(Site)][:-1]
     for name in given:
         if name not in known:
             lines = [*known[:3], "effort", "period_days", *known[7:]]
             raise InvalidParameter(f"there must be no line {name!r}; the lines are {', '.join(lines)}")
-    return {"name": folder.resolve().name} | given
+    return {"name": folder.resolve().name, "levels_are_open": "levels" not in effort} | given
 
 
 def _levels(levels: Any) -> dict[str, Any]:

@@ -72,9 +72,15 @@ class SyntheticPark:
 
     def risk_at(self, lon: Any, lat: Any, effort: Any) -> Floats:
         """The same at places on the ground."""
+        return self.risk(self.points_at(lon, lat), effort)
+
+    @staticmethod
+    def points_at(lon: Any, lat: Any) -> Floats:
+        """The points of the unit square that places on the ground are."""
         forth = package("pyproj").Transformer.from_crs("EPSG:4326", _CRS, always_xy=True)
         metres = np.stack(forth.transform(np.asarray(lon), np.asarray(lat)), axis=-1)
-        return self.risk((metres - _corner()) / (1000.0 * SIDE_KM), effort)
+        points: Floats = (metres - _corner()) / (1000.0 * SIDE_KM)
+        return points
 
     @cached_property
     def walks(self) -> Walks:

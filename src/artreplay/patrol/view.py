@@ -2,57 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.patrol.area import Bools
+from artreplay.patrol.forecast import UNKNOWN, Forecast, summed
 from artreplay.patrol.plan import Plan, blurred, blurred_points, squares_for
-from artreplay.patrol.reasons import doubt
+from artreplay.patrol.reasons import one_of
+from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
-from artreplay.replay import ArtificialReplay, Cell
+from artreplay.patrol.tree_planner import index_grids
+from artreplay.patrol.words import amount, many
+from artreplay.replay import ArtificialReplay
 
-MOST_DOTS = 4_000  # of each kind on one map
+MOST_DOTS = 4_000  # on one map
 _LENGTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)  # km
+_SHOWN_DOUBT = (2.0, 32.0)  # the ends of its scale
+_RESTED = 0.99  # where nothing is below this, there is no map of rest
+Colours = Literal["finds", "doubt", "source", "effort", "index"]
 
 
-@dataclass(frozen=True)
-class Patch:
-    """A square of the map at one level of effort: what the planner makes of it, and what the records say of it."""
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Something that the boxes of a map can be coloured by."""
 
-    x: float  # of the south-west corner
-    y: float
-    width: float
-    level: float
-    index: float
-    doubt: float  # how much of the index can be lack of knowledge
-    visits: int  # with this effort, in this square
-    finds: int
-    used: int  # of these visits, the ones the plan was made from
+    name: str
+    meaning: str
+    colours: Colours
+    values: Floats  # (box,): nan where there is nothing to colour
+    low: float
+    high: float
+    is_log: bool = False
+    unknown: Bools | None = None  # boxes of which too little is known: hatched, never coloured as if they were low
+
+    @property
+    def scaled(self) -> Floats:
+        """The values from 0 to 1 along the colours."""
+        low, high, values = self.low, self.high, self.values
+        if self.is_log:
+            low, high, values = np.log(low), np.log(high), np.log(np.maximum(values, 1e-300))
+        scaled: Floats = np.clip((values - low) / max(high - low, 1e-12), 0.0, 1.0)
+        return scaled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
-    """A park on a map: what was done and found in each box; with a plan, also what the planner makes of it.
+    """A park on a map: its boxes, what they can be coloured by, and what there is to say about them.
 
     The boxes are the finest ones of the site, or larger ones if positions are to be blurred.
     """
 
     site: Site
     side: int  # boxes along each side of the square
-    mask: Bools  # (side, side): the boxes that overlap the area; x first
-    effort: Floats  # (side, side): of all visits together
-    visits: Ints
-    finds: Ints  # visits with a find
-    used: Floats  # the samples the plan was made from, thinned
-    unused: Floats
-    n_used: int
-    n_unused: int
+    boxes: Ints  # (box, 2): those that overlap the area, as (x, y)
+    texts: tuple[str, ...]  # what there is to say of each
+    layers: tuple[Layer, ...]  # the first one is shown first
+    visits: int
+    finds: int
     coverage: float  # share of the area's finest boxes that was ever visited, blurred or not
-    patches: tuple[Patch, ...] = ()
+    dots: Floats  # where the visits were, thinned
+    notes: tuple[str, ...] = ()  # how far to trust the map
     plan: Plan | None = None
     places: Floats | None = None  # of the plan's items
 
@@ -63,92 +76,123 @@ class View:
 
 
 def view_of(
-    site: Site, visits: Any, plan: Plan | None = None, policy: ArtificialReplay | None = None, blur_m: float = 0.0
+    site: Site,
+    rows: Any,
+    made_from: Forecast | ArtificialReplay,
+    plan: Plan | None = None,
+    notes: Sequence[str] = (),
+    blur_m: float = 0.0,
 ) -> View:
-    """The view of a park from all its visits (`all_box_rows`); with a plan and the policy that made it, of both.
+    """The view of a park from all its visits (`all_box_rows`) and what they say; with a plan, also of its places.
 
-    With `blur_m` positions of samples and of places are rounded, as they are in the plan's files, and no box is
-    smaller than that.
+    With `blur_m` positions of visits and of places are rounded, as they are in the plan's files, and no box is smaller
+    than that.
     """
+    rows = in_order(rows)  # so that a map depends on which visits there are, to the last bit
     side = min(site.finest, squares_for(site, blur_m)) if blur_m else site.finest
-    points = np.stack([np.asarray(visits["x"]), np.asarray(visits["y"])], axis=1)
-    is_sample = np.asarray(visits["level"].is_valid()) if policy is not None else np.ones(len(points), np.bool_)
-    is_used = np.zeros(len(points), np.bool_)
-    if policy is not None:
-        is_used[is_sample] = True
-        is_used[np.flatnonzero(is_sample)[policy.unused_rows()]] = False
-    is_unused = is_sample & ~is_used
-    grids = _Grids(visits, site.finest, side)
-    made = View(
+    mask = site.area.mask(side)
+    visits, finds, effort = _sums(rows, site.finest, side)
+    made = _Boxes(site, mask, visits[mask], finds[mask], effort[mask])
+    layers, texts = made.of_forecast(made_from) if isinstance(made_from, Forecast) else made.of_tree(made_from)
+    points = np.stack([np.asarray(rows["x"]), np.asarray(rows["y"])], axis=1)
+    shown = None if plan is None else blurred(plan, site, blur_m)
+    return View(
         site=site,
         side=side,
-        mask=site.area.mask(side),
-        effort=grids.effort,
-        visits=grids.visits,
-        finds=grids.finds,
-        used=_thinned(blurred_points(points[is_used], site, blur_m)),
-        unused=_thinned(blurred_points(points[is_unused], site, blur_m)),
-        n_used=int(is_used.sum()),
-        n_unused=int(is_unused.sum()),
-        coverage=float((_Grids(visits, site.finest, site.finest).visits[site.area.mask(site.finest)] > 0).mean()),
+        boxes=np.argwhere(mask),
+        texts=texts,
+        layers=(*layers, made.effort_layer()),
+        visits=len(rows),
+        finds=int(np.asarray(rows["observed"]).sum()),
+        coverage=float((_sums(rows, site.finest, site.finest)[0][site.area.mask(site.finest)] > 0).mean()),
+        dots=_thinned(blurred_points(points, site, blur_m)),
+        notes=tuple(notes),
+        plan=shown,
+        places=None
+        if shown is None
+        else site.area.to_unit([item.lon for item in shown.items], [item.lat for item in shown.items]),
     )
-    if plan is None or policy is None:
-        return made
-    shown = blurred(plan, site, blur_m)
-    places = site.area.to_unit([item.lon for item in shown.items], [item.lat for item in shown.items])
-    return replace(made, patches=tuple(_patches(policy.cells(), grids)), plan=shown, places=places)
 
 
-class _Grids:
-    """Visits summed up over the boxes of a grid, also level by level."""
+class _Boxes:
+    """The boxes of a map with what was done and found in them."""
 
-    def __init__(self, visits: Any, finest: int, side: int) -> None:
-        self.side = side
-        x, y = (np.asarray(visits[name]) * side // finest for name in ("box_x", "box_y"))
-        self._box: Ints = x * side + y
-        self._observed = np.asarray(visits["observed"]).astype(np.float64)
-        self._level: Floats = np.asarray(visits["level"].fill_null(np.nan)).astype(np.float64)
-        every = np.ones(len(self._box), np.bool_)
-        self.effort = self._summed(np.asarray(visits["effort"]), every)
-        self.visits, self.finds = self._counted(every)
+    def __init__(self, site: Site, mask: Bools, visits: Floats, finds: Floats, effort: Floats) -> None:
+        self.site, self.mask, self.visits, self.finds, self.effort = site, mask, visits, finds, effort
 
-    def at_level(self, level: float) -> tuple[Ints, Ints]:
-        """The visits with one effort, and those of them with a find."""
-        return self._counted(self._level == level)
+    def effort_layer(self) -> Layer:
+        """Where effort went so far."""
+        values = np.where(self.visits > 0, np.maximum(self.effort, 0.1), np.nan)
+        high = max(float(self.effort.max(initial=0.0)), 1.0)
+        meaning = f"{self.site.unit} so far; white is never visited"
+        return Layer("effort", meaning, "effort", values, 0.1, high, is_log=True)
 
-    def _counted(self, which: Bools) -> tuple[Ints, Ints]:
-        every = np.ones(len(self._box))
-        return self._summed(every, which).astype(np.int64), self._summed(self._observed, which).astype(np.int64)
-
-    def _summed(self, weights: Floats, which: Bools) -> Floats:
-        summed = np.bincount(self._box[which], weights[which], self.side**2).reshape(self.side, self.side)
-        return summed.astype(np.float64)
-
-
-def _patches(cells: Iterable[Cell], grids: _Grids) -> Iterable[Patch]:
-    """The cells of a tree as squares of the map; those smaller than a box of the grid become one."""
-    together: dict[tuple[float, int, int, int], list[tuple[float, Cell]]] = {}
-    for cell in cells:
-        if not cell.level or cell.low is None or cell.high is None:
-            continue
-        part = (cell.high[0] - cell.low[0]) * grids.side  # its width, in boxes of the grid
-        x, y = (int(edge * grids.side) for edge in cell.low)
-        together.setdefault((cell.level, x, y, max(round(part), 1)), []).append((min(part, 1.0) ** 2, cell))
-    known = {level: grids.at_level(level) for level in {key[0] for key in together}}
-    for (level, x, y, boxes), parts in together.items():
-        weight = sum(size for size, _ in parts)
-        visits, finds = (int(grid[x : x + boxes, y : y + boxes].sum()) for grid in known[level])
-        yield Patch(
-            x=x / grids.side,
-            y=y / grids.side,
-            width=boxes / grids.side,
-            level=level,
-            index=sum(size * cell.index for size, cell in parts) / weight,
-            doubt=sum(size * doubt(cell.count) for size, cell in parts) / weight,
-            visits=visits,
-            finds=finds,
-            used=sum(cell.used for _, cell in parts),
+    def of_forecast(self, forecast: Forecast) -> tuple[list[Layer], tuple[str, ...]]:
+        """Forecast, doubt, where it comes from, and rest."""
+        low, high = forecast.range
+        rate, least, most, own, met = (
+            self._coarse(grid)
+            for grid in (forecast.rate, low, high, forecast.shares[-1], forecast.met[forecast.likeliest])
         )
+        doubt = most / np.maximum(least, 1e-300)
+        unknown = doubt >= UNKNOWN
+        one = one_of(self.site.unit)
+        top = max(float(rate[~unknown].max(initial=0.0)), 1e-3)
+        off = "how far the forecast may be off: 2 is known, 8 is a guess, 32 is unknown"
+        from_here = "share of the forecast from the box's own visits; the rest is from around it"
+        layers = [
+            Layer("forecast", f"finds per {one}, for the day of the map", "finds", rate, 0.0, top, unknown=unknown),
+            Layer("doubt", off, "doubt", doubt, *_SHOWN_DOUBT, is_log=True, unknown=unknown),
+            Layer("source", from_here, "source", own, 0.0, 1.0),
+        ]
+        if met.min(initial=1.0) < _RESTED:
+            layers.append(Layer("rest", "share that is thought to be back after visits", "source", met, 0.0, 1.0))
+        texts = tuple(
+            f"{self._counted(box)} "
+            + (
+                f"Unknown: between {least[box]:.2g} and {most[box]:.2g} finds per {one}."
+                if unknown[box]
+                else f"Forecast: {rate[box]:.2g} finds per {one} ({least[box]:.2g} to {most[box]:.2g}), "
+                f"{100 * own[box]:.0f} % of it from its own visits."
+            )
+            for box in range(len(rate))
+        )
+        return layers, texts
+
+    def of_tree(self, policy: ArtificialReplay) -> tuple[list[Layer], tuple[str, ...]]:
+        """Index and uncertainty at each level of effort."""
+        layers, said = [], [self._counted(box) for box in range(len(self.visits))]
+        for level, grids in sorted(index_grids(policy.cells(), len(self.mask)).items()):
+            index, open_ = (grid[self.mask] for grid in grids)
+            name = f"{level:g} {self.site.unit}"
+            layers.append(Layer(f"index, {name}", "how good it may still be", "index", index, 0.0, 1.0))
+            layers.append(Layer(f"uncertainty, {name}", "how much of that is not known", "index", open_, 0.0, 1.0))
+            said = [f"{text} Index with {name}: {value:.2f}." for text, value in zip(said, index, strict=True)]
+        return layers, tuple(said)
+
+    def _counted(self, box: int) -> str:
+        visits, finds = int(self.visits[box]), int(self.finds[box])
+        if not visits:
+            return "Nobody has walked here yet."
+        return f"{many(visits, 'visit')}, {finds:,} with a find, {amount(self.effort[box])} {self.site.unit} in all."
+
+    def _coarse(self, grid: Floats) -> Floats:
+        """The values of the boxes of the map: means over the finest boxes of the area in each."""
+        side, times = len(self.mask), len(grid) // len(self.mask)
+        if times == 1:
+            return grid[self.mask]
+        finest = self.site.area.mask(len(grid)).astype(np.float64)
+        totals = [part.reshape(side, times, side, times).sum(axis=(1, 3)) for part in (grid * finest, finest)]
+        means: Floats = (totals[0] / np.maximum(totals[1], 1.0))[self.mask]
+        return means
+
+
+def _sums(rows: Any, finest: int, side: int) -> tuple[Floats, Floats, Floats]:
+    """Visits, visits with a find, and effort in the boxes of a grid."""
+    x, y = (np.asarray(rows[name]) * side // finest for name in ("box_x", "box_y"))
+    observed, effort = np.asarray(rows["observed"]).astype(np.float64), np.asarray(rows["effort"])
+    visits, finds, total = (summed(x * side + y, values, side) for values in (np.ones(len(x)), observed, effort))
+    return visits, finds, total
 
 
 def _thinned(points: Floats) -> Floats:

@@ -8,3 +8,12 @@ def many(count: int, thing: str) -> str:
     ('1 visit', '1,200 visits')
     """
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def amount(value: float) -> str:
+    """An effort as people say it.
+
+    >>> amount(0.25), amount(3.14), amount(1718.2)
+    ('0.2', '3.1', '1,718')
+    """
+    return f"{value:,.0f}" if value >= 10.0 else f"{value:.1f}"

@@ -13,9 +13,10 @@ import numpy as np
 from matplotlib.colors import to_hex
 
 from artreplay.compiling import Floats
-from artreplay.patrol.view import Patch, View
+from artreplay.patrol.plan import Item
+from artreplay.patrol.view import Layer, View
 from artreplay.patrol.words import many
-from artreplay.patrol.writers.picture import EFFORT, FINDS, INDEX
+from artreplay.patrol.writers.picture import COLOURS
 from artreplay.patrol.writers.spreading import spread
 from artreplay.patrol.writers.tables import name_of
 
@@ -37,13 +38,15 @@ def page_bytes(view: View) -> bytes:
         lead=_lead(view),
         frame=" ".join(f"{number:.1f}" for number in frame),
         boundary=_outline(view),
-        used=_dots(view.used),
-        unused=_dots(view.unused),
-        dots=_dots_legend(view),
+        dots=_dots(view.dots),
+        visits=f"{view.visits:,}",
+        notes=_notes(view),
         places=_places(view, frame),
         plan=_plan(view),
         scale=_scale(view, frame),
-        data=json.dumps({"shades": _shades(view)}, ensure_ascii=False).replace("<", "\\u003c"),
+        data=json.dumps(
+            {"boxes": _boxes(view), "shades": [_shade(layer) for layer in view.layers]}, ensure_ascii=False
+        ).replace("<", "\\u003c"),
     ).encode()
 
 
@@ -53,30 +56,21 @@ def _title(view: View) -> str:
 
 def _lead(view: View) -> str:
     """What the page is about, and from what it was made."""
-    visits, finds = int(view.visits.sum()), int(view.finds.sum())
-    found = f"{many(visits, 'visit')} of a patrol to a box in a day, {finds:,} with a find"
+    found = f"{many(view.visits, 'visit')} of a patrol to a box in a day, {view.finds:,} with a find"
     covered = f"{100 * view.coverage:.0f} % of the area was ever visited."
     if view.plan is None:
         return html.escape(f"{found}; {covered}")
     plan = view.plan
     first = f"{plan.start} to {plan.end}: {plan.effort:g} of {plan.budget:g} {plan.unit} in {len(plan.items)} places. "
     blur = f" Positions are rounded to squares of at least {plan.blur_m:g} m." if plan.blur_m else ""
-    return html.escape(f"{first}Made from {view.n_used:,} of {found}; {covered}{blur}")
+    read = "" if plan.used == plan.visits else f"{plan.used:,} of "
+    return html.escape(f"{first}Made from {read}{found}; {covered}{blur}")
 
 
-def _dots_legend(view: View) -> str:
-    """The switches of the samples."""
-    if view.plan is None:
-        return _switch("unused", f"visits ({view.n_unused:,})")
-    used = _switch("used", f"visits the plan was made from ({view.n_used:,})")
-    return used + _switch("unused", f"visits it did not need ({view.n_unused:,})")
-
-
-def _switch(name: str, text: str) -> str:
-    return (
-        f'<label><input type="checkbox" data-layer="{name}"{" checked" if name == "used" else ""}>'
-        f'<span class="dot {name}"></span>{html.escape(text)}</label>'
-    )
+def _notes(view: View) -> str:
+    """How far to trust the map."""
+    said = "".join(f"<li>{html.escape(note)}</li>" for note in view.notes)
+    return f'<h2>How far to trust this</h2><ul class="notes">{said}</ul>' if said else ""
 
 
 # -- shapes -------------------------------------------------------------------------------------------------------
@@ -124,15 +118,23 @@ def _plan(view: View) -> str:
     """The plan as a list, for reading and for people who do not see the map."""
     if view.plan is None:
         return ""
-    rows = []
-    for item in view.plan.items:
-        place = f"{item.lat:.5f}, {item.lon:.5f}"
-        rows.append(
-            f'<li tabindex="0" data-item="{item.number}"><b>{item.number}</b><div><strong>{item.level:g} '
-            f"{view.plan.unit}</strong> <span>{place}</span><p>{html.escape(item.why)}</p>"
-            f"<small>{html.escape(item.item_id)}</small></div></li>"
-        )
+    rows = [
+        f'<li tabindex="0" data-item="{item.number}"><b>{item.number}</b><div><strong>{item.level:g} '
+        f"{view.plan.unit}</strong> {_difference(item)}<p>{html.escape(item.why)}</p>"
+        f"<small>{html.escape(item.item_id)} · {item.lat:.5f}, {item.lon:.5f}</small></div></li>"
+        for item in view.plan.items
+    ]
     return f'<h2>Where to go</h2><ol class="plan">{"".join(rows)}</ol>'
+
+
+def _difference(item: Item) -> str:
+    """The chance to find something, and the difference that this place makes beyond its neighbours."""
+    if item.beside is None:
+        return ""
+    more = 100 * item.value - 100 * item.beside
+    sign = "+" if more >= 0.5 else "−" if more <= -0.5 else "±"
+    learning = "to learn · " if item.is_learning else ""
+    return f"<em>{learning}{100 * item.value:.0f} % · {sign}{abs(more):.0f} beyond its neighbours</em> "
 
 
 def _scale(view: View, frame: tuple[float, float, float, float]) -> str:
@@ -146,61 +148,24 @@ def _scale(view: View, frame: tuple[float, float, float, float]) -> str:
 # -- colours ------------------------------------------------------------------------------------------------------
 
 
-def _shades(view: View) -> list[dict[str, Any]]:
-    """What the boxes can be coloured by; each with its boxes as [x, y, width, step of colour, text]."""
-    made = []
-    unit = view.site.unit
-    for level in _levels(view):
-        patches = [patch for patch in view.patches if patch.level == level]
-        boxes = [((patch.x, patch.y, patch.width), _said(patch, view)) for patch in patches]
-        name = f"{level:g} {unit}"
-        indices, doubts = [patch.index for patch in patches], [patch.doubt for patch in patches]
-        made.append(_shade(f"index, {name}", boxes, indices, INDEX, "how good it may still be"))
-        made.append(_shade(f"uncertainty, {name}", boxes, doubts, INDEX, "how much of that is not known"))
-    visited = np.argwhere(view.mask & (view.visits > 0))
-    boxes, shares, efforts = [], [], []
-    for x, y in visited.tolist():
-        visits, finds = int(view.visits[x, y]), int(view.finds[x, y])
-        share, effort = finds / visits, float(view.effort[x, y])
-        said = f"{many(visits, 'visit')}, {effort:,.1f} {unit} in all, {finds:,} with a find ({100 * share:.0f} %)"
-        boxes.append(((x / view.side, y / view.side, 1 / view.side), said))
-        shares.append(share)
-        efforts.append(math.log10(max(effort, 0.1)))
-    made.append(_shade("finds", boxes, shares, FINDS, "share of visits with a find"))
-    made.append(_shade("effort", boxes, efforts, EFFORT, f"{unit} so far, on a logarithmic scale", power=True))
-    return made
-
-
-def _levels(view: View) -> list[float]:
-    """The levels of effort; first the one at which most is known."""
-    known: dict[float, int] = {}
-    for patch in view.patches:
-        known[patch.level] = known.get(patch.level, 0) + patch.used
-    return sorted(known, key=lambda level: (-known[level], level))
-
-
-def _shade(name: str, boxes: list[Any], values: list[float], colours: Any, meaning: str, power: bool = False) -> Any:
-    low = min(values, default=0.0) if power else 0.0
-    high = max(max(values, default=1.0), low + 1e-9) if power else 1.0
-    steps = [round((_STEPS - 1) * min(max((value - low) / (high - low), 0.0), 1.0)) for value in values]
-    ends = [f"{10**edge:,.1f}" if power else f"{edge:g}" for edge in (low, high)]
+def _shade(layer: Layer) -> dict[str, Any]:
+    """A layer for the page: a step of colour for each box, −1 for none, −2 for one that is hatched."""
+    steps = np.where(np.isnan(layer.values), -1, np.nan_to_num(np.round((_STEPS - 1) * layer.scaled))).astype(int)
+    if layer.unknown is not None:
+        steps = np.where(layer.unknown, -2, steps)
     return {
-        "name": name,
-        "meaning": meaning,
-        "ends": ends,
-        "colours": [to_hex(colours(step / (_STEPS - 1))) for step in range(_STEPS)],
-        "boxes": [
-            [round(_SIZE * x, 1), round(_SIZE * (1 - y - width), 1), round(_SIZE * width, 1), step, said]
-            for ((x, y, width), said), step in zip(boxes, steps, strict=True)
-        ],
+        "name": layer.name,
+        "meaning": layer.meaning,
+        "ends": [f"{end:.2g}" if abs(end) < 100 else f"{end:,.0f}" for end in (layer.low, layer.high)],
+        "colours": [to_hex(COLOURS[layer.colours](step / (_STEPS - 1))) for step in range(_STEPS)],
+        "steps": steps.tolist(),
     }
 
 
-def _said(patch: Patch, view: View) -> str:
-    """What hovering over a box says: numbers anybody can count in the records, and the index."""
-    width = patch.width * view.site.area.side_km
-    where = f"with {patch.level:g} {view.site.unit} in this {width:.2g} × {width:.2g} km box"
-    if patch.visits == 0:
-        return f"no visit {where}; index {patch.index:.2f}"
-    found = f"{many(patch.visits, 'visit')} {where}, {patch.finds:,} with a find"
-    return f"{found}; the plan was made from {patch.used:,} of them; index {patch.index:.2f}"
+def _boxes(view: View) -> list[list[Any]]:
+    """The boxes as [x, y, width, text] in the drawing."""
+    width = _SIZE / view.side
+    return [
+        [round(width * x, 1), round(_SIZE - width * (y + 1), 1), round(width, 1), text]
+        for (x, y), text in zip(view.boxes.tolist(), view.texts, strict=True)
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,38 +13,38 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
 
-from artreplay.compiling import Floats
-from artreplay.patrol.view import View
+from artreplay.patrol.view import Layer, View
 from artreplay.patrol.writers.spreading import spread
 
-INDEX = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
-FINDS = LinearSegmentedColormap.from_list("finds", ["#fff7ec", "#fdbb84", "#b3261e"])
-EFFORT = LinearSegmentedColormap.from_list("effort", ["#eef6e6", "#7fbf6a", "#1c5b2a"])
+COLOURS = {
+    name: LinearSegmentedColormap.from_list(name, colours)
+    for name, colours in {
+        "index": ["#ffffff", "#d3e5f3", "#68a8d4"],
+        "finds": ["#fff7ec", "#fdbb84", "#b3261e"],
+        "doubt": ["#f7f5fb", "#b9a7d6", "#5b3f8c"],
+        "source": ["#f3f0e8", "#9fc3c9", "#1f5f70"],
+        "effort": ["#eef6e6", "#7fbf6a", "#1c5b2a"],
+    }.items()
+}
 _INK = "#222222"
 _APART = 0.055  # marks of places, at least, in the unit square
 _MOST_NAMED = 8  # places whose effort the title says
 
 
 def png_bytes(view: View) -> bytes:
-    """The plan on the map of indices; without a plan, effort beside finds."""
+    """The plan on the first layer of the map; without a plan, effort beside the forecast."""
     if view.plan is None:
         figure = Figure(figsize=(11.0, 5.6), layout="constrained")
         left, right = figure.subplots(1, 2)
-        effort = np.where(view.visits > 0, view.effort, np.nan)
-        top = max(float(view.effort.max(initial=0.0)), 1.0)
-        _draw_boxes(figure, left, view, effort, EFFORT, LogNorm(top / 1000.0, top), f"effort so far, {view.site.unit}")
-        share = np.where(view.visits > 0, view.finds / np.maximum(view.visits, 1), np.nan)
-        _draw_boxes(figure, right, view, share, FINDS, Normalize(0.0, 1.0), "share of visits with a find")
+        _draw_boxes(figure, left, view, view.layers[-1])
+        _draw_boxes(figure, right, view, view.layers[0])
         left.set_title(f"Effort: {100 * view.coverage:.0f} % of the area ever visited", loc="left")
-        right.set_title("Finds; white: never visited, nothing known", loc="left")
-        title = f"{_drawable(view.site.name)}: {int(view.visits.sum()):,} visits of a patrol to a box in a day"
+        right.set_title("Forecast; hatched: unknown", loc="left")
+        title = f"{_drawable(view.site.name)}: {view.visits:,} visits of a patrol to a box in a day"
     else:
         figure = Figure(figsize=(8.0, 8.6), layout="constrained")
         axes = figure.subplots()
-        scale = Normalize(0.0, 1.0)
-        name = "index: how good a place may still be, mean over the levels of effort"
-        _draw_boxes(figure, axes, view, mean_index(view), INDEX, scale, name)
-        _draw_dots(axes, view)
+        _draw_boxes(figure, axes, view, view.layers[0])
         _draw_places(axes, view)
         plan = view.plan
         days = f"{plan.start} to {plan.end}: {plan.effort:g} {plan.unit} in {len(plan.items)} places"
@@ -65,17 +64,6 @@ def _drawable(name: str) -> str:
     return name if all(font.get_char_index(ord(letter)) for letter in name) else "The park"
 
 
-def mean_index(view: View) -> Floats:
-    """Of each box of the map, the mean of its indices over the levels."""
-    total = np.zeros((view.side, view.side))
-    for patch in view.patches:
-        west, south, width = (round(edge * view.side) for edge in (patch.x, patch.y, patch.width))
-        total[west : west + width, south : south + width] += patch.index
-    levels = sum(level > 0.0 for level in view.site.levels)
-    mean: Floats = total / levels
-    return mean
-
-
 def outline(view: View) -> Outline:
     """The boundary, with its holes."""
     shape = view.site.area.polygon_unit
@@ -83,22 +71,30 @@ def outline(view: View) -> Outline:
     return Outline.make_compound_path(*(Outline(np.asarray(ring.coords), closed=True) for ring in rings))
 
 
-def _draw_boxes(figure: Figure, axes: Axes, view: View, values: Floats, colours: Any, scale: Any, name: str) -> None:
-    """The boxes, cut off at the boundary."""
+def _draw_boxes(figure: Figure, axes: Axes, view: View, layer: Layer) -> None:
+    """The boxes, cut off at the boundary; those of which too little is known are hatched."""
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
-    places = np.argwhere(view.mask & np.isfinite(values))
-    boxes = PolyCollection((places[:, None, :] + corners) / view.side, linewidths=0.3, edgecolors="face", zorder=1)
-    boxes.set(array=np.maximum(values[tuple(places.T)], scale.vmin), cmap=colours, norm=scale)
+    unknown = np.zeros(len(view.boxes), np.bool_) if layer.unknown is None else layer.unknown
+    drawn = ~unknown & ~np.isnan(layer.values)
+    squares = (view.boxes[:, None, :] + corners) / view.side
+    scale = LogNorm(layer.low, layer.high) if layer.is_log else Normalize(layer.low, layer.high)
+    boxes = PolyCollection(squares[drawn], linewidths=0.3, edgecolors="face", zorder=1)
+    boxes.set(array=np.clip(layer.values[drawn], layer.low, layer.high), cmap=COLOURS[layer.colours], norm=scale)
+    hatched = PolyCollection(
+        squares[unknown], linewidths=0.0, facecolors="#f4f3ef", edgecolors="#8a8a85", hatch="////", zorder=1
+    )
     axes.add_collection(boxes)
+    axes.add_collection(hatched)
     edge = PathPatch(outline(view), facecolor="none", edgecolor=_INK, linewidth=1.2, zorder=2)
     axes.add_patch(edge)
     boxes.set_clip_path(edge)
+    hatched.set_clip_path(edge)
     west, south, east, north = view.site.area.polygon_unit.bounds
     axes.set(xlim=(west - 0.02, east + 0.02), ylim=(south - 0.07, north + 0.02), aspect="equal")
     axes.set_axis_off()
     _draw_scale(axes, view)
     bar = figure.colorbar(boxes, ax=axes, shrink=0.75, pad=0.02)
-    bar.set_label(name)
+    bar.set_label(layer.meaning)
 
 
 def _draw_scale(axes: Axes, view: View) -> None:
@@ -108,12 +104,6 @@ def _draw_scale(axes: Axes, view: View) -> None:
     below = south - 0.06
     axes.plot([west, west + length / side], [below, below], color=_INK, linewidth=3, solid_capstyle="butt", zorder=6)
     axes.text(west, below + 0.012, f"{length:g} km, north is up", fontsize=9, color=_INK, zorder=6)
-
-
-def _draw_dots(axes: Axes, view: View) -> None:
-    many = f"used for the plan: {view.n_used:,}", f"not needed: {view.n_unused:,}"
-    axes.plot(*view.unused.T, ".", markersize=2.2, color="#6b6b66", zorder=3, label=f"visits {many[1]}")
-    axes.plot(*view.used.T, "o", markersize=2.6, color="#111111", zorder=4, label=f"visits {many[0]}")
 
 
 def _draw_places(axes: Axes, view: View) -> None:
@@ -129,10 +119,7 @@ def _draw_places(axes: Axes, view: View) -> None:
     axes.plot(*places.T, "o", markersize=4.5, color="#ffc61a", markeredgecolor="#111111", zorder=6)
     for item, (x, y) in zip(plan.items, marks.tolist(), strict=True):
         size = 13.0 + 4.0 * item.level / largest
-        label = "place to go to" if item.number == 1 else None
         axes.plot(
-            [x], [y], "D", markersize=size, color="#ffc61a", markeredgecolor="#111111", zorder=7, linestyle="none",
-            label=label,
-        )  # fmt: skip
+            [x], [y], "D", markersize=size, color="#ffc61a", markeredgecolor="#111111", zorder=7, linestyle="none"
+        )
         axes.text(x, y, str(item.number), fontsize=9, fontweight="bold", ha="center", va="center", zorder=8)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=3, fontsize=9, frameon=False, markerscale=0.8)

@@ -17,6 +17,8 @@ from artreplay.patrol.packages import package
 from artreplay.patrol.plan import PLANNED, Item, Plan
 from artreplay.patrol.waypoints import DIGITS
 
+_FORECAST = ("rate", "low", "high", "own_share", "beside", "average", "met")  # what the planner replay does not know
+
 
 def name_of(item: Item, plan: Plan) -> str:
     """What a GPS device shows beside the place: its number and the effort."""
@@ -36,22 +38,24 @@ def rows_of(plan: Plan) -> list[dict[str, Any]]:
             "unit": plan.unit,
             "start": plan.start,
             "end": plan.end,
-            "index": round(item.index, 6),
-            "index_mean": None if item.index_mean is None else round(item.index_mean, 6),
-            "index_count": item.index_count,
-            "box_km": round(item.box_km, 3),
-            "box_visits": item.box_visits,
-            "box_finds": item.box_finds,
-            "wider_km": None if item.wider_km is None else round(item.wider_km, 3),
-            "wider_visits": item.wider_visits,
-            "wider_finds": item.wider_finds,
+            "value": round(item.value, 6),
+            **{name: _rounded(getattr(item, name)) for name in _FORECAST},
             "visits": item.visits,
             "finds": item.finds,
+            "walked": round(item.walked, 3),
+            "last_visit": item.last_visit,
+            "learning": item.is_learning,
+            "planner": plan.planner,
+            "seed": plan.seed,
             "why": item.why,
             "blur_m": plan.blur_m,
         }
         for item in plan.items
     ]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def csv_bytes(plan: Plan) -> bytes:
@@ -83,7 +87,7 @@ def gpx_bytes(plan: Plan) -> bytes:
     made.creator = "artreplay"
     made.name = f"{plan.site}: {plan.plan_id}"
     made.description = f"{plan.start} to {plan.end}, {plan.effort:g} {plan.unit} in {len(plan.items)} places"
-    made.time = datetime.fromisoformat(plan.made_at).astimezone(UTC)  # GPX knows no other zone
+    made.time = datetime.fromisoformat(plan.start).replace(tzinfo=UTC)  # a plan says no time of day
     for row in rows_of(plan):
         names = f"plan_id={row['plan_id']} {PLANNED}{row['item_id']}"
         said = f"{row['effort']:g} {row['unit']}, {names}. {row['why']}"
@@ -114,6 +118,8 @@ def _column(values: list[Any]) -> Any:
     """A column as GDAL takes it; a missing number is nan."""
     if any(isinstance(value, str) for value in values):
         return np.array(values, object)
+    if all(isinstance(value, bool) for value in values):
+        return np.array(values, np.bool_)
     if all(isinstance(value, int) for value in values):
         return np.array(values, np.int64)
     return np.array([np.nan if value is None else value for value in values], np.float64)
