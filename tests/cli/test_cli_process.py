@@ -45,6 +45,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert err.strip() == "[]"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -67,12 +68,14 @@ def test_a_reader_who_has_gone(folder: Path, arguments: tuple[str, ...] | str) -
     assert process.returncode != 2
 
 
+@pytest.mark.long
 def test_a_stream_that_is_closed() -> None:
     process = start("algorithms", code="import sys; sys.stdout = None; " + RUN)
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_disk_that_is_full() -> None:
     with open("/dev/full", "w") as full:
@@ -83,6 +86,7 @@ def test_a_disk_that_is_full() -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_letters_the_terminal_lacks(folder: Path) -> None:
     log = write_csv(folder / "log.csv", samples(30))
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
@@ -120,6 +124,7 @@ def test_ctrl_c(folder: Path) -> None:
     assert (out, err) == ("", "stopped\n")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_on_a_terminal_labels_are_folded_and_not_cut(folder: Path) -> None:
     import pty

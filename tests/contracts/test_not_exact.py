@@ -126,7 +126,7 @@ def test_a_relation_per_arm_is_wrong_for_linucb() -> None:
 def test_those_that_claim_nothing_are_not_coupled(make) -> None:
     assert not make().coupled
     with pytest.raises(CheckFailed):
-        check_coupling(make, cases=60, max_history=8, horizon=8)
+        check_coupling(make, cases=30, max_history=8, horizon=8)
 
 
 def test_a_failure_reads_well() -> None:

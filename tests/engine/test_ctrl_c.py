@@ -159,9 +159,10 @@ ASKING = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("start_", "relation"),
-    [("FullStart", ""), pytest.param("ArtificialReplay", ', relation="trivial"', marks=pytest.mark.long)],
+    [("FullStart", ""), ("ArtificialReplay", ', relation="trivial"')],
 )
 def test_ctrl_c_ends_an_ask_over_a_long_log_and_another_ask_goes_on(start_, relation):
     process = start(ASKING.format(start=start_, relation=relation))

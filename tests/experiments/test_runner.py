@@ -106,6 +106,7 @@ def test_equal_settings_of_two_figures_are_computed_once(tmp_path: Path) -> None
     assert len(sweep(tmp_path, [one, other]).computed) == 1
 
 
+@pytest.mark.long
 def test_two_processes_give_the_bytes_of_one(tmp_path: Path, settings: list[Setting]) -> None:
     sweep(tmp_path / "one", settings)
     sweep(tmp_path / "two", settings, jobs=2)

@@ -14,7 +14,7 @@ from interruption import ordinary_ctrl_c
 
 import artreplay as ar
 from artreplay.replay import policy as policy_module
-from artreplay.replay.reader import Reader
+from artreplay.replay.reader import Reader, StreamReader
 
 
 class WhileOpen:
@@ -78,6 +78,27 @@ def test_ctrl_c_while_rows_of_a_store_are_put_in_their_place(call, tmp_path, mon
         policy.ask()
     assert (policy.ask(), policy.used) == (action, expected.used)
     assert policy.marks().tolist() == expected.marks().tolist()
+
+
+def test_ctrl_c_between_reading_rows_and_putting_them_in_their_place(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.random(9000), "click": (rng.random(9000) < 0.5) * 1.0})
+    ar.index_history(table, tmp_path / "log.arh", unit=["x"], reward="click")
+    expected, policy = (ar.FullStart(ar.GridUCB(1, 100, 8), ar.open_history(tmp_path / "log.arh")) for _ in range(2))
+    put, calls = StreamReader.put, []
+
+    def interrupted(self, ledger, rows):
+        calls.append(rows)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return put(self, ledger, rows)
+
+    action = expected.ask()
+    monkeypatch.setattr(StreamReader, "put", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        policy.ask()
+    assert (policy.ask(), policy.used) == (action, 9000)
+    assert [cell.mean for cell in policy.cells()] == [cell.mean for cell in expected.cells()]
 
 
 def test_ctrl_c_while_the_arrays_of_a_tree_grow(monkeypatch):

@@ -102,20 +102,17 @@ class HistoryPolicy(Policy):
 
     def _close_again(self, closed: list[Any]) -> None:
         """Cells that were closed stay so; those that have unread rows again are reopened."""
-        ledger, algorithm = self._ledger, self._adapter.algorithm
+        ledger: Any = self._ledger
+        cell_of = {}
         if isinstance(ledger, Ledger) and closed:
-            cells = {int(ledger.cells.name_of(cell)): cell for cell in range(len(ledger.next))}
-            for name in closed:
-                if ledger.first_unread(cells[name]) == NO_ROW:
-                    ledger.closed[cells[name]] = 1
-                else:
-                    algorithm.cell_reopened(name)
-        elif isinstance(ledger, NamedCells):
-            for name in closed:
-                if ledger.first_unread(name) == NO_ROW:
-                    ledger.closed.add(name)
-                else:
-                    algorithm.cell_reopened(name)
+            cell_of = {int(ledger.cells.name_of(cell)): cell for cell in range(len(ledger.next))}
+        for name in closed:
+            if ledger.first_unread(cell_of.get(name, name)) != NO_ROW:
+                self._adapter.algorithm.cell_reopened(name)
+            elif isinstance(ledger, Ledger):
+                ledger.closed[cell_of[name]] = 1
+            else:
+                ledger.closed.add(name)
 
     def _set_ledger(self, ledger: Ledger | OwnLedger) -> None:
         self._ledger = ledger
@@ -162,9 +159,10 @@ class FullStart(HistoryPolicy):
         return (log, *open_ledger(log, self._by_cell, marks))
 
     def _set_ledger(self, ledger: Ledger | OwnLedger) -> None:
-        self._queue = ledger
         if self._by_cell:
             self._ledger = ledger
+        else:
+            self._queue = ledger
 
     def _show_log(self) -> None:
         if self._log is None or self._position[USED] >= self._log.size:

@@ -65,9 +65,7 @@ class Policy:
         self._ledger: Ledger | OwnLedger = ledger_without_rows(self._adapter)
         self._fingerprint: Fingerprint | None = None  # of a log that is known and not at hand
         self._grown = False  # whether the log has grown since the pending decision was made
-        self._interpreted_parts: tuple[
-            Any, ...
-        ] = ()  # the parts of an interpreted step; () if they must be put together
+        self._interpreted_parts: tuple[Any, ...] = ()  # of a step; () if they must be put together
         self._spent = 0.0  # seconds of interpretation
         self._guard = Uninterrupted()
         self.skipped = 0

@@ -105,24 +105,26 @@ class StreamReader(Reader):
     def __init__(self, log: Log, done: int) -> None:
         super().__init__(log)
         self._done = done  # rows that were put into the queue
-        self._parts: Iterator[Part] | None = None
+        self._parts: Iterator[Part] | None = None  # of the log behind those rows
+        self._further: Iterator[Part] | None = None  # of the log behind the rows that were read last
 
     def read(self, ledger: Ledger) -> Rows:
-        """The next rows of the log; it begins again where it was if that is cut short."""
+        """The next rows of the log; if they are not put into the queue, they are read again."""
         parts, self._parts = self._parts or self.log.behind(self._done), None
         part = next(parts, Part(*(np.empty(0, np.int64),) * 2, np.empty(0)))
         end = self._done + len(part.rows)
         more = end < self.log.size and len(part.rows) > 0
-        self._parts = parts if more else None  # which lets go of files and connections
+        self._further = parts if more else None  # which lets go of files and connections
         return Rows(part.units, part.rewards, None, end, more)
 
     def put(self, ledger: Ledger, rows: Rows) -> Ledger:
         """Put rows into the queue, which is empty."""
         self._done, self._free = rows.end, 0
+        self._parts, self._further = self._further, None
         return super().put(ledger, rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_parts": None}
+        return self.__dict__ | {"_parts": None, "_further": None}
 
 
 class ArmReader(Reader):
