@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import artreplay as ar
-from artreplay.compiling import Loop, using
+from artreplay.compiling import Loop, interrupts, using
 from artreplay.compiling.interrupts import Uninterrupted
 
 
@@ -101,7 +101,12 @@ def test_ctrl_c_in_a_block_waits_until_it_is_over():
     assert reached(Uninterrupted(), press, gc.collect) == 2
 
 
-def test_ctrl_c_twice_ends_a_block_at_once():
+def test_ctrl_c_twice_in_a_moment_is_one():
+    assert reached(Uninterrupted(), press, press, gc.collect) == 3
+
+
+def test_ctrl_c_again_later_ends_a_block_at_once(monkeypatch):
+    monkeypatch.setattr(interrupts, "PATIENCE", 0.0)
     assert reached(Uninterrupted(), press, press, gc.collect) == 1
 
 

@@ -7,8 +7,11 @@ import threading
 # The C functions: what the module `signal` wraps around them costs more than a decision does.
 from _signal import getsignal, signal
 from signal import SIGINT
+from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
+
+PATIENCE = 1.0  # seconds for which a block keeps an interrupt waiting, whatever comes
 
 _main = threading.main_thread().ident
 _get_ident = threading.get_ident
@@ -17,10 +20,10 @@ _get_ident = threading.get_ident
 class Uninterrupted:
     """A block that an interrupt (Ctrl-C) does not cut in two: it is delivered when the block is over.
 
-    A second Ctrl-C is delivered at once: someone who presses twice means it.
+    Pressed again a second later it is delivered at once: a block that takes so long may never end by itself.
     """
 
-    __slots__ = ("_handler", "_pending", "_previous")
+    __slots__ = ("_handler", "_pending", "_previous", "_since")
 
     def __init__(self) -> None:
         self._handler = self._note
@@ -50,6 +53,7 @@ class Uninterrupted:
             self._previous(SIGINT, None)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self._pending:
+        if not self._pending:
+            self._pending, self._since = True, perf_counter()
+        elif perf_counter() - self._since >= PATIENCE:
             self._previous(number, frame)
-        self._pending = True
