@@ -160,7 +160,7 @@ def test_a_row_that_vanishes_is_noticed(address, monkeypatch):
     monkeypatch.setattr(PostgresArms, "first_prefetch", 2)
     filled(address, random_log(ar.MonUCB(1, 20), 20, 7))
     policy = ar.ArtificialReplay(ar.MonUCB(1, 20), opened(address))
-    fetch = PostgresArms.fetch
+    fetch = PostgresArms.read
 
     def delete_and_fetch(self, code, after, n, with_rows):
         if after:
@@ -168,7 +168,7 @@ def test_a_row_that_vanishes_is_noticed(address, monkeypatch):
                 connection.execute("DELETE FROM log WHERE seq = 3")
         return fetch(self, code, after, n, with_rows)
 
-    monkeypatch.setattr(PostgresArms, "fetch", delete_and_fetch)
+    monkeypatch.setattr(PostgresArms, "read", delete_and_fetch)
     with pytest.raises(ChangedHistory, match="a row of 0 is gone"):
         policy.ask()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +45,11 @@ class Log:
         else:
             self.store = history.counted()
             self.skipped = self._check(self.store)
-        self.size = len(history) - self.skipped  # rows, without those that are skipped
+
+    @cached_property
+    def size(self) -> int:
+        """How many rows there are, without those that are skipped; a database must count them."""
+        return len(self.history) - self.skipped
 
     def in_memory(self) -> Log:
         """The same log, all of it read."""

@@ -135,7 +135,7 @@ class Policy:
         """Show the rows of the log that come before what is told: those of the cells it lies in."""
         if self._log is None:
             self._check_nothing_comes_before(samples)
-        elif self._position[USED] < self._log.size:
+        elif self._log.whole is None or self._position[USED] < self._log.size:
             algorithm, ledger, _, _ = self._interpreted_parts or self._parts()
             units = [number for number, _ in samples]
             if isinstance(ledger, RelatedRows) and self._was_asked(units):
