@@ -107,6 +107,7 @@ def test_piped_output_is_plain_and_whole(folder: Path) -> None:
     assert not any(line.endswith(" ") for line in out.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 def test_ctrl_c(folder: Path) -> None:
     # A process started in the background may have been told to ignore SIGINT.

@@ -367,6 +367,7 @@ def test_a_component_without_keys_cells_or_room():
 # -- memory ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.as_users_run
 def test_only_the_end_of_a_long_simulation_takes_little_memory_and_prints_nothing(capfd):
     base, env = ar.MonUCB(10, 10**6), KArmed(10)

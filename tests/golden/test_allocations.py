@@ -220,6 +220,7 @@ def test_the_gap_between_the_solvers_is_what_the_levels_say():
     assert (runs.levels == 2).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cells", "noise"),
     [

@@ -71,6 +71,7 @@ ANCHORS = [  # every day of every patrol has two times, and is in every part
 ]
 
 
+@pytest.mark.long
 @settings(max_examples=6 * THOROUGH)
 @given(st.lists(rows, min_size=1, max_size=12), st.data())
 def test_parts_that_overlap_in_any_order_are_the_whole(written: list[str], data: st.DataObject) -> None:

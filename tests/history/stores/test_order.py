@@ -64,6 +64,7 @@ def test_text_is_ordered_as_what_it_stands_for(kind, data, tmp_path_factory):
     assert rewards(ar.open_history(folder / "log.arh")) == expected
 
 
+@pytest.mark.long
 @given(kind=st.sampled_from(sorted(TYPES)), values=NANOSECONDS, until=st.none() | st.integers(0, 13))
 @settings(max_examples=15)
 def test_any_type_is_ordered_alike_in_memory_and_in_a_store(kind, values, until, tmp_path_factory):
