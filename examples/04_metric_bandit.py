@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import artreplay as ar
-from artreplay.report import draw_space
+from artreplay.plots import draw_space
 
 rng = np.random.default_rng(1)
 OVEN = ((150.0, 250.0), (10.0, 60.0))  # °C, minutes

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import artreplay as ar
-from artreplay.report import draw_space
+from artreplay.plots import draw_space
 
 rng = np.random.default_rng(5)
 PARK = ((0.0, 16.0), (0.0, 16.0))  # km

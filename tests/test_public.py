@@ -12,7 +12,7 @@ NAMES = {
     "IDS", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "FullStart", "GridAllocation", "GridUCB", "History",
     "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation", "RandomChoice", "Regressor", "Runs",
     "ThompsonSampling", "TopUCB", "TreeAllocation", "TreeUCB", "bonus", "compiled", "compiling", "environments",
-    "errors", "index_history", "load", "open_history", "psi", "simulate", "testing",
+    "errors", "index_history", "load", "open_history", "plots", "psi", "simulate", "testing",
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "Patrol", "PiecewiseLinear", "PointEnvironment", "Quadratic",

@@ -7,6 +7,9 @@
 >>> policy.tell(arm, 1.0)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from artreplay import compiling, environments, errors, testing
 from artreplay.algorithms import (
     IDS,
@@ -31,6 +34,9 @@ from artreplay.compiling import compiled
 from artreplay.engine import Runs, simulate
 from artreplay.history import Allocation, History, index_history, open_history
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, load
+
+if TYPE_CHECKING:
+    from artreplay import plots
 
 __version__ = "0.1.0"
 
@@ -65,7 +71,15 @@ __all__ = [
     "index_history",
     "load",
     "open_history",
+    "plots",
     "psi",
     "simulate",
     "testing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Figures need matplotlib, which takes a while to import: `ar.plots` does so when it is first used."""
+    if name == "plots":
+        return import_module("artreplay.plots")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

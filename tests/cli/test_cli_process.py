@@ -16,17 +16,16 @@ from commands import OPTIONS, Run, samples, write_csv
 
 import artreplay as ar
 
-RUN = "import sys; from artreplay.cli import main; sys.exit(main())"
 
-
-def start(*arguments: object, code: str = RUN, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+def start(*arguments: object, code: str | None = None, **options: Any) -> subprocess.Popen[str]:
+    what = ["-m", "artreplay"] if code is None else ["-c", code]
+    command = [sys.executable, *what, *map(str, arguments)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     return subprocess.Popen(command, **(pipes | options))
 
 
 def test_version_and_help(run: Run) -> None:
-    assert run("--version").out == f"artreplay {ar.__version__}\n"
+    assert run("--version").out == start("--version").communicate(timeout=60)[0] == f"artreplay {ar.__version__}\n"
     done = run("--help")
     assert done.code == 0
     for command in ("demo", "recommend", "tell", "simulate", "algorithms", "check"):

@@ -11,7 +11,7 @@ import pytest
 from commands import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 import artreplay as ar
-from artreplay.cli.output import percent
+from artreplay.console.output import percent
 
 
 def python_policy(rows: list[tuple[object, int]], arms: list[object]) -> ar.ArtificialReplay:

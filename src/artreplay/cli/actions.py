@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, Regressor
 from artreplay.cli.logs import Log, place_of, split_labels
 from artreplay.cli.names import POINT_CHOOSERS, class_of, make_base, name_of, takes
-from artreplay.cli.options import Request
-from artreplay.cli.output import count, number, text_of
+from artreplay.console.options import Request
+from artreplay.console.output import count, number, text_of
 from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.history.stores import PointStore
 from artreplay.replay import Cell

@@ -17,8 +17,8 @@ import typer
 
 from artreplay.algorithms.points import checked_levels
 from artreplay.cli.logs import split_labels
-from artreplay.cli.options import Seed
-from artreplay.cli.output import NONE, count, percent, show, table
+from artreplay.console.options import Seed
+from artreplay.console.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history.sources.delimited import as_label
 from artreplay.testing import CheckFailed, Points, check_completion, check_coupling, check_irrelevant_data

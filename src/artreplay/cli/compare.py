@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artreplay.cli.output import NONE, count, percent, seconds, show, table
 from artreplay.compiling import loops_compiled
+from artreplay.console.output import NONE, count, percent, seconds, show, table
 from artreplay.engine import Runs, simulate
 from artreplay.engine.runs import mean_and_error
 from artreplay.environments import ArmEnvironment

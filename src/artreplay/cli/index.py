@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from artreplay.cli.logs import for_the_shell, in_the_file
-from artreplay.cli.options import AsJson, Level, Order, OrderSeed, Reward, Source, Table, Units
-from artreplay.cli.output import count, number, percent, show, show_json, size, text_of
-from artreplay.cli.output import table as table_of
+from artreplay.console.options import AsJson, Level, Order, OrderSeed, Reward, Source, Table, Units
+from artreplay.console.output import count, number, percent, show, show_json, size, text_of
+from artreplay.console.output import table as table_of
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history import index_history, open_history

@@ -19,7 +19,7 @@ from artreplay.algorithms import (
     ThompsonSampling,
     TreeUCB,
 )
-from artreplay.cli.output import show, table
+from artreplay.console.output import show, table
 from artreplay.errors import InvalidParameter
 
 _SHORT: dict[type[ArmAlgorithm], str] = {ThompsonSampling: "thompson", RandomChoice: "random"}

@@ -10,7 +10,8 @@ import typer
 
 from artreplay.cli.actions import ALLOCATIONS, Actions, actions_of
 from artreplay.cli.names import name_of
-from artreplay.cli.options import (
+from artreplay.cli.state import keep, prepared, recalled, reopen
+from artreplay.console.options import (
     AsJson,
     Budget,
     Order,
@@ -23,9 +24,8 @@ from artreplay.cli.options import (
     Unknown,
     WithLog,
 )
-from artreplay.cli.output import NONE, percent, show, show_json, size
-from artreplay.cli.output import table as table_of
-from artreplay.cli.state import keep, prepared, recalled, reopen
+from artreplay.console.output import NONE, percent, show, show_json, size
+from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 
 _MOST_ROWS = 20

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from artreplay.cli.options import Seed
-from artreplay.cli.output import seconds, show, table
+from artreplay.console.options import Seed
+from artreplay.console.output import seconds, show, table
 from artreplay.errors import InvalidFile
 from artreplay.experiments.catalogue import Experiment, Scale, experiments, scale_of
 from artreplay.experiments.results import Results

@@ -11,8 +11,8 @@ import typer
 from artreplay.algorithms import ArmAlgorithm, LinUCB, MonUCB, RandomChoice
 from artreplay.cli.compare import FULL_START, REPLAY, Comparison, Contestant, compare, show_comparison
 from artreplay.cli.names import class_of, make_base, name_of, takes
-from artreplay.cli.options import Algorithm, AsJson, Budget, LogShares, Replications, Rewards, Seed, Start
-from artreplay.cli.output import show, show_json
+from artreplay.console.options import Algorithm, AsJson, Budget, LogShares, Replications, Rewards, Seed, Start
+from artreplay.console.output import show, show_json
 from artreplay.environments import ArmEnvironment, KArmed, Linear, TopArms
 from artreplay.errors import InvalidFile, InvalidParameter
 
@@ -156,7 +156,7 @@ def _checked_place(out: Path) -> str:
 
 def _draw(done: Comparison, out: Path, kind: str) -> None:
     from artreplay.files import write_whole
-    from artreplay.report import headline
+    from artreplay.plots import headline
 
     figure = headline(
         random=done.runs["random"],

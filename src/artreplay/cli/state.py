@@ -8,7 +8,7 @@ from typing import Any
 from artreplay.cli.actions import Actions, Arms, Points, actions_of, algorithm_named, box_of
 from artreplay.cli.logs import Log, for_the_shell, in_the_file, place_of, read_log, split_labels
 from artreplay.cli.names import name_of
-from artreplay.cli.options import Request
+from artreplay.console.options import Request
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history.stores import PointStore
 from artreplay.replay import ArtificialReplay, FullStart, load

@@ -1,6 +1,1 @@
-"""Figures from stored results and from policies as they stand: pure functions, nothing is run again."""
-
-from artreplay.report.headline import headline
-from artreplay.report.space import draw_space
-
-__all__ = ["draw_space", "headline"]
+"""The page of the reproduction, from stored results: pure functions, nothing is run again."""

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
 from artreplay.compiling import Floats
-from artreplay.report.headline import Look
+from artreplay.plots.headline import Look
 
 _SIZE = (4.9, 4.0)  # inches: one panel fills a phone, three stand side by side on a desk
 _SHORT = 20  # letters: three such labels fit beside each other

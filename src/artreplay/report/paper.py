@@ -23,10 +23,10 @@ from artreplay.experiments.catalogue import (
 from artreplay.experiments.results import Results, curve, estimate
 from artreplay.experiments.store import Result
 from artreplay.experiments.views import Policies
-from artreplay.report.headline import FULL_START, Look
-from artreplay.report.headline import IGNORANT as IGNORES
-from artreplay.report.headline import RANDOM as RANDOMLY
-from artreplay.report.headline import REPLAY as REPLAYS
+from artreplay.plots.headline import FULL_START, Look
+from artreplay.plots.headline import IGNORANT as IGNORES
+from artreplay.plots.headline import RANDOM as RANDOMLY
+from artreplay.plots.headline import REPLAY as REPLAYS
 from artreplay.report.panels import Bar, Line, Panel, bars, cloud, curves, partition, surface
 
 _LOOKS = {REPLAY: REPLAYS, FULL: FULL_START, IGNORANT: IGNORES}

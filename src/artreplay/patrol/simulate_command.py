@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artreplay.cli.options import AsJson
-from artreplay.cli.output import NONE, count, show, show_json, table
+from artreplay.console.options import AsJson
+from artreplay.console.output import NONE, count, show, show_json, table
 from artreplay.engine.progress import Progress
 from artreplay.files import write_whole
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from artreplay.cli.patrol_plans import draw_map, plan, record
-from artreplay.cli.patrol_records import demo, import_records, surface
-from artreplay.cli.patrol_simulation import simulate
+from artreplay.patrol.plan_commands import draw_map, plan, record
+from artreplay.patrol.record_commands import demo, import_records, surface
+from artreplay.patrol.simulate_command import simulate
 
 patrol = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="From patrol records to the next patrol plan.")
 patrol.command("import")(import_records)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artreplay.cli.options import AsJson
-from artreplay.cli.output import NONE, show, show_json, table
+from artreplay.console.options import AsJson
+from artreplay.console.output import NONE, show, show_json, table
 from artreplay.errors import InvalidParameter
 
 if TYPE_CHECKING:  # what the commands need is imported when they run: it takes a while, and others do not need it

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artreplay.cli.options import AsJson, Seed
-from artreplay.cli.output import seconds, show, show_json
-from artreplay.cli.patrol_plans import ParkFolder, draw_map, plan, record
+from artreplay.console.options import AsJson, Seed
+from artreplay.console.output import seconds, show, show_json
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.patrol.plan_commands import ParkFolder, draw_map, plan, record
 
 if TYPE_CHECKING:  # imported when the commands run: it takes a while, and other commands do not need it
     from artreplay.patrol.site import Site

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from artreplay.engine import Runs
 from artreplay.errors import InvalidParameter
-from artreplay.report import headline
+from artreplay.plots import headline
 
 R, T, H = 6, 200, 150
 

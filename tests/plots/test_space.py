@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.report import space
-from artreplay.report.space import PLAYED, UNUSED, USED, draw_space
+from artreplay.plots import space
+from artreplay.plots.space import PLAYED, UNUSED, USED, draw_space
 
 LEVELS = (0.5, 1.0)
 

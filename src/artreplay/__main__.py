@@ -1,0 +1,8 @@
+"""`python -m artreplay COMMAND`, for where the command `artreplay` is not on the path."""
+
+import sys
+
+from artreplay.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

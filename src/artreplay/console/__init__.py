@@ -1,0 +1,22 @@
+"""What all commands share: their options, what they print, and how they are run and refuse."""
+
+from artreplay.console.options import AsJson, Seed
+from artreplay.console.output import NONE, count, number, percent, seconds, show, show_json, size, table, text_of, write
+from artreplay.console.running import run_command
+
+__all__ = [
+    "NONE",
+    "AsJson",
+    "Seed",
+    "count",
+    "number",
+    "percent",
+    "run_command",
+    "seconds",
+    "show",
+    "show_json",
+    "size",
+    "table",
+    "text_of",
+    "write",
+]

@@ -1,0 +1,6 @@
+"""Figures that people look at: what a simulation cost and read, and the cells of a space. Nothing is run again."""
+
+from artreplay.plots.headline import FULL_START, IGNORANT, RANDOM, REPLAY, Look, headline
+from artreplay.plots.space import draw_space
+
+__all__ = ["FULL_START", "IGNORANT", "RANDOM", "REPLAY", "Look", "draw_space", "headline"]
