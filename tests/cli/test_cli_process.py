@@ -69,7 +69,8 @@ def test_a_reader_who_has_gone(folder: Path, arguments: tuple[str, ...] | str) -
 
 @pytest.mark.long
 def test_a_stream_that_is_closed() -> None:
-    process = start("algorithms", code="import sys; sys.stdout = None; " + RUN)
+    code = "import sys; sys.stdout = None; from artreplay.cli import main; sys.exit(main())"
+    process = start("algorithms", code=code)
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
 
