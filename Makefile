@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
-TESTS ?= tests src README.md docs
+TESTS ?= tests src reproduction README.md docs
 # Python keeps what it has once read of a module in __pycache__: of installed packages only what is used.
 unexport PYTHONDONTWRITEBYTECODE
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: there are as many workers as cores
@@ -17,9 +17,10 @@ BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$test
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
 
-# Every figure and number of the paper's evaluation, and one page about them; SMOKE=1 for a tiny version.
-reproduce: $(VENV)/.ml
-	$(BIN)/artreplay reproduce $(if $(SMOKE),--smoke)
+# Every figure and number of the paper's evaluation, and one page about them; SMOKE=1 for a tiny version,
+# OPTIONS="--only karmed" for what `python -m reproduction run --help` offers.
+reproduce: $(VENV)/.reproduction
+	$(BIN)/python -m reproduction run $(if $(SMOKE),--smoke) $(OPTIONS)
 
 # The style, then the types and the layers beside the tests.
 test: $(VENV)/.dev lint
@@ -68,15 +69,15 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev]'
-	@touch $@ $(VENV)/.ml $(VENV)/.core
+	@touch $@ $(VENV)/.core
 
-$(VENV)/.ml: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[ml]'
+$(VENV)/.reproduction: pyproject.toml reproduction/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e . -e ./reproduction
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev,all]'
-	@touch $@ $(VENV)/.dev $(VENV)/.ml $(VENV)/.core
+	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 clean:
 	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report report-smoke results

@@ -20,7 +20,8 @@ import typer.main
 from artreplay.compiling import loops_compiled, using
 
 # Not modules with examples to run.
-collect_ignore = ["conftest.py", "cli/conftest.py", "compiling/conftest.py", "replay/conftest.py", "report/conftest.py"]
+collect_ignore = ["conftest.py", "cli/conftest.py", "compiling/conftest.py", "replay/conftest.py"]
+collect_ignore += ["reproduction/conftest.py"]
 
 pytest.register_assert_rewrite("budget_kit", "exactness", "saving_kit")  # so that their asserts show values too
 

@@ -16,7 +16,7 @@ NAMES = {
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "Patrol", "PiecewiseLinear", "PointEnvironment", "Quadratic",
-    "TopArms",
+    "TopArms", "world_keys",
 }  # fmt: skip
 TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"}
 

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import Done, Refused, Run, samples, write_csv
 
 from artreplay.cli import main
+from command_kit import Refused, Run, refusing, running, samples, write_csv
 
 
 @pytest.fixture
@@ -20,28 +20,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run_command(*arguments: object) -> Done:
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return Done(code, out, err)
-
-    return run_command
+    return running(main, capsys)
 
 
 @pytest.fixture
 def refused(run: Run) -> Refused:
-    """The one sentence of a command that must be refused."""
-
-    def run_command(*arguments: object) -> str:
-        done = run(*arguments)
-        assert done.code == 2
-        assert done.out == ""
-        assert done.err.startswith("error: ")
-        assert done.err.count("\n") == 1
-        return done.err.removeprefix("error: ").rstrip("\n")
-
-    return run_command
+    return refusing(run)
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import Refused, Run
+
+from command_kit import Refused, Run
 
 OWN = """
 import artreplay as ar

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 import artreplay as ar
+from command_kit import COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 
 @pytest.fixture

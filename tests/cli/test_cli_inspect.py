@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import COLUMNS, Run
+
+from command_kit import COLUMNS, Run
 
 SIZE = 2_000
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
-from commands import Refused, Run, samples, write_csv
 
 import artreplay as ar
 from artreplay.replay.saving import read_note
+from command_kit import Refused, Run, samples, write_csv
 
 ROWS = 80
 UNITS = ("--unit", "x", "--unit", "y", "--reward", "caught")

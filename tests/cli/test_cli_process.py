@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import OPTIONS, Run, samples, write_csv
 
 import artreplay as ar
+from command_kit import OPTIONS, Run, samples, write_csv
 
 
 def start(*arguments: object, code: str | None = None, **options: Any) -> subprocess.Popen[str]:

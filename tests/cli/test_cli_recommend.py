@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 import artreplay as ar
 from artreplay.console.output import percent
+from command_kit import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 
 def python_policy(rows: list[tuple[object, int]], arms: list[object]) -> ar.ArtificialReplay:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import COLUMNS, OPTIONS, Refused, Run
+
+from command_kit import COLUMNS, OPTIONS, Refused, Run
 
 
 @pytest.mark.parametrize(
@@ -137,3 +138,8 @@ def test_usage_errors(run: Run, arguments: tuple[str, ...]) -> None:
     assert done.code == 2
     assert done.out == ""
     assert "Usage: artreplay" in done.err
+
+
+@pytest.mark.parametrize("command", [("reproduce", "--smoke", "--only", "karmed"), ("report",)])
+def test_the_reproduction_says_where_it_went(refused: Refused, command: tuple[str, ...]) -> None:
+    assert "`make reproduce` makes all of them" in refused(*command)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import Run
 
 import artreplay as ar
 from artreplay.cli import compare
 from artreplay.compiling import using
+from command_kit import Run
 
 SMALL = ("--replications", 4, "--horizon", 60, "--history", 80, "--arms", 4, "--seed", 5)
 

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from commands import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 import artreplay as ar
 from artreplay.replay.saving import read_note
+from command_kit import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 KEPT = ("--state", "state.ar")
 

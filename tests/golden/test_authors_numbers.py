@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from artreplay.experiments import published, views
-from artreplay.experiments.catalogue import FULL_SCALE, Experiment, experiments
-from artreplay.experiments.claims import claims
-from artreplay.experiments.numbers import Number, numbers
-from artreplay.experiments.results import Results, same_actions
-from artreplay.experiments.runner import run
-from artreplay.experiments.setting import Setting
-from artreplay.experiments.store import Store
+from reproduction import comparisons, published
+from reproduction.catalogue import FULL_SCALE, Experiment, experiments
+from reproduction.claims import claims
+from reproduction.numbers import Number, numbers
+from reproduction.result_store import Store
+from reproduction.results import Results, same_actions
+from reproduction.runner import run
+from reproduction.setting import Setting
 
 pytestmark = [pytest.mark.xdist_group("golden arms"), pytest.mark.as_users_run]
 
@@ -42,7 +42,7 @@ def test_monotone_ucb(tmp_path: Path, name: str, budget: int) -> None:
     assert [(number.name, number.ours, number.authors) for number in found if number.verdict != "agrees"] == []
     assert {number.ours.replications for number in found} == {400}
     for rows in FULL_SCALE.sizes:
-        pair = views.over_arms(results, name, rows).pair()
+        pair = comparisons.over_arms(results, name, rows).pair()
         assert pair is not None
         assert same_actions(*pair) == 1.0  # action by action, in all replications
 
@@ -78,7 +78,8 @@ def test_published_ids_with_and_without_its_fallback(tmp_path: Path) -> None:
     assert len(found) == 5
     assert [(number.name, number.ours, number.authors) for number in found if number.verdict != "agrees"] == []
     exploding, quiet = (
-        views.randomised(results, name, "uniform", 1000).full for name in ("IDS published", "IDS without fallback")
+        comparisons.randomised(results, name, "uniform", 1000).full
+        for name in ("IDS published", "IDS without fallback")
     )
     assert exploding is not None
     assert quiet is not None
@@ -94,7 +95,7 @@ def test_batch_full_start_differs_in_a_tenth_of_the_runs_for_one_arm_and_in_most
         return setting.kind == "simulate" and setting["environment"] == "arms" and plain
 
     results = computed(tmp_path, "theory", wanted)
-    one, three = (views.batched(results, budget, {}) for budget in (1, 3))
+    one, three = (comparisons.batched(results, budget, {}) for budget in (1, 3))
     assert one is not None
     assert three is not None
     assert 0.04 < 1.0 - same_actions(*one) < 0.2

@@ -11,9 +11,9 @@ from artreplay.cli.check import check
 from artreplay.cli.index import index, inspect
 from artreplay.cli.names import algorithms
 from artreplay.cli.recommend import recommend, tell
-from artreplay.cli.reproduce import report, reproduce
 from artreplay.cli.simulate import demo, simulate
 from artreplay.console import run_command, write
+from artreplay.errors import InvalidParameter
 from artreplay.patrol.commands import patrol
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -26,9 +26,20 @@ app.command()(inspect)
 app.command()(simulate)
 app.command()(algorithms)
 app.command()(check)
-app.command()(reproduce)
-app.command()(report)
 app.add_typer(patrol, name="patrol")
+
+
+_ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+@app.command("report", hidden=True, context_settings=_ANYTHING)
+@app.command("reproduce", hidden=True, context_settings=_ANYTHING)
+def reproduce() -> None:
+    """Say where the reproduction of the paper went."""
+    raise InvalidParameter(
+        "the paper's figures and numbers are made by a program beside this package: in a copy of its repository, "
+        "`make reproduce` makes all of them and `python -m reproduction --help` says what else there is"
+    )
 
 
 def _say_version(wanted: bool) -> None:

@@ -1,6 +1,7 @@
 """Repeats the step over rounds and replications."""
 
-from artreplay.engine.runs import Runs
+from artreplay.engine.progress import Progress
+from artreplay.engine.runs import Runs, mean_and_error
 from artreplay.engine.simulate import simulate
 
-__all__ = ["Runs", "simulate"]
+__all__ = ["Progress", "Runs", "mean_and_error", "simulate"]

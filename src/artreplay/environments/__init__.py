@@ -1,6 +1,6 @@
 """Where online rewards come from, and logs: domains, keyed reward stacks, generators of histories."""
 
-from artreplay.environments.arms import ArmEnvironment, KArmed, Linear, TopArms
+from artreplay.environments.arms import ArmEnvironment, KArmed, Linear, TopArms, world_keys
 from artreplay.environments.patrol import Patrol
 from artreplay.environments.points import Metric, PiecewiseLinear, PointEnvironment, Quadratic
 
@@ -14,4 +14,5 @@ __all__ = [
     "PointEnvironment",
     "Quadratic",
     "TopArms",
+    "world_keys",
 ]

@@ -1,0 +1,304 @@
+"""Every figure of the paper's evaluation as data: which settings it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from artreplay.errors import InvalidParameter, checked_count
+from reproduction.setting import Setting, make_setting
+
+REPLAY, FULL, BATCH, IGNORANT = "artificial-replay", "full-start", "full-start-batch", "ignorant"
+POLICIES = (REPLAY, FULL, IGNORANT)
+LOGS = ("uniform", "random")
+ARMS = 10
+BAD_SHARES = (0.1, 0.5, 0.7, 0.9)
+SCIKIT = "scikit-learn"  # what a setting may need
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the experiments are."""
+
+    horizon: int = 1000
+    compared: int = 400  # replications of what is compared with a number of the authors' code
+    others: int = 60  # of the rest, as in the paper
+    sizes: tuple[int, ...] = (10, 100, 1000, 10_000)  # of logs over arms
+    randomised_arms: int = 10  # for Thompson sampling and IDS, which is slow
+    randomised_horizon: int = 1000
+    randomised_sizes: tuple[int, int] = (100, 1000)
+    small_log: int = 300  # of allocations
+    large_log: int = 3000
+    imbalanced_log: int = 10_000
+    logged: tuple[int, ...] = (500, 1500, 6000, 10_000)  # waypoints after which a partition is drawn
+    waypoints: int = 180_677  # of the synthetic park
+    finest: int = 32
+    paddings: tuple[int, ...] = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
+    streams: tuple[int, ...] = (10, 100, 1000, 10_000)  # samples after which an index is looked at
+    looked_at: int = 2000  # rounds before a partition is drawn
+    shown: int = 64  # boxes per side in the picture of a surface
+    timed: bool = True
+    seed: int = 0
+
+    @property
+    def middle(self) -> int:
+        """The size of log whose use is shown over time: 1,000 in the paper."""
+        return self.sizes[2]
+
+    @property
+    def little(self) -> int:
+        """The size of log whose regret is shown over time: 100 in the paper."""
+        return self.sizes[1]
+
+
+FULL_SCALE = Scale()
+SMOKE = Scale(
+    horizon=30,
+    compared=3,
+    others=2,
+    sizes=(2, 5, 20, 40),
+    randomised_arms=2,
+    randomised_horizon=2,
+    randomised_sizes=(1, 2),
+    small_log=20,
+    large_log=60,
+    imbalanced_log=100,
+    logged=(20, 200),
+    waypoints=2000,
+    finest=8,
+    paddings=(100, 1000),
+    streams=(10, 100),
+    looked_at=60,
+    shown=16,
+    timed=False,
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure: its name on the command line, and its settings."""
+
+    name: str
+    settings: tuple[Setting, ...]
+
+
+def scale_of(smoke: bool, replications: int | None, seed: int) -> Scale:
+    """The scale that is asked for."""
+    scale = replace(SMOKE if smoke else FULL_SCALE, seed=checked_count("seed", seed, least=0))
+    if replications is not None:
+        scale = replace(scale, compared=checked_count("replications", replications), others=replications)
+    return scale
+
+
+def experiments(scale: Scale, only: Sequence[str] = ()) -> list[Experiment]:
+    """The catalogue, or the experiments of these names."""
+    for name in only:
+        if name not in _CATALOGUE:
+            raise InvalidParameter(f"an experiment must be one of {', '.join(_CATALOGUE)}, got {name!r}")
+    return [
+        Experiment(name, tuple(dict.fromkeys(settings(scale))))
+        for name, settings in _CATALOGUE.items()
+        if not only or name in only
+    ]
+
+
+# -- finite arms --------------------------------------------------------------------------------------------------
+
+
+def _arms(experiment: str, scale: Scale, replications: int, start: str, history: int, **other: Any) -> Setting:
+    """A simulation over ten arms; what no log reaches has none, so that figures share it."""
+    used = 0 if start == IGNORANT else history
+    given: dict[str, Any] = {"environment": "arms", "arms": ARMS, "horizon": scale.horizon, "budget": 1}
+    given |= {"start": start, "history": used} | other
+    return make_setting(experiment, given.pop("kind", "simulate"), replications, scale.seed, **given)
+
+
+def _top(experiment: str, budget: int, scale: Scale) -> Iterator[Setting]:
+    """Monotone UCB over arms, `budget` of them in a round, with log(1 + T) in its bonus as in the authors' code."""
+    made = partial(_arms, experiment, scale, scale.compared, budget=budget)
+    algorithm = {"algorithm": "MonUCB" if budget == 1 else "TopUCB", "extra_horizon": 1}
+    for history in scale.sizes:
+        for start in POLICIES:
+            yield made(start=start, history=history, **algorithm)
+    yield made(start=IGNORANT, history=0, algorithm="RandomChoice")
+
+
+IDS_VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
+    "published": (("variant", "published"),),
+    "without fallback": (("fallback", False), ("variant", "published")),
+    "exact": (("variant", "exact"),),
+}
+
+
+def _thompson_and_ids(scale: Scale) -> Iterator[Setting]:
+    made = partial(_arms, "thompson-ids", scale, arms=scale.randomised_arms, horizon=scale.randomised_horizon)
+    for start in POLICIES:
+        for log in LOGS if start != IGNORANT else (None,):
+            for history in scale.randomised_sizes:
+                where: dict[str, Any] = {"start": start, "history": history, "log": log}
+                yield made(scale.compared, algorithm="ThompsonSampling", **where)
+                for variant, options in IDS_VARIANTS.items():
+                    told = variant != "exact" and log == "uniform" and history == scale.randomised_sizes[-1]
+                    told |= variant == "published" and start == IGNORANT
+                    replications = scale.compared if told else scale.others
+                    yield made(replications, algorithm="IDS", options=options, **where)
+
+
+# -- allocations --------------------------------------------------------------------------------------------------
+
+PATROL = "patrol"  # a network that is fitted to the records of a synthetic park
+DOMAINS = ("piecewise linear", "quadratic", PATROL)
+NOISES = ("bernoulli", "none")
+SOLVERS = ("exact", "greedy")
+RULES = ("paper", "finest")
+CELLS = {"fixed": "GridAllocation", "adaptive": "TreeAllocation"}
+_EFFORT = {"levels": (0.0, 0.5, 1.0), "budget": 2.0, "max_units": 5}
+_BINDING = {"levels": (2.0, 4.0, 8.0), "budget": 40.0, "max_units": 5}
+
+
+def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, history: int, **other: Any) -> Setting:
+    """A simulation that splits a budget over places."""
+    needs = SCIKIT if other["environment"] == PATROL or algorithm == "Regressor" else None
+    given: dict[str, Any] = {
+        **_EFFORT,
+        "algorithm": algorithm,
+        "start": start,
+        "history": 0 if start == IGNORANT else history,
+        "horizon": scale.horizon,
+        "finest": scale.finest,
+    } | other
+    return make_setting(experiment, "simulate", scale.others, scale.seed, needs, **given)
+
+
+def _world(domain: str, scale: Scale) -> dict[str, Any]:
+    """What says which domain it is."""
+    return {"environment": domain, "waypoints": scale.waypoints if domain == PATROL else None}
+
+
+def _performance(scale: Scale) -> Iterator[Setting]:
+    made = partial(_allocation, "performance", scale)
+    for domain in DOMAINS:
+        for noise in NOISES:
+            world: dict[str, Any] = {**_world(domain, scale), "noise": noise}
+            yield made("RandomAllocation", IGNORANT, 0, **world)
+            for history in (scale.small_log, scale.large_log):
+                for algorithm in CELLS.values():
+                    for start in POLICIES:
+                        yield made(algorithm, start, history, **world)
+                yield made("Regressor", FULL, history, **world)
+    for solver in SOLVERS:
+        for start in (REPLAY, FULL):
+            world = {**_BINDING, "environment": "detection", "noise": "none", "finest": min(scale.finest, 8)}
+            yield made("TreeAllocation", start, scale.small_log, options=(("solver", solver),), **world)
+
+
+def _imbalanced(scale: Scale) -> Iterator[Setting]:
+    world: dict[str, Any] = {"environment": "quadratic", "noise": "none"}
+    world["levels"] = (0.5, 1.0)  # at level 0 no sample can be used
+
+    def made(algorithm: str, start: str, **other: Any) -> Setting:
+        """A simulation from the imbalanced log."""
+        return _allocation("imbalanced", scale, algorithm, start, scale.imbalanced_log, **world, **other)
+
+    timed = True if scale.timed else None
+    for share in BAD_SHARES:
+        for start in POLICIES:
+            bad = None if start == IGNORANT else share
+            yield made("TreeAllocation", start, bad_share=bad, timed=timed)
+        yield made("Regressor", FULL, bad_share=share)
+
+
+# -- pictures -----------------------------------------------------------------------------------------------------
+
+
+def _discretisation(scale: Scale) -> Iterator[Setting]:
+    for history in scale.logged:
+        yield make_setting(
+            "discretisation",
+            "partition",
+            1,
+            scale.seed,
+            SCIKIT,
+            algorithm="TreeAllocation",
+            history=history,
+            horizon=scale.horizon,
+            rounds=0,
+            finest=scale.finest,
+            **_EFFORT,
+            **_world(PATROL, scale),
+        )
+
+
+def _fixed_and_adaptive(scale: Scale) -> Iterator[Setting]:
+    made = partial(make_setting, "fixed-vs-adaptive", replications=1, seed=scale.seed, environment="hills")
+    yield made("surface", finest=scale.finest, shown=scale.shown)
+    for algorithm, finest in (("GridUCB", max(scale.finest // 4, 4)), ("TreeUCB", scale.finest)):
+        yield made("partition", algorithm=algorithm, history=0, horizon=scale.looked_at, finest=finest)
+
+
+def _domains(scale: Scale) -> Iterator[Setting]:
+    for domain in DOMAINS:
+        needs = SCIKIT if domain == PATROL else None
+        fixed = {**_world(domain, scale), "finest": scale.finest, "shown": scale.shown, "level": 1.0}
+        yield make_setting("domains", "surface", 1, scale.seed, needs, **_EFFORT, **fixed)
+
+
+# -- theory -------------------------------------------------------------------------------------------------------
+
+BATCH_BONUSES: dict[str, dict[str, Any]] = {
+    "theory": {},
+    "practical": {"options": (("bonus", "practical"),)},
+    "anytime": {"options": (("bonus", "anytime"),)},
+}
+# Few places and coarse cells: here the paper's rule for adaptive cells goes wrong often.
+_TIGHT: dict[str, Any] = {
+    "environment": "piecewise linear",
+    "noise": "bernoulli",
+    "levels": (0.5, 1.0),
+    "budget": 2.5,
+    "max_units": 3,
+    "finest": 8,
+}
+_PADDED_MEANS = (0.1, *(0.3 + 0.5 * place / 8 for place in range(9)))  # the first arm pads the log
+_GOOD_ROWS = 900
+
+
+def padded_weights(rows: int) -> tuple[float, ...]:
+    """The shares of the arms in a log of which one bad arm has all but about 900 rows."""
+    good = min(_GOOD_ROWS, rows) / (ARMS - 1) / rows
+    return (1.0 - good * (ARMS - 1), *[good] * (ARMS - 1))
+
+
+def _theory(scale: Scale) -> Iterator[Setting]:
+    arms = partial(_arms, "theory", scale)
+    for history in (0, scale.middle):
+        yield arms(scale.compared, REPLAY, history, kind="pulls", algorithm="PsiUCB")
+    for rows in scale.paddings:
+        padded = {"means": _PADDED_MEANS, "log": padded_weights(rows), "extra_horizon": 1}
+        yield arms(scale.others, REPLAY, rows, algorithm="MonUCB", **padded)
+    for budget, algorithm in ((1, "MonUCB"), (3, "TopUCB")):
+        for bonus in BATCH_BONUSES.values():
+            for start in (REPLAY, BATCH):
+                yield arms(scale.compared, start, scale.middle, algorithm=algorithm, budget=budget, **bonus)
+    for rule in RULES:
+        for start in (REPLAY, FULL):
+            options = (("rule", rule), ("solver", "greedy"))
+            yield _allocation("theory", scale, "TreeAllocation", start, scale.small_log, options=options, **_TIGHT)
+    for bonus_name in ("practical", "anytime", "theory"):
+        fixed: dict[str, Any] = {"bonus": bonus_name, "samples": scale.streams, "horizon": scale.horizon}
+        yield make_setting("theory", "below-mean", scale.others, scale.seed, **fixed)
+
+
+_CATALOGUE: dict[str, Callable[[Scale], Iterator[Setting]]] = {
+    "karmed": partial(_top, "karmed", 1),
+    "top-arms": partial(_top, "top-arms", 3),
+    "thompson-ids": _thompson_and_ids,
+    "performance": _performance,
+    "imbalanced": _imbalanced,
+    "discretisation": _discretisation,
+    "fixed-vs-adaptive": _fixed_and_adaptive,
+    "domains": _domains,
+    "theory": _theory,
+}

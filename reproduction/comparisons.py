@@ -1,0 +1,152 @@
+"""The results that belong together in a comparison: the policies of one setting, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from reproduction.catalogue import (
+    BAD_SHARES,
+    BATCH,
+    CELLS,
+    DOMAINS,
+    FULL,
+    IDS_VARIANTS,
+    IGNORANT,
+    LOGS,
+    NOISES,
+    REPLAY,
+    RULES,
+    padded_weights,
+)
+from reproduction.result_store import Result
+from reproduction.results import Results
+
+RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "ThompsonSampling"}} | {
+    f"IDS {variant}": {"algorithm": "IDS", "options": options} for variant, options in IDS_VARIANTS.items()
+}
+
+
+class Policies(NamedTuple):
+    """The same worlds under different policies; None for what was not computed."""
+
+    where: str  # in words
+    rows: int  # of the log
+    replay: Result | None
+    full: Result | None
+    ignorant: Result | None = None
+
+    def pair(self) -> tuple[Result, Result] | None:
+        """Replay and full start, if there are both."""
+        return None if self.replay is None or self.full is None else (self.replay, self.full)
+
+    def of(self, start: str) -> Result | None:
+        """The result of a policy by the name it has in settings."""
+        return {REPLAY: self.replay, FULL: self.full, IGNORANT: self.ignorant}[start]
+
+
+def over_arms(results: Results, experiment: str, rows: int) -> Policies:
+    """Monotone UCB over arms with a log of this size."""
+    algorithm = {"karmed": "MonUCB", "top-arms": "TopUCB"}[experiment]
+    return _policies(results, experiment, f"H={rows:,}", rows, {"algorithm": algorithm}, {})
+
+
+def randomised(results: Results, name: str, log: str, rows: int) -> Policies:
+    """Thompson sampling, or IDS in one of its forms."""
+    where = f"{name}, {log} log, H={rows:,}"
+    return _policies(results, "thompson-ids", where, rows, RANDOMISED[name], {"log": log})
+
+
+class Allocated(NamedTuple):
+    """A domain under a kind of cells, and the policies with logs of two sizes."""
+
+    domain: str
+    noise: str
+    cells: str
+    small: Policies
+    large: Policies
+    random: Result | None
+    learnt: tuple[Result | None, Result | None]  # the Regressor, from the small log and from the large
+
+    @property
+    def label(self) -> str:
+        """The domain and its noise, in words."""
+        return f"{self.domain}, {'noise-free' if self.noise == 'none' else 'Bernoulli'}"
+
+
+def allocations(results: Results) -> Iterator[Allocated]:
+    """Everything of the experiment `performance` that was computed, but for the setting in which places bind."""
+    sizes = (results.scale.small_log, results.scale.large_log)
+    for domain in DOMAINS:
+        for noise in NOISES:
+            world = {"environment": domain, "noise": noise}
+            random = results.get("performance", algorithm="RandomAllocation", **world)
+            first, second = (results.get("performance", algorithm="Regressor", history=rows, **world) for rows in sizes)
+            for cells, algorithm in CELLS.items():
+                match = {"algorithm": algorithm, **world}
+                label = f"{cells} cells, {domain}, {'noise-free' if noise == 'none' else 'Bernoulli'}"
+                small, large = (
+                    _policies(results, "performance", f"{label}, H={rows:,}", rows, match, {}) for rows in sizes
+                )
+                if small.ignorant is not None or small.full is not None:
+                    yield Allocated(domain, noise, cells, small, large, random, (first, second))
+
+
+def everything(results: Results) -> Iterator[Policies]:
+    """All comparisons of replay, full start and, where it plays too, ignorant."""
+    scale = results.scale
+    for experiment in ("karmed", "top-arms"):
+        for rows in scale.sizes:
+            found = over_arms(results, experiment, rows)
+            yield found._replace(where=f"{'one arm' if experiment == 'karmed' else 'three arms'}, {found.where}")
+    for name in RANDOMISED:
+        for log in LOGS:
+            for rows in scale.randomised_sizes:
+                yield randomised(results, name, log, rows)
+    for one in allocations(results):
+        yield from (one.small, one.large)
+    for share in BAD_SHARES:
+        found = imbalanced(results, share)
+        yield found._replace(where=f"imbalanced log, {found.where}")
+    for rule in RULES:
+        yield ruled(results, rule)
+
+
+def binding(results: Results, solver: str) -> Policies:
+    """The setting in which the number of places binds."""
+    match = {"environment": "detection", "options": (("solver", solver),)}
+    return _policies(results, "performance", f"{solver} choice", results.scale.small_log, match, {})
+
+
+def imbalanced(results: Results, share: float) -> Policies:
+    """A log of which this share lies in bad places."""
+    rows = results.scale.imbalanced_log
+    where = f"bad share {share:g}"
+    return _policies(results, "imbalanced", where, rows, {"algorithm": "TreeAllocation"}, {"bad_share": share})
+
+
+def ruled(results: Results, rule: str) -> Policies:
+    """Adaptive cells under a rule of the budgeted choice."""
+    match = {"options": (("rule", rule), ("solver", "greedy"))}
+    return _policies(results, "theory", f"allocation rule {rule}", results.scale.small_log, match, {})
+
+
+def batched(results: Results, budget: int, bonus: dict[str, Any]) -> tuple[Result, Result] | None:
+    """Replay, and full start that loads the log at once."""
+    match = {"kind": "simulate", "budget": budget, "history": results.scale.middle, "log": None, "options": None}
+    replay, batch = (results.get("theory", start=start, **match | bonus) for start in (REPLAY, BATCH))
+    return None if replay is None or batch is None else (replay, batch)
+
+
+def padded(results: Results, rows: int) -> Result | None:
+    """Replay on a log that one bad arm pads."""
+    return results.get("theory", log=padded_weights(rows))
+
+
+def _policies(
+    results: Results, experiment: str, where: str, rows: int, match: dict[str, Any], log: dict[str, Any]
+) -> Policies:
+    """The policies of a setting; what says how the log came to be does not concern the one that ignores it."""
+    replay, full = (results.get(experiment, start=start, history=rows, **match, **log) for start in (REPLAY, FULL))
+    ignorant = results.get(experiment, start=IGNORANT, history=0, **match, **dict.fromkeys(log))
+    return Policies(where, rows, replay, full, ignorant)

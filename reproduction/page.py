@@ -1,0 +1,257 @@
+"""One self-contained HTML page of the reproduction: no script, no request, figures inline."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+
+from reproduction.caveats import Slip
+from reproduction.claims import Claim
+from reproduction.numbers import Number
+from reproduction.panels import Panel
+from reproduction.results import shown
+
+_MARKS = {"agrees": "✓", "differs": "≠", "cannot be met": "✗"}
+
+# Of each experiment: its title, and what is set up, in a sentence or two.
+TITLES: dict[str, tuple[str, str]] = {
+    "karmed": (
+        "Ten arms, one in a round",
+        "Monotone UCB over ten arms with uniform means and Bernoulli rewards, with logs of growing size.",
+    ),
+    "top-arms": (
+        "Ten arms, three in a round",
+        "As above, but three arms are played in each round and each shows its reward.",
+    ),
+    "thompson-ids": (
+        "Thompson sampling and information-directed sampling",
+        "Two algorithms whose choice depends on all data, so that replay need not act like full start. IDS in three "
+        "forms: as in the authors' code, the same without its fallback line, and computed exactly.",
+    ),
+    "performance": (
+        "Splitting a budget over places",
+        "Five places, a budget of 2, levels 0, ½ and 1; a fixed grid and trees as fine; a small and a large log, "
+        "spread over space and levels. A third of the rows are at level 0, which nothing can use.",
+    ),
+    "imbalanced": (
+        "A log that lies in bad places",
+        "A large log on the quadratic domain, of which a growing share lies where the mean is in its lowest fifth. "
+        "Levels ½ and 1: rows at level 0 would only flatter replay, which never reads them.",
+    ),
+    "discretisation": (
+        "How a log divides space",
+        "Trees after more and more samples of a patrol log, one for each level of effort.",
+    ),
+    "fixed-vs-adaptive": (
+        "Fixed and adaptive cells",
+        "The same rounds on a known surface: a grid has small cells everywhere, a tree where reward is high.",
+    ),
+    "domains": ("The domains", "Mean rewards at effort 1."),
+    "theory": (
+        "What the theory says",
+        "The lemma on pulls of bad arms, logs padded by a bad arm, the batch form of full start, the two rules for "
+        "adaptive cells, and how far the practical bonus can be trusted.",
+    ),
+}
+
+
+def svg_of(panel: Panel, salt: str) -> str:
+    """A figure as an SVG element, the same for the same figure, with names of its own inside the page."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "font.family": "sans-serif"}):
+        panel.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(id="|href="#|url\(#)', rf"\1{salt}-", text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(panel.caption, quote=True)}" ', 1)
+
+
+class Drawn(NamedTuple):
+    """A figure for the page."""
+
+    name: str
+    caption: str
+    svg: str
+
+
+def page(
+    *,
+    version: str,
+    setting: str,
+    sections: Sequence[tuple[str, Sequence[Drawn], Sequence[Claim], Sequence[Number]]],
+    slips: Sequence[Slip],
+    not_helping: Sequence[str] | None,
+    not_winning: Sequence[str] | None,
+    skipped: Sequence[str],
+    timings: Sequence[tuple[str, str]],
+) -> str:
+    """The page, from what is to be shown."""
+    present = [section for section in sections if section[1] or section[2] or section[3]]
+    parts = [
+        "<h1>Artificial Replay, reproduced</h1>",
+        f"<p>{escape(setting)} Every number is worked out from stored results; ± is one standard error.</p>",
+        _verdicts(
+            [claim for section in present for claim in section[2]],
+            [number for section in present for number in section[3]],
+        ),
+        _contents(present),
+        "<h2 id='slips'>Where the paper and the mathematics differ</h2>",
+        _table(("The paper", "What holds"), [(escape(slip.printed), escape(slip.instead)) for slip in slips], "words"),
+        "<h2 id='not-helping'>Where history does not help</h2>",
+        "<p>Full start is not better than ignoring the log, beyond two standard errors of the difference:</p>",
+        _list(not_helping, "Nowhere in what was compared.", "Nothing was compared."),
+        "<h2 id='not-winning'>Where replay does not win</h2>",
+        "<p>Replay has a larger regret than full start, or takes longer, beyond two standard errors:</p>",
+        _list(not_winning, "Nowhere in what was compared.", "Nothing was compared."),
+    ]
+    parts += [_section(*section) for section in present]
+    if timings:
+        parts += [
+            "<h2 id='time'>Time</h2>",
+            _table(("what", "processor time"), [(escape(a), escape(b)) for a, b in timings]),
+        ]
+    if skipped:
+        parts += ["<h2 id='skipped'>Not computed</h2>", _list(skipped)]
+    return _PAGE.format(style=_STYLE, body="\n".join(parts), version=escape(version))
+
+
+def _verdicts(claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
+    """How many claims, and numbers that others report, agree."""
+    reported = [number for number in numbers if number.paper is not None or number.authors is not None]
+    told = []
+    what: str
+    verdicts: Sequence[str | None]
+    for what, verdicts in (
+        ("claims", [claim.verdict for claim in claims]),
+        ("numbers that others report", [number.verdict for number in reported]),
+    ):
+        counts = {verdict: sum(1 for each in verdicts if each == verdict) for verdict in _MARKS}
+        words = ", ".join(f"{count} {_phrase(verdict, count)}" for verdict, count in counts.items() if count)
+        told += [f"Of {len(verdicts)} {what}, {words}."] if verdicts else []
+    return f"<p class='lead'>{' '.join(told)}</p>"
+
+
+def _phrase(verdict: str, count: int) -> str:
+    if verdict == "cannot be met":
+        return verdict
+    return verdict if count == 1 else verdict.removesuffix("s")
+
+
+def _contents(sections: Iterable[tuple[str, Any, Any, Any]]) -> str:
+    links = [f"<a href='#{name}'>{escape(TITLES[name][0])}</a>" for name, *_ in sections]
+    first = ["<a href='#slips'>Slips</a>", "<a href='#not-helping'>No help</a>", "<a href='#not-winning'>No win</a>"]
+    return f"<nav>{' '.join(first + links)}</nav>"
+
+
+def _section(name: str, drawn: Sequence[Drawn], claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
+    title, words = TITLES[name]
+    figures = "".join(map(_figure, drawn))
+    parts = [f"<section><h2 id='{name}'>{escape(title)}</h2><p>{escape(words)}</p>"]
+    if claims:
+        rows = [(escape(claim.text), _badge(claim.verdict), escape(claim.reason)) for claim in claims]
+        parts.append(_table(("The paper's claim", "verdict", "what we find"), rows, "words"))
+    parts.append(f"<div class='figures'>{figures}</div>")
+    if numbers:
+        columns = ("number", "ours", "paper", "authors’ code", "verdict", "")
+        parts.append(
+            f"<details><summary>{len(numbers)} numbers</summary>{_table(columns, map(_row, numbers))}</details>"
+        )
+    return "".join(parts) + "</section>"
+
+
+def _figure(drawn: Drawn) -> str:
+    return f"<figure id='{drawn.name}'>{drawn.svg}<figcaption>{escape(drawn.caption)}</figcaption></figure>"
+
+
+def _row(number: Number) -> tuple[str, ...]:
+    authors = "" if number.authors is None else _as_reported(*number.authors)
+    paper = "" if number.paper is None else f"{number.paper:,g}"
+    ours = f"{shown(number.ours)} <small>({number.ours.replications})</small>"
+    return escape(number.name), ours, paper, authors, _badge(number.verdict), escape(number.reason)
+
+
+def _as_reported(mean: float, error: float | None) -> str:
+    return f"{mean:,g}" if error is None else f"{mean:,g} ± {error:,g}"
+
+
+def _badge(verdict: str | None) -> str:
+    if verdict is None:
+        return ""
+    return f"<span class='badge {verdict.split()[0]}'>{_MARKS[verdict]} {verdict}</span>"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "plain") -> str:
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f"<div class='scroll'><table class='{kind}'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _list(items: Sequence[str] | None, none: str = "", unknown: str = "") -> str:
+    """A list; in other words, that it is empty, or that it is not known."""
+    if not items:
+        return f"<p>{escape(unknown if items is None else none)}</p>"
+    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+_STYLE = """
+:root { color-scheme: light; }
+body {
+  font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff;
+  margin: 0 auto; padding: 1rem; max-width: 1320px;
+}
+h1 { font-size: 1.7rem; line-height: 1.2; }
+h2 { font-size: 1.25rem; margin-top: 2.2rem; }
+.lead { font-weight: 600; }
+nav { display: flex; flex-wrap: wrap; gap: .4rem .9rem; padding: .6rem 0; border-block: 1px solid #ddd; }
+a { color: #10508c; }
+.figures {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 1.2rem; margin: 1rem 0;
+}
+figure { margin: 0; }
+figure svg { width: 100%; height: auto; display: block; }
+figcaption { font-size: .85rem; color: #444; }
+.scroll { overflow-x: auto; max-width: 100%; }
+table { border-collapse: collapse; font-size: .88rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid #e4e4e4; }
+td:first-child { min-width: 11rem; }
+td:last-child { min-width: 11rem; }
+.badge { white-space: nowrap; font-weight: 600; padding: 0 .4rem; border-radius: .3rem; border: 1px solid; }
+.agrees { color: #14603a; background: #e6f4ec; }
+.differs { color: #8a3500; background: #fdeee3; }
+.cannot { color: #444; background: #eee; }
+details { margin: .6rem 0; }
+summary { cursor: pointer; color: #10508c; }
+@media (max-width: 640px) {
+  .words thead { display: none; }
+  .words td { display: block; border: 0; padding: .1rem 0; }
+  .words tr { display: block; border-bottom: 1px solid #e4e4e4; padding: .5rem 0; }
+  .words td:first-child { font-weight: 600; }
+}
+@media print { nav { display: none; } }
+"""
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>Artificial Replay, reproduced</title>
+<style>{style}</style>
+</head>
+<body>
+{body}
+<footer><p><small>artreplay {version}</small></p></footer>
+</body>
+</html>
+"""

@@ -1,0 +1,153 @@
+"""Looking results up by what they are results of, and comparing them."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats
+from artreplay.engine import mean_and_error
+from artreplay.errors import InvalidFile
+from reproduction.catalogue import Experiment, Scale
+from reproduction.computing import code_fingerprint
+from reproduction.result_store import Result, Store
+from reproduction.setting import Setting
+
+WIDE = 3.5  # standard errors of a difference that are still agreement
+
+
+class Estimate(NamedTuple):
+    """A mean with its standard error (nan where there is one value only)."""
+
+    mean: float
+    error: float
+    replications: int
+
+    def agrees(self, mean: float, error: float | None) -> bool:
+        """Whether the difference from another mean is within 3.5 of its standard errors."""
+        own = 0.0 if math.isnan(self.error) else self.error
+        return abs(self.mean - mean) <= WIDE * math.hypot(own, error or 0.0)
+
+
+def shown(value: Estimate) -> str:
+    """A mean and its standard error, with the digits that the error leaves, for people to read.
+
+    >>> shown(Estimate(29.31, 1.64, 60)), shown(Estimate(962.0, 9.9, 60)), shown(Estimate(2248.06, 0.36, 60))
+    ('29.3 ± 1.6', '962 ± 10', '2,248.06 ± 0.36')
+    """
+    if math.isnan(value.error) or value.error == 0.0:
+        exact = value.mean == round(value.mean) or abs(value.mean) >= 1000.0
+        return f"{value.mean:,.{0 if exact else 2}f}".replace("-", "−")
+    digits = next((digits for digits in range(3) if value.error >= 0.95 * 10.0 ** (1 - digits)), 3)
+    return f"{value.mean:,.{digits}f} ± {value.error:,.{digits}f}".replace("-", "−")
+
+
+def estimate(values: Floats) -> Estimate:
+    """The mean over replications."""
+    return Estimate(*mean_and_error(values), len(values))
+
+
+class Results:
+    """The stored results of a catalogue; what was not computed is None."""
+
+    def __init__(self, scale: Scale, experiments: Sequence[Experiment], store: Store) -> None:
+        self.scale = scale
+        self.experiments = list(experiments)
+        self.store = store
+        self._of: dict[str, Result | None] = {}
+        self.damaged: dict[str, str] = {}  # by the key of a setting, what is wrong with its result
+        self.of_other_code = 0  # results that other sources computed
+        for setting in self.settings():
+            if setting.key not in self._of:
+                self._of[setting.key] = self._read(setting)
+
+    def _read(self, setting: Setting) -> Result | None:
+        if not self.store.folder(setting).exists():
+            return None
+        try:
+            result = self.store.read(setting)
+            self.of_other_code += result.code != code_fingerprint()
+            return result
+        except InvalidFile as error:
+            self.damaged[setting.key] = str(error)
+            return None
+
+    def only(self, name: str) -> Results:
+        """The results of one experiment, already read."""
+        part = copy.copy(self)
+        part.experiments = [experiment for experiment in self.experiments if experiment.name == name]
+        wanted = {setting.key for setting in part.settings()}
+        part._of = {key: result for key, result in self._of.items() if key in wanted}
+        return part
+
+    def settings(self) -> list[Setting]:
+        """All settings, in the order of the catalogue."""
+        return [setting for experiment in self.experiments for setting in experiment.settings]
+
+    def has(self, experiment: str) -> bool:
+        """Whether any setting of an experiment has a result."""
+        return any(self._of[setting.key] is not None for setting in self.settings() if setting.experiment == experiment)
+
+    def missing(self) -> list[Setting]:
+        """The settings without a result."""
+        return [setting for setting in self.settings() if self._of[setting.key] is None]
+
+    def of(self, setting: Setting) -> Result | None:
+        """The result of a setting."""
+        return self._of[setting.key]
+
+    def get(self, experiment: str, **parameters: Any) -> Result | None:
+        """The result of the one setting of an experiment that has these parameters (None: that lacks them)."""
+        kind = parameters.pop("kind", None)
+        fitting = [
+            setting
+            for setting in self.settings()
+            if setting.experiment == experiment
+            and kind in (None, setting.kind)
+            and all(setting.get(name) == value for name, value in parameters.items())
+        ]
+        if len(fitting) > 1:
+            raise LookupError(f"{experiment} has {len(fitting)} settings with {parameters}")
+        return self._of[fitting[0].key] if fitting else None
+
+
+def same_actions(one: Result, other: Result) -> float:
+    """The share of replications in which both played the same in every round."""
+    return float((one.at_end("digest") == other.at_end("digest")).mean())
+
+
+def difference(one: Result, other: Result, metric: str = "regret") -> Estimate:
+    """By how much the first is larger at the end: the mean over replications, which are paired."""
+    first, second = one.at_end(metric), other.at_end(metric)
+    paired = min(len(first), len(second))
+    return estimate(first[:paired] - second[:paired])
+
+
+def larger(one: Result, other: Result) -> bool:
+    """Whether the regret of the first is larger, beyond two standard errors of the difference."""
+    mean, error, _ = difference(one, other)
+    return mean > 2.0 * (0.0 if math.isnan(error) else error) and mean > 0.0
+
+
+def reduced(ignorant: Result, full: Result) -> bool:
+    """Whether a log reduces regret considerably: beyond two standard errors, and by a twentieth at least."""
+    return larger(ignorant, full) and full.at_end("regret").mean() <= 0.95 * ignorant.at_end("regret").mean()
+
+
+def slower(one: Result, other: Result) -> bool:
+    """Whether a replication of the first takes longer, beyond two standard errors of the difference."""
+    if not one.timings or not other.timings:
+        return False
+    mine, theirs = estimate(np.array(one.timings)), estimate(np.array(other.timings))
+    return mine.mean - theirs.mean > 2.0 * math.hypot(mine.error, theirs.error)
+
+
+def curve(result: Result, metric: str) -> tuple[Floats, Floats, Floats]:
+    """Where, mean and standard error of a series."""
+    x, values = result.measured[metric]
+    error = values.std(axis=0, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else np.zeros(values.shape[1])
+    return x, values.mean(axis=0), error

@@ -1,0 +1,192 @@
+"""Verdicts follow from results: each can come out either way."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reproduction.catalogue import FULL, FULL_SCALE, REPLAY, Experiment, Scale, experiments
+from reproduction.caveats import where_history_does_not_help, where_replay_does_not_win
+from reproduction.claims import Claim, claims, half_of_samples
+from reproduction.numbers import Number, numbers
+from reproduction.result_store import Result, Store
+from reproduction.results import Estimate, Results, difference, larger, shown, slower
+from reproduction.setting import Setting
+
+
+def result(regret: float, digest: float = 1.0, used: float = 5.0, cells: float = 4.0, spent: float = 2.0) -> Result:
+    """A made-up result of three replications, around these values."""
+    around = np.array([[-0.1], [0.0], [0.1]])
+    one, two = np.array([1000.0]), np.array([1.0, 1000.0])
+    return Result(
+        {
+            "regret": (two, np.hstack([around * 0.0, regret + around])),
+            "used": (two, np.hstack([used / 2 + around, used + around])),
+            "digest": (one, np.full((3, 1), digest)),
+            "cells": (one, cells + around),
+            "spent": (one, spent + around),
+        },
+        seconds=1.0,
+    )
+
+
+def told(folder: Path, name: str, made) -> tuple[list[Claim], list[Number], Results]:
+    """Claims and numbers about made-up results of an experiment, at full scale."""
+    (experiment,) = experiments(FULL_SCALE, [name])
+    store = Store(folder)
+    for setting in experiment.settings:
+        if setting.kind == "simulate" and setting.needs is None:
+            store.write(setting, made(setting))
+    results = Results(FULL_SCALE, [experiment], store)
+    return claims(results), numbers(results), results
+
+
+def verdict(found: list[Claim], words: str) -> str:
+    (claim,) = [claim for claim in found if words in claim.text]
+    return claim.verdict
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_equality_is_about_actions_not_regret(tmp_path: Path, equal: bool) -> None:
+    def made(setting: Setting) -> Result:
+        return result(30.0, digest=1.0 if equal or setting["start"] != FULL else 2.0)
+
+    found, found_numbers, _ = told(tmp_path, "karmed", made)
+    expected = "agrees" if equal else "differs"
+    assert verdict(found, "has the regret of Full Start") == expected
+    shares = [number for number in found_numbers if "actions of full start" in number.name]
+    assert {number.verdict for number in shares} == {expected}
+    assert {number.ours.mean for number in shares} == {100.0 if equal else 0.0}
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.4, "agrees"), (0.6, "differs")])
+def test_half_of_the_log(tmp_path: Path, share: float, expected: str) -> None:
+    found, _, _ = told(tmp_path, "top-arms", lambda setting: result(30.0, used=share * max(setting["history"], 1)))
+    assert verdict(found, "less than half") == expected
+
+
+@pytest.mark.parametrize(("unused", "expected"), [(0.582, "agrees"), (0.8, "differs")])
+def test_the_irrelevant_share(tmp_path: Path, unused: float, expected: str) -> None:
+    found, _, _ = told(tmp_path, "karmed", lambda setting: result(30.0, used=(1 - unused) * max(setting["history"], 1)))
+    assert verdict(found, "58.2 %") == expected
+
+
+@pytest.mark.parametrize(("regret", "expected"), [(92.0, "agrees"), (20.0, "differs")])
+def test_a_number_of_the_authors_code(tmp_path: Path, regret: float, expected: str) -> None:
+    _, found, _ = told(tmp_path, "karmed", lambda _: result(regret))
+    (number,) = [number for number in found if number.name == "regret, full start, H=100"]
+    assert (number.verdict, number.authors) == (expected, (92, 8))
+    assert (number.reason == "") == (expected == "agrees")
+
+
+def test_explosions_and_where_replay_does_not_win(tmp_path: Path) -> None:
+    def exploding(setting: Setting) -> Result:
+        return result(100.0 if setting["start"] == FULL else 5.0)
+
+    def losing(setting: Setting) -> Result:
+        return result(5.0 if setting["start"] == FULL else 6.0)
+
+    found, _, results = told(tmp_path / "one", "thompson-ids", exploding)
+    assert verdict(found, "explodes") == verdict(found, "too sure of a bad arm") == "agrees"
+    assert where_replay_does_not_win(results) == []
+    assert len(where_history_does_not_help(results) or []) == 16
+    found, _, results = told(tmp_path / "two", "thompson-ids", losing)
+    assert verdict(found, "explodes") == "differs"
+    assert verdict(found, "does as well as") == "differs"
+    assert len(where_replay_does_not_win(results)) == 16
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_where_history_does_not_help(tmp_path: Path, helps: bool) -> None:
+    def made(setting: Setting) -> Result:
+        return result((50.0 if helps else 100.2) if setting["start"] in (FULL, REPLAY) else 100.0)
+
+    found, _, results = told(tmp_path, "performance", made)
+    assert verdict(found, "reduce regret considerably") == ("agrees" if helps else "differs")
+    assert len(where_history_does_not_help(results) or []) == (0 if helps else 16)
+
+
+@pytest.mark.parametrize(("greedy", "expected"), [(10.0, "agrees"), (30.0, "differs")])
+def test_greedy_choice(tmp_path: Path, greedy: float, expected: str) -> None:
+    def made(setting: Setting) -> Result:
+        return result(greedy if ("solver", "greedy") in setting.get("options", ()) else 10.0)
+
+    found, _, _ = told(tmp_path, "performance", made)
+    assert verdict(found, "greedily") == expected
+
+
+@pytest.mark.parametrize("fewer", [True, False])
+def test_regions_and_use_of_imbalanced_logs(tmp_path: Path, fewer: bool) -> None:
+    def made(setting: Setting) -> Result:
+        share = setting.get("bad_share", 0.0)
+        used = 1000 * (1 - share) if fewer else 1000 * share
+        return result(60.0, used=used, cells=100.0 if fewer == (setting["start"] == REPLAY) else 500.0)
+
+    found, found_numbers, _ = told(tmp_path, "imbalanced", made)
+    expected = "agrees" if fewer else "differs"
+    assert verdict(found, "fewer regions") == verdict(found, "the less of it is used") == expected
+    compared = [number for number in found_numbers if number.authors is not None]
+    assert {number.verdict for number in compared} == {"cannot be met"}
+
+
+def test_half_of_the_samples() -> None:
+    cells = np.array([[0, 0, 0.5, 1, 1, 0, 1], [0.5, 0, 1, 0.5, 1, 0, 1], [0.5, 0.5, 1, 1, 1, 0, 1]])
+    samples = np.array([[0.6, 0.6, 1, 0]] * 3 + [[0.1, 0.1, 1, 0]])
+    flat = {name: (np.arange(rows.size), rows.reshape(1, -1)) for name, rows in (("cell", cells), ("sample", samples))}
+    assert half_of_samples(Result(flat, 0.0)) == pytest.approx(0.25)
+
+
+def test_a_log_that_helps_a_little_does_not_help_considerably(tmp_path: Path) -> None:
+    found, _, results = told(tmp_path, "performance", lambda one: result(100.0 if one["start"] == "ignorant" else 97.0))
+    assert verdict(found, "reduce regret considerably") == "differs"
+    assert where_history_does_not_help(results) == []
+
+
+def test_the_rule_of_the_paper_can_lose(tmp_path: Path) -> None:
+    def made(setting: Setting) -> Result:
+        papers = ("rule", "paper") in setting.get("options", ())
+        return result(60.0 if papers and setting["start"] == REPLAY else 50.0)
+
+    _, _, results = told(tmp_path, "theory", made)
+    assert [line.split(":")[0] for line in where_replay_does_not_win(results) or []] == ["allocation rule paper"]
+
+
+def test_where_nothing_was_compared_nothing_is_said(tmp_path: Path) -> None:
+    _, _, results = told(tmp_path, "domains", lambda _: pytest.fail("nothing is simulated here"))
+    assert where_history_does_not_help(results) is None
+    assert where_replay_does_not_win(results) is None
+
+
+def test_slower_is_beyond_two_standard_errors() -> None:
+    quick, same, slow = (Result({}, 0.0, timings) for timings in ((1.0, 1.1, 0.9), (1.05, 1.0, 1.1), (2.0, 2.1, 1.9)))
+    assert slower(slow, quick)
+    assert not slower(same, quick)
+    assert not slower(quick, slow)
+    assert not slower(Result({}, 0.0), quick)
+
+
+def test_a_small_run_is_compared_with_nothing(tmp_path: Path) -> None:
+    scale = Scale(horizon=10, sizes=(1, 2, 100, 1000))
+    (experiment,) = experiments(scale, ["karmed"])
+    store = Store(tmp_path)
+    for setting in experiment.settings:
+        store.write(setting, result(30.0))
+    found = numbers(Results(scale, [Experiment("karmed", experiment.settings)], store))
+    assert found
+    assert all(number.verdict is number.paper is number.authors is None for number in found)
+
+
+def test_estimates() -> None:
+    assert Estimate(10.0, 1.0, 60).agrees(14.0, 1.0)
+    assert not Estimate(10.0, 1.0, 60).agrees(14.0, None)
+    assert Estimate(10.0, math.nan, 1).agrees(10.0, None)
+    assert shown(Estimate(-3.25, 0.5, 4)) == "−3.25 ± 0.50"
+    assert shown(Estimate(1234.5, math.nan, 1)) == "1,234"
+    assert shown(Estimate(64.0, math.nan, 1)) == "64"
+    assert shown(Estimate(0.125, math.nan, 1)) == "0.12"
+    assert larger(result(2.0), result(1.0))
+    assert not larger(result(1.0), result(1.0))
+    assert difference(result(2.0), result(1.0)).mean == pytest.approx(1.0)
