@@ -15,7 +15,7 @@ import numpy as np
 from artreplay.cells.boxes import WITHIN
 from artreplay.compiling import Floats, Ints, compiled, resized
 from artreplay.errors import InvalidFile
-from artreplay.replay.step import NO_ROW, UNREAD
+from artreplay.replay.step import NO_ALLOWANCE, NO_ROW, UNREAD
 
 L = TypeVar("L")
 
@@ -108,14 +108,40 @@ class Leaves(NamedTuple):
             ledger.divide(cells, above)
 
 
+@compiled
+class SingleRows(NamedTuple):
+    """What is queued are rows."""
+
+    samples: int  # in each: 1; a component without any field cannot be compiled
+
+    def show(self, algorithm: Any, ledger: Any, at: int) -> int:
+        """Show a row to the base; how many samples that was."""
+        algorithm.update_logged(ledger.unit[at], ledger.reward[at], NO_ALLOWANCE)
+        return 1
+
+
+@compiled
+class Blocks(NamedTuple):
+    """What is queued are blocks of rows of one unit, each with the sum of its rewards."""
+
+    samples: Ints  # in each
+
+    def show(self, algorithm: Any, ledger: Any, at: int) -> int:
+        """Load a block into the base; how many samples that was."""
+        samples: int = self.samples[at]
+        algorithm.load(ledger.unit[at], samples, ledger.reward[at])
+        return samples
+
+
 @compiled(scratch=("spare_unit", "spare_reward", "spare_place"))
 class Ledger(NamedTuple):
-    """Queues of rows that were read and are not shown yet."""
+    """Queues of rows, or of blocks of rows, that were read and are not shown yet."""
 
     cells: Any  # which cell a unit lies in
+    entries: Any  # what is queued: single rows, or blocks of them
     unit: Ints  # of each row, queue by queue
-    reward: Floats
-    place: Ints  # of each row: its number in the log; empty where marks count the rows of a cell
+    reward: Floats  # of a row, or the sum of a block
+    place: Ints  # the mark that each row begins at; empty where marks count the rows of a cell, which are single
     next: Ints  # of each cell: where its first unread row is
     stop: Ints  # of each cell: where its rows end
     end: Ints  # of each cell: all rows of the log before this mark were read
@@ -142,6 +168,11 @@ class Ledger(NamedTuple):
             return NO_ROW
         self.wanted[0] = cell
         return UNREAD
+
+    def show(self, algorithm: Any, at: int) -> int:
+        """Show a row or a block to the base; how many samples that was."""
+        samples: int = self.entries.show(algorithm, self, at)
+        return samples
 
     def use(self, cell: int, at: int) -> None:
         """The earliest unread row of a cell has been shown."""
@@ -197,18 +228,19 @@ def one_cell() -> Table:
     return Table(np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
-def empty_ledger(cells: Any, n_cells: int, size: int = 0, more: int = 0, counts: bool = False) -> Ledger:
-    """Cells without rows, with space for `size` of them; `more` says whether the log may have some."""
+def empty_ledger(cells: Any, n_cells: int, size: int = 0, counts: bool = False, blocks: bool = False) -> Ledger:
+    """Cells without rows, with space for `size` of them, or of blocks; `counts` says that marks count single rows."""
     places = 0 if counts else size
     return Ledger(
         cells=cells,
+        entries=Blocks(np.zeros(size, np.int64)) if blocks else SingleRows(1),
         unit=np.zeros(size, np.int64),
         reward=np.zeros(size),
         place=np.zeros(places, np.int64),
         next=np.zeros(n_cells, np.int64),
         stop=np.zeros(n_cells, np.int64),
         end=np.zeros(n_cells, np.int64),
-        more=np.full(n_cells, more, np.int64),
+        more=np.zeros(n_cells, np.int64),
         closed=np.zeros(n_cells, np.int64),
         wanted=np.zeros(1, np.int64),
         **spare_arrays(cells, size),
@@ -226,19 +258,31 @@ def spare_arrays(cells: Any, size: int) -> dict[str, Any]:
 
 
 def filled_ledger(
-    cells: Any, n_cells: int, units: Ints, rewards: Floats, rows: Ints | None, cell: Ints, end: int, marks: Ints | None
+    cells: Any,
+    n_cells: int,
+    units: Ints,
+    rewards: Floats,
+    rows: Ints | None,
+    cell: Ints,
+    end: int,
+    marks: Ints | None,
+    samples: Ints | None = None,
 ) -> Ledger:
     """The ledger of rows in memory, whose cells are given; those before the marks are used already.
 
     `rows` has their numbers in the log, which ends before the row `end`; None where marks count the rows of a cell.
+    `samples` says how many each of them is, where they are blocks.
     """
     counts = np.bincount(cell, minlength=n_cells).astype(np.int64)
+    ends: Ints = np.full(n_cells, end, np.int64)
+    if samples is not None:
+        rows, ends = _samples_before(samples, cell, counts)
     used = np.zeros(n_cells, np.int64)
     if marks is not None:
         known = np.zeros(n_cells, np.int64)
         known[: len(marks)] = marks[:n_cells]
         used = known if rows is None else np.bincount(cell[rows < known[cell]], minlength=n_cells)
-        if len(marks) > n_cells or (used > counts).any():
+        if len(marks) > n_cells or (used > counts).any() or (samples is not None and (known > ends).any()):
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
     stop = np.cumsum(counts)
     ledger = empty_ledger(cells, n_cells, counts=rows is None)
@@ -246,16 +290,28 @@ def filled_ledger(
         narrow = n_cells <= 1 << 16  # then sorting takes linear time
         order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable")
         units, rewards, rows = units[order], rewards[order], None if rows is None else rows[order]
+        samples = None if samples is None else samples[order]
     copied = np.array if n_cells == 1 else np.ascontiguousarray  # dividing moves rows: those of the log stay
     return ledger._replace(
+        entries=ledger.entries if samples is None else Blocks(np.array(samples)),
         unit=copied(units),
         reward=copied(rewards),
         place=ledger.place if rows is None else copied(rows),
         next=stop - counts + used,
         stop=stop,
-        end=counts if rows is None else np.full(n_cells, end, np.int64),
+        end=counts if rows is None else ends,
         **spare_arrays(cells, len(units)),
     )
+
+
+def _samples_before(samples: Ints, cell: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """Of each block, how many samples of its cell come before it; of each cell, how many there are."""
+    order = np.argsort(cell, kind="stable")
+    running = np.concatenate([[0], np.cumsum(samples[order])])
+    stop = np.cumsum(counts)
+    before = np.empty(len(samples), np.int64)
+    before[order] = running[:-1] - np.repeat(running[stop - counts], counts)
+    return before, running[stop] - running[stop - counts]
 
 
 def enlarged(ledger: L, n_cells: int) -> L:
@@ -300,6 +356,8 @@ def inherited_marks(marks: Ints, parent: Ints | None) -> Ints:
     return more
 
 
-def unread_rows(ledger: Ledger) -> int:
-    """How many unread rows are at hand."""
+def unread_samples(ledger: Ledger) -> int:
+    """How many unread rows are at hand, in blocks or single."""
+    if isinstance(ledger.entries, Blocks):
+        return int((ledger.end - marks_of(ledger)).sum())
     return int((np.asarray(ledger.stop) - np.maximum(ledger.next, 0)).sum())

@@ -13,7 +13,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidAction
-from artreplay.replay.step import NO_ROW
+from artreplay.replay.step import NO_ALLOWANCE, NO_ROW
 
 
 class OwnLedger:
@@ -30,6 +30,11 @@ class OwnLedger:
     def first_unread(self, cell: Any) -> int:
         """Where the earliest unread row of a cell is, NO_ROW if there is none."""
         raise NotImplementedError
+
+    def show(self, algorithm: Any, at: int) -> int:
+        """Show a row to the base; how many samples that was."""
+        algorithm.update_logged(self.unit[at], self.reward[at], NO_ALLOWANCE)
+        return 1
 
     def use(self, cell: Any, at: int) -> None:
         """The earliest unread row of a cell has been shown."""

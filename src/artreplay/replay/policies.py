@@ -14,7 +14,7 @@ from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history import Fingerprint, History, Store
 from artreplay.replay.adapters import Relation, Unknown, checked_relation, checked_unknown
-from artreplay.replay.ledger import Ledger, marks_of, unread_rows
+from artreplay.replay.ledger import Ledger, marks_of, unread_samples
 from artreplay.replay.log import Flags, Log, Part
 from artreplay.replay.own_ledgers import NamedCells, OwnLedger, RelatedRows, unread_places
 from artreplay.replay.policy import Policy
@@ -77,7 +77,7 @@ class HistoryPolicy(Policy):
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
         log, ledger, reader = self._opened(Log(self._adapter, history, self.unknown), marks)
         if log.whole is not None:
-            unread = unread_rows(ledger) if isinstance(ledger, Ledger) else len(ledger.unread())
+            unread = unread_samples(ledger) if isinstance(ledger, Ledger) else len(ledger.unread())
             if unread != log.size - self._position[USED]:
                 raise InvalidFile("the marks in the file do not fit the number of rows that were used")
         with Uninterrupted():

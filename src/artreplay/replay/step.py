@@ -33,12 +33,11 @@ NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
 
 @compiled
 def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
-    """Show the earliest unread row of a cell, as it was logged; its place, NO_ROW or UNREAD."""
+    """Show the earliest unread row of a cell, as it was logged, or a block of rows; its place, NO_ROW or UNREAD."""
     at: int = ledger.first_unread(cell)
     if at >= 0:
-        algorithm.update_logged(ledger.unit[at], ledger.reward[at], NO_ALLOWANCE)
+        position[USED] += ledger.show(algorithm, at)
         ledger.use(cell, at)
-        position[USED] += 1
     return at
 
 
