@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -16,7 +18,41 @@ class InvalidParameter(ArtReplayError, ValueError):
 
 
 class InvalidHistory(ArtReplayError, ValueError):
-    """A log that cannot be used as it is; the sentence names the row."""
+    """A log that cannot be used as it is.
+
+    Where the trouble is, is data: `row` (counted from 0 in the whole log), `column` and `file`, each None where it is
+    not known. `what` names the thing that is wrong, such as "reward". The sentence is made of them when it is read, so
+    whoever knows more about the place can add it until then (see `errors_in`).
+
+    >>> error = InvalidHistory("is nan, expected a finite number", what="reward", row=7, column="click")
+    >>> error.file = "log.csv"
+    >>> print(error)
+    log.csv: reward (column 'click') in row 7 is nan, expected a finite number
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        what: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        file: str | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.what = what
+        self.row = None if row is None else int(row)
+        self.column = column
+        self.file = file
+
+    def __str__(self) -> str:
+        what = self.what
+        if self.column is not None and self.column != what:
+            what = f"column {self.column!r}" if what is None else f"{what} (column {self.column!r})"
+        row = None if self.row is None else f"row {self.row}"
+        place = f"{what} in {row}" if what and row else what or row
+        sentence = f"{place} {self.args[0]}" if place else str(self.args[0])
+        return sentence if self.file is None or sentence.startswith(self.file) else f"{self.file}: {sentence}"
 
 
 class InvalidAction(ArtReplayError, ValueError):
@@ -45,6 +81,27 @@ class CannotSave(ArtReplayError, TypeError):
 
 class NotCompilable(ArtReplayError, TypeError):
     """A marked component cannot be compiled; the sentence names the component."""
+
+
+@contextmanager
+def errors_in(
+    *, rows_before: int = 0, columns: Mapping[str, str | None] | None = None, file: str | None = None
+) -> Iterator[None]:
+    """Tell errors about a part of a log where that part lies.
+
+    `rows_before` is how many rows come before the part, `columns` says which column is the "reward" and so on, and
+    `file` is where the log is.
+    """
+    try:
+        yield
+    except InvalidHistory as error:
+        if error.row is not None:
+            error.row += rows_before
+        if error.column is None and columns is not None:
+            error.column = None if error.what is None else columns.get(error.what)
+        if error.file is None:
+            error.file = file
+        raise
 
 
 def exact(number: float) -> str:

@@ -294,7 +294,7 @@ def test_rewards_of_a_classifier_are_0_or_1(reward):
     base = make(LogisticRegression())
     with pytest.raises(InvalidAction, match=r"reward must be 0 or 1 for a classifier \(LogisticRegression\), got"):
         base.update(((0.5, 0.5), 1), reward)
-    with pytest.raises(InvalidHistory, match="row 1: reward must be 0 or 1"):
+    with pytest.raises(InvalidHistory, match="row 1 is refused: reward must be 0 or 1"):
         ar.FullStart(base, ar.History([[0.5, 0.5]] * 2, [1, reward], levels=[1, 1]))
 
 

@@ -89,13 +89,16 @@ def test_samples_are_checked(unit, reward, sentence):
 @pytest.mark.parametrize(
     ("history", "sentence"),
     [
-        (ar.History([[0.1, 0.2], [0.1, 1.5]], [0, 1], levels=[1, 1]), "row 1: point .* must lie in the box"),
-        (ar.History([[0.1, 0.2], [0.1, 0.5]], [0, 1], levels=[1, 3]), "row 1: level must be one of .*, got 3"),
-        (ar.History([[0.1, 0.2], [0.1, 0.5]], [0, 1]), "row 0: .* is not an allocation"),
-        (ar.History([4, 5, 4], [0, 1, 1]), "row 0: 4 is not an allocation"),
+        (ar.History([[0.1, 0.2], [0.1, 1.5]], [0, 1], levels=[1, 1]), "row 1 is refused: point .* must lie in the box"),
+        (
+            ar.History([[0.1, 0.2], [0.1, 0.5]], [0, 1], levels=[1, 3]),
+            "row 1 is refused: level must be one of .*, got 3",
+        ),
+        (ar.History([[0.1, 0.2], [0.1, 0.5]], [0, 1]), "row 0 is refused: .* is not an allocation"),
+        (ar.History([4, 5, 4], [0, 1, 1]), "row 0 is refused: 4 is not an allocation"),
         (
             ar.History([[0.1], [0.5]], [0, 1], levels=[1, 1]),
-            "row 0: .* is not an allocation to a point of 2 coordinates",
+            "row 0 is refused: .* is not an allocation to a point of 2 coordinates",
         ),
     ],
     ids=["outside", "level", "no levels", "arms", "dimension"],
@@ -110,7 +113,7 @@ def test_rows_that_do_not_fit_can_be_skipped_unless_none_would_be_left():
     policy = ar.FullStart(make(), history, unknown="skip")
     policy.ask()
     assert (policy.skipped, policy.used) == (2, 1)
-    with pytest.raises(InvalidHistory, match="must leave at least one row of the log, none can be used: row 0: "):
+    with pytest.raises(InvalidHistory, match=r"unit in row 0 is refused: .* must leave at least one row of the log"):
         ar.FullStart(make(), ar.History([4, 5], [0, 1]), unknown="skip")
 
 

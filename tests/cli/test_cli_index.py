@@ -49,9 +49,9 @@ def test_rows_that_the_log_gained_are_added(run: Run, refused: Refused, folder: 
     before = sorted(path.name for path in store.rglob("*"))
     write_csv(log, [("red", 0), *samples(260)])
     sentence = refused("index", log, "--append", "-o", store)
-    assert "the log must be the one the store was made of, with rows appended at most: row 0 changed" in sentence
+    assert "row 0 changed: the log must be the one the store was made of, and may only have gained rows" in sentence
     write_csv(log, samples(100))
-    assert "must hold the 260 rows it had" in refused("index", log, "--append", "-o", store)
+    assert "must still hold the 260 rows it had" in refused("index", log, "--append", "-o", store)
     assert sorted(path.name for path in store.rglob("*")) == before
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
@@ -90,7 +90,10 @@ def test_a_table_of_duckdb(run: Run, refused: Refused, folder: Path, log: Path) 
         (("log.csv", "--append", "-o", "x.arh"), "x.arh does not exist"),
         (("log.csv", "--check"), "log.csv is not an indexed store"),
         (("cut.parquet", *COLUMNS, "-o", "x.arh"), "cut.parquet cannot be read as Parquet"),
-        (("nan.parquet", *COLUMNS, "-o", "x.arh"), "reward in row 299999 is nan, expected a finite number"),
+        (
+            ("nan.parquet", *COLUMNS, "-o", "x.arh"),
+            "reward (column 'click') in row 299999 is nan",
+        ),
     ],
 )
 def test_what_is_refused_leaves_nothing_behind(
@@ -109,7 +112,7 @@ def test_a_reward_that_is_missing_ten_million_rows_on_is_found(refused: Refused,
     clicks[9_999_999] = np.nan
     pq.write_table(pa.table({"arm": np.zeros(10_000_000, np.int64), "click": clicks}), "log.parquet")
     for command in (("index", "log.parquet", "-o", "x.arh"), ("recommend", "log.parquet", "--horizon", "9")):
-        assert "reward in row 9999999 is nan, expected a finite number" in refused(*command, *COLUMNS)
+        assert "reward (column 'click') in row 9999999 is nan, expected a finite number" in refused(*command, *COLUMNS)
     assert [path.name for path in folder.iterdir()] == ["log.parquet"]
 
 

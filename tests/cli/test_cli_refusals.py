@@ -15,16 +15,16 @@ from command_kit import COLUMNS, OPTIONS, Refused, Run
     ("content", "words"),
     [
         ("", "log.csv cannot be read"),
-        ("arm,click\nred,1\nblue,\n", "reward in row 1 is nan"),
-        ("arm,click\nred,1\nblue,nan\n", "reward in row 1 is nan"),
-        ("arm,click\nred,1\nblue,often\n", "reward in row 1 is 'often', expected a number"),
+        ("arm,click\nred,1\nblue,\n", "reward (column 'click') in row 1 is nan"),
+        ("arm,click\nred,1\nblue,nan\n", "reward (column 'click') in row 1 is nan"),
+        ("arm,click\nred,1\nblue,often\n", "reward (column 'click') in row 1 is 'often', expected a number"),
         ("arm,click\nred,1\nblue,1\nred,7\n", "reward in row 2 is 7, expected a number in [0, 1]"),
-        ("arm,click\nred,1\n,1\n", "unit in row 1 is missing"),
+        ("arm,click\nred,1\n,1\n", "unit (column 'arm') in row 1 is missing"),
         ("arm,click\nred,1,2\n", "Expected 2 columns, got 3"),
         ("arm,clicks\nred,1\n", "there must be one column 'click' (--reward), the columns are 'arm', 'clicks'"),
         ("arm;click\nred;1\n", "there must be one column 'arm' (--unit), the columns are 'arm;click'"),
         ("arm,click,arm\nred,1,blue\n", "there must be one column 'arm'"),
-        ("arm,click\nred,2024-01-01\n", "reward in row 0 is "),
+        ("arm,click\nred,2024-01-01\n", "reward (column 'click') in row 0 is "),
     ],
 )
 def test_bad_logs(refused: Refused, folder: Path, content: str, words: str) -> None:
@@ -60,7 +60,7 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
     pq.write_table(pa.table({"arm": ["a", "b"], "seen": [0, 1]}), "log.parquet")
     assert "the columns are 'arm', 'seen'" in refused("recommend", "log.parquet", *OPTIONS)
     pq.write_table(pa.table({"arm": ["a", "b"], "click": [0.0, None]}), "log.parquet")
-    assert "reward in row 1 is nan" in refused("recommend", "log.parquet", *OPTIONS)
+    assert "reward (column 'click') in row 1 is nan" in refused("recommend", "log.parquet", *OPTIONS)
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,22 @@ def test_a_row_without_order_is_refused(address, allow_scan):
         opened(address, allow_scan=allow_scan)
 
 
+def test_a_nan_is_named_by_its_own_row_or_by_none(address, monkeypatch):
+    monkeypatch.setattr("artreplay.history.postgres.source._FETCH", 4)
+    rows = [("red", 1.0 if seq != 9 else float("nan"), seq) for seq in range(12)]
+    made(address, rows)
+    with pytest.raises(InvalidHistory) as refused:
+        opened(address).load()
+    assert (refused.value.row, refused.value.column) == (9, "click")
+    with pytest.raises(InvalidHistory) as refused:
+        list(opened(address).stream(since=7))
+    assert refused.value.row == 9
+    made(address, [(1.0, 1.0, 1), (float("nan"), 1.0, 2)], "arm float8, click float8, seq bigint")
+    with pytest.raises(InvalidHistory, match=r"^unit \(column 'arm'\) is missing, expected a label") as refused:
+        opened(address)
+    assert refused.value.row is None
+
+
 def test_rewards_that_are_texts_are_refused(address, tmp_path):
     made(address, [(arm, str(click), seq) for arm, click, seq in ROWS], "arm text, click text, seq bigint")
     with pytest.raises(InvalidHistory, match=r"reward of 'blue' at seq = 2 is '1.0', expected a finite number"):
@@ -158,7 +174,7 @@ def test_rewards_that_are_texts_are_refused(address, tmp_path):
         lambda: opened(address).load(),
         lambda: ar.index_history(address, tmp_path / "log.arh", table="log", **COLUMNS),
     ):
-        with pytest.raises(InvalidHistory, match=r"column 'click' of .* must hold numbers, got '0.0'"):
+        with pytest.raises(InvalidHistory, match=r"column 'click' in row 0 is '0.0', expected a number"):
             attempt()
 
 

@@ -91,7 +91,7 @@ def test_a_log_that_lacks_everything() -> None:
 def test_what_is_no_number_is_refused_with_its_row_of_the_log(order: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("arm,click,seq\na,1,1\na,,2\nb,nan,3\nb,often,4\n")
-    with pytest.raises(InvalidHistory, match="reward in row 3 is 'often'"):
+    with pytest.raises(InvalidHistory, match=r"reward \(column 'click'\) in row 3 is 'often'"):
         inspect_history(path, "arm", "click", **order)
 
 

@@ -31,9 +31,9 @@ class Choosy:
 
 @pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
 def test_what_is_wrong_with_a_log_is_said_in_the_objects_words_with_the_row(start):
-    with pytest.raises(InvalidHistory, match=r"^row 3: 7 is not below 3$"):
+    with pytest.raises(InvalidHistory, match=r"^unit in row 3 is refused: 7 is not below 3$"):
         start(Choosy(), ar.History([0, 1, 1, 7, 8], [1] * 5))
-    with pytest.raises(InvalidHistory, match=r"^row 2: half a reward is none$"):
+    with pytest.raises(InvalidHistory, match=r"^reward in row 2 is refused: half a reward is none$"):
         start(Choosy(), ar.History([0, 1, 1, 0], [1, 0, 0.5, 0.5]))
 
 
@@ -42,9 +42,10 @@ def test_rows_it_refuses_can_be_skipped():
     policy.ask()
     assert policy.base.shown == [(1, 1.0), (2, 0.0)]
     assert policy.skipped == 2
-    with pytest.raises(InvalidHistory, match=r"^row 4: half a reward is none$"):  # units are skipped, rewards never
+    sentence = "reward in row 4 is refused: half a reward is none"  # units are skipped, rewards never
+    with pytest.raises(InvalidHistory, match=f"^{sentence}$"):
         ar.FullStart(Choosy(), ar.History([7, 1, 7, 2, 2], [1, 1, 0, 0, 0.5]), unknown="skip")
-    with pytest.raises(InvalidHistory, match=r"none can be used: row 0: 7 is not below 3"):
+    with pytest.raises(InvalidHistory, match=r"^unit in row 0 is refused: 7 is not below 3, and so is every other: "):
         ar.FullStart(Choosy(), ar.History([7, 8], [1, 1]), unknown="skip")
 
 

@@ -137,7 +137,7 @@ def test_words_may_wrap_around(mode):
 @history_policies
 @pytest.mark.parametrize("unit", [4, 5, 10**6])
 def test_a_logged_unit_its_arrays_have_no_place_for_is_refused(mode, start, unit):
-    with using(mode), pytest.raises(InvalidHistory, match=rf"row 1: {unit} is not a unit"):
+    with using(mode), pytest.raises(InvalidHistory, match=rf"row 1 is refused: {unit} is not a unit"):
         start(fewest(4), ar.History([0, unit, 1], [0.5, 0.5, 0.5]))
 
 
@@ -157,7 +157,7 @@ def test_a_told_unit_it_has_no_place_for_is_refused_and_nothing_changes(mode, un
 @history_policies
 def test_labels_that_are_no_numbers_are_refused_or_skipped(start):
     history = ar.History(["red", 0, 7, 1], [0.5] * 4)
-    with pytest.raises(InvalidHistory, match="row 0: 'red' is not a unit"):
+    with pytest.raises(InvalidHistory, match="row 0 is refused: 'red' is not a unit"):
         start(fewest(4), history)
     policy = start(fewest(4), history, unknown="skip")
     assert (policy.skipped, policy.unused_rows()) == (2, [1, 3])

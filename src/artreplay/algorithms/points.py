@@ -89,10 +89,11 @@ class PointAlgorithm(Algorithm):
             raise InvalidHistory(f"{type(self).__name__} needs {needs} each row of the log, which has {has}")
         rows = outside(self.lattice, points)
         if len(rows) and not skip:
-            where = points[rows[0]].tolist()
             raise InvalidHistory(
-                f"point in row {rows[0]} is {where}, expected one in the box {self._describe_box()} "
-                '(box= gives another, unknown="skip" leaves such rows out)'
+                f"is {points[rows[0]].tolist()}, expected one in the box {self._describe_box()} "
+                '(box= gives another, unknown="skip" leaves such rows out)',
+                what="point",
+                row=rows[0],
             )
         numbers = np.zeros(len(points), np.int64)
         if levels is not None and self.levels is not None:
@@ -102,7 +103,7 @@ class PointAlgorithm(Algorithm):
             unknown = np.flatnonzero(numbers < 0)
             if len(unknown) and not skip:
                 row, known = unknown[0], ", ".join(map(exact, self.levels))
-                raise InvalidHistory(f"level in row {row} is {exact(levels[row])}, the levels are {known}")
+                raise InvalidHistory(f"is {exact(levels[row])}, the levels are {known}", what="level", row=row)
         if len(rows):
             points = points.copy()
             points[rows] = self.lattice.low  # anywhere, but where the arithmetic does not overflow

@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from artreplay.cli.logs import for_the_shell, in_the_file
+from artreplay.cli.logs import place_of
 from artreplay.console.options import AsJson, Level, Order, OrderSeed, Reward, Source, Table, Units
 from artreplay.console.output import count, number, percent, show, show_json, size, text_of
 from artreplay.console.output import table as table_of
 from artreplay.engine.progress import Progress
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import index_history, open_history
 from artreplay.history.inspection import Group, Inspection
 from artreplay.history.looking import inspect_history
@@ -63,19 +63,14 @@ def index(
         return
     if output is None:
         raise InvalidParameter("-o must name the store to make, or, with --append, to add to")
-    try:
-        with Stages() as stages:
-            if append:
-                added = append_history(log, output, table=table, memory=memory, advance=stages.advance)
-            else:
-                added = -1
-                columns = {"unit": units_of(unit), "reward": reward, "level": level, "order": order, "until": until}
-                how: Any = {"seed": order_seed, "table": table, "format": format_.value, "memory": memory}
-                index_history(log, output, **columns, **how, advance=stages.advance)
-    except InvalidHistory as error:
-        raise type(error)(in_the_file(log, error)) from error
-    except InvalidParameter as error:
-        raise InvalidParameter(for_the_shell(str(error))) from error
+    with errors_in(file=place_of(log)), Stages() as stages:
+        if append:
+            added = append_history(log, output, table=table, memory=memory, advance=stages.advance)
+        else:
+            added = -1
+            columns = {"unit": units_of(unit), "reward": reward, "level": level, "order": order, "until": until}
+            how: Any = {"seed": order_seed, "table": table, "format": format_.value, "memory": memory}
+            index_history(log, output, **columns, **how, advance=stages.advance)
     made = open_history(output)
     rows = f"{len(made):,} rows"
     taken = _size_of(output)
@@ -98,12 +93,8 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """Look at a log: what it covers, and what about it could mislead a warm start."""
-    try:
+    with errors_in(file=place_of(log)):
         found = inspect_history(log, units_of(unit), reward, level, order, seed=order_seed, table=table)
-    except InvalidHistory as error:
-        raise type(error)(in_the_file(log, error)) from error
-    except InvalidParameter as error:
-        raise InvalidParameter(for_the_shell(str(error))) from error
     if as_json:
         show_json(dataclasses.asdict(found))
     else:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import History, Store, open_history
 from artreplay.history.addresses import shown
 from artreplay.history.postgres import is_postgres
@@ -17,13 +16,6 @@ from artreplay.history.sources import find_source
 from artreplay.history.sources.delimited import as_label
 from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
-
-# Options as sentences for Python name them: with a value, with None, or by the name alone.
-_OPTION = re.compile(
-    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|unknown|replay|allow_scan)="
-    r"(None\b|True\b|\"\w+\")?(?=(.?))"
-)
-_OTHERWISE_CALLED = {"seed": "order-seed", "allow_scan": "allow-scan", "replay": ""}
 
 
 class Log(NamedTuple):
@@ -53,46 +45,11 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
     for name in ("unit", "reward"):
         if columns.get(name) is None and not (is_store(Path(path)) or (is_clustered(path) and not is_postgres(path))):
             raise InvalidParameter(f"--{name} must name a column of {place_of(path)}")
-    try:
+    with errors_in(file=place_of(path)):
         history = open_history(path, **columns)
-    except InvalidHistory as error:
-        raise type(error)(in_the_file(path, error)) from error
-    except InvalidParameter as error:
-        raise InvalidParameter(for_the_shell(str(error))) from error
     written = isinstance(history, History) and not is_postgres(path) and find_source(path, columns.get("table")).written
     labels = getattr(history, "labels", [])
     return Log(path, history, not written and all(isinstance(label, str) for label in labels) and len(labels) > 0)
-
-
-def in_the_file(path: str, error: Exception) -> str:
-    """What is wrong with a log, for someone who looks at the file and not at Python."""
-    text = for_the_shell(str(error))
-    header = "" if is_postgres(path) else ", without the header"
-    rows = f"; rows are counted from 0{header}" if re.search(r"\brow \d", text) else ""
-    name = place_of(path)
-    return f"{text}{rows}" if text.startswith(name) else f"{name}: {text}{rows}"
-
-
-def for_the_shell(text: str) -> str:
-    """A sentence that speaks of options as the command line has them.
-
-    >>> for_the_shell('seed= and order="shuffle" go together, got order=None, seed=3')
-    '--order-seed and --order shuffle go together, got no --order, --order-seed 3'
-    >>> for_the_shell("a table needs an index (allow_scan=True, unit=)")
-    'a table needs an index (--allow-scan, --unit)'
-    """
-    return _OPTION.sub(_as_option, text)
-
-
-def _as_option(found: re.Match[str]) -> str:
-    name, value, after = found.groups()
-    option = "--" + _OTHERWISE_CALLED.get(name, name)
-    if value == "None":
-        return f"no {option}"
-    if value is None:
-        return option if not after or after in " ),:;" else f"{option} "
-    word = "" if value == "True" else value.strip('"')
-    return f"{option} {word}".rstrip() if option != "--" else option + word
 
 
 def place_of(path: str) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.cli.actions import Actions, Arms, Points, actions_of, algorithm_named, box_of
-from artreplay.cli.logs import Log, for_the_shell, in_the_file, place_of, read_log, split_labels
+from artreplay.cli.logs import Log, place_of, read_log, split_labels
 from artreplay.cli.names import name_of
 from artreplay.console.options import Request
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidHistory, InvalidParameter, errors_in
 from artreplay.history.stores import PointStore
 from artreplay.replay import ArtificialReplay, FullStart, load
 from artreplay.replay.policy import Policy
@@ -59,13 +59,8 @@ def _started(request: Request) -> tuple[Any, dict[str, Any]]:
         )
     base = kind.made(algorithm, request, log)
     make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
-    try:
-        policy = make(base, log.history, unknown="skip" if request.unknown == "skip" else "error")
-    except InvalidHistory as error:
-        raise InvalidHistory(in_the_file(request.log, error)) from error
-    except InvalidParameter as error:
-        raise InvalidParameter(for_the_shell(str(error))) from error
-    return policy, note
+    with errors_in(file=place_of(request.log)):
+        return make(base, log.history, unknown="skip" if request.unknown == "skip" else "error"), note
 
 
 def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
@@ -83,10 +78,8 @@ def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
 
 def _extend(policy: Any, path: str, log: Log) -> None:
     """Continue with a log as it is now; an error says where it lies."""
-    try:
+    with errors_in(file=place_of(path)):
         policy.extend(log.history)
-    except InvalidHistory as error:
-        raise InvalidHistory(in_the_file(path, error)) from error
 
 
 def _read(request: Request, note: dict[str, Any], kind: type[Actions]) -> tuple[Log, dict[str, Any]]:

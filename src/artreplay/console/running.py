@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 import typer
 
 from artreplay.console.output import discard_stdout
-from artreplay.errors import ArtReplayError
+from artreplay.errors import ArtReplayError, InvalidHistory, InvalidParameter
+from artreplay.history.postgres import is_postgres
 
 _WRONG, _INTERRUPTED = 2, 130
+# Options as sentences for Python name them: with a value, with None, or by the name alone.
+_OPTION = re.compile(
+    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|unknown|replay|allow_scan)="
+    r"(None\b|True\b|\"\w+\")?(?=(.?))"
+)
+_OTHERWISE_CALLED = {"seed": "order-seed", "allow_scan": "allow-scan", "replay": ""}
 
 
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +57,7 @@ def _run(app: typer.Typer, name: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except (ArtReplayError, OSError) as error:
-        return _refuse(str(error))
+        return _refuse(for_the_shell(error))
     except MemoryError:
         return _refuse("there is not enough memory for this")
     return 0
@@ -58,3 +66,30 @@ def _run(app: typer.Typer, name: str, arguments: list[str]) -> int:
 def _refuse(sentence: str) -> int:
     print("error:", " ".join(sentence.split()), file=sys.stderr)
     return _WRONG
+
+
+def for_the_shell(error: Exception) -> str:
+    """The sentence of an error, with options as the command line has them, for someone who looks at the file.
+
+    >>> for_the_shell(InvalidParameter('seed= and order="shuffle" go together, got order=None, seed=3'))
+    '--order-seed and --order shuffle go together, got no --order, --order-seed 3'
+    >>> for_the_shell(InvalidHistory("is missing (allow_scan=True, unit=)", what="reward", row=3, file="log.csv"))
+    'log.csv: reward in row 3 is missing (--allow-scan, --unit); rows are counted from 0, without the header'
+    """
+    if isinstance(error, (InvalidHistory, InvalidParameter)):
+        error.args = (_OPTION.sub(_as_option, str(error.args[0])),)  # and not in names of columns or files
+    text = str(error)
+    if not isinstance(error, InvalidHistory) or error.row is None or error.file is None:
+        return text
+    return f"{text}; rows are counted from 0{'' if is_postgres(error.file) else ', without the header'}"
+
+
+def _as_option(found: re.Match[str]) -> str:
+    name, value, after = found.groups()
+    option = "--" + _OTHERWISE_CALLED.get(name, name)
+    if value == "None":
+        return f"no {option}"
+    if value is None:
+        return option if not after or after in " ),:;" else f"{option} "
+    word = "" if value == "True" else value.strip('"')
+    return f"{option} {word}".rstrip() if option != "--" else option + word

@@ -179,8 +179,8 @@ def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history
         units = adapter.numbers_of(history, "error")
         if units.max(initial=-1) >= env.n_arms:
             row = int(np.argmax(units >= env.n_arms))
-            found = f"got {history.unit(row)!r} in row {row}"
-            raise InvalidHistory(f"the log must hold arms of the environment, 0..{env.n_arms - 1}, {found}")
+            problem = f"is not an arm of the environment, which has 0..{env.n_arms - 1}"
+            raise InvalidHistory(problem, what=f"label {history.unit(row)!r}", row=row)
     elif isinstance(adapter, PlainAdapter):
         _check_logged_points(history, env)
     else:
@@ -200,12 +200,13 @@ def _check_logged_points(history: History, env: PointEnvironment) -> None:
         raise InvalidHistory(f"the log has {'no levels' if history.levels is None else 'levels'}, unlike {env!r}")
     rows = outside(env.lattice, history.points)
     if len(rows):
-        raise InvalidHistory(f"point in row {rows[0]} is {history.points[rows[0]].tolist()}, outside {env!r}")
+        problem = f"is {history.points[rows[0]].tolist()}, outside {env!r}"
+        raise InvalidHistory(problem, what="point", row=rows[0])
     if history.levels is not None and env.levels is not None:
         rows = np.flatnonzero(~np.isin(history.levels, env.levels))
         if len(rows):
             known, level = ", ".join(map(exact, env.levels)), exact(history.levels[rows[0]])
-            raise InvalidHistory(f"level in row {rows[0]} is {level}, the levels are {known}")
+            raise InvalidHistory(f"is {level}, the levels are {known}", what="level", row=rows[0])
 
 
 def _check_points(adapter: Adapter, env: PointEnvironment) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.environments.points import Noise, PointEnvironment, log_draws
-from artreplay.errors import InvalidParameter
+from artreplay.errors import InvalidHistory, InvalidParameter, exact
 from artreplay.history import History
 from artreplay.streams import LOG_UNIT
 
@@ -64,9 +64,8 @@ class Patrol(PointEnvironment):
         numbers: Ints = np.minimum(np.searchsorted(values, log.levels), len(values) - 1)
         wrong = np.flatnonzero(values[numbers] != log.levels)
         if len(wrong):
-            raise InvalidParameter(
-                f"the level in row {wrong[0]} of the log is {log.levels[wrong[0]]}, not one of {values}"
-            )
+            row, known = wrong[0], ", ".join(map(exact, values))
+            raise InvalidHistory(f"is {exact(log.levels[row])}, the levels are {known}", what="level", row=row)
         return numbers
 
     def draw_places(self, key: np.uint64, numbers: Ints) -> tuple[Floats, Ints]:

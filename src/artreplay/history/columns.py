@@ -16,9 +16,9 @@ from artreplay.history.labels import is_arrow, is_missing
 
 
 def as_numbers(values: Any, what: str) -> Floats:
-    """One float per row, on memory of its own; what is missing becomes nan. `what` begins an error."""
+    """One float per row, on memory of its own; what is missing becomes nan. `what` is what an error calls them."""
     if isinstance(values, (str, bytes, dict, set)) or not hasattr(values, "__len__"):
-        raise InvalidHistory(f"{what} must be one number per row, got {values!r}")
+        raise InvalidHistory(f"must be one number per row, got {values!r}", what=what)
     try:
         array = np.asarray(values)
     except ValueError:  # rows of unequal length
@@ -27,7 +27,7 @@ def as_numbers(values: Any, what: str) -> Floats:
         array = np.ma.filled(values.astype(np.float64), math.nan)
     if array.dtype.kind in "fiub":
         if array.ndim != 1:
-            raise InvalidHistory(f"{what} must be one number per row, got an array of shape {array.shape}")
+            raise InvalidHistory(f"must be one number per row, got an array of shape {array.shape}", what=what)
         return np.array(array, dtype=np.float64)
     rows = list(array) if isinstance(values, np.ndarray) or is_arrow(values) else list(values)
     return np.array([_as_number(value, row, what) for row, value in enumerate(rows)], dtype=np.float64)
@@ -42,7 +42,7 @@ def _as_number(value: Any, row: int, what: str) -> float:
             return float(value)
         except OverflowError:
             return math.inf
-    raise InvalidHistory(f"{what} in row {row} is {value!r}, expected a number")
+    raise InvalidHistory(f"is {value!r}, expected a number", what=what, row=row)
 
 
 def as_units(units: Any) -> Any:
@@ -67,7 +67,7 @@ def _array_units(units: np.ndarray[Any, Any]) -> Any:
     if isinstance(units, np.ma.MaskedArray):
         masked = np.flatnonzero(np.ma.getmaskarray(units).reshape(len(units), -1).any(axis=1))
         if len(masked):
-            raise InvalidHistory(f"unit in row {masked[0]} is missing, expected a label or a point")
+            raise InvalidHistory("is missing, expected a label or a point", what="unit", row=masked[0])
         units = np.asarray(units)
     kind = units.dtype.kind
     if units.ndim == 2:
@@ -108,7 +108,8 @@ def checked_points(points: Floats) -> Floats:
         raise InvalidHistory("points must have at least one coordinate, got none")
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
-        raise InvalidHistory(f"point in row {bad[0]} is {points[bad[0]].tolist()}, expected finite coordinates")
+        row = bad[0]
+        raise InvalidHistory(f"is {points[row].tolist()}, expected finite coordinates", what="point", row=row)
     return np.ascontiguousarray(points)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artreplay.compiling import Floats
-from artreplay.errors import InvalidHistory
+from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history.columns import as_arrow, as_numbers
 from artreplay.history.labels import is_arrow
 
@@ -22,9 +22,10 @@ def column(frame: Any, name: str) -> Any:
     return as_arrow(frame[name])
 
 
-def numbers(frame: Any, name: str) -> Floats:
-    """One column as floats; missing values become nan and are refused, with their row, by whoever checks them."""
-    return as_numbers(column(frame, name), f"column {name!r} must hold numbers: the value")
+def numbers(frame: Any, name: str, what: str = "coordinate") -> Floats:
+    """One column as floats; missing values become nan, which the history refuses later. `what` is for errors."""
+    with errors_in(columns={what: name}):
+        return as_numbers(column(frame, name), what)
 
 
 def columns_of(frame: Any) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words
-from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
+from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import frames
 from artreplay.history.allocation import Allocation
 from artreplay.history.columns import as_numbers, as_units, checked_points
@@ -56,7 +56,7 @@ class History:
             levels = None if levels is None else levels[:until]
         bad = np.flatnonzero(~np.isfinite(rewards))
         if len(bad):
-            raise InvalidHistory(f"reward in row {bad[0]} is {rewards[bad[0]]}, expected a finite number")
+            raise InvalidHistory(f"is {rewards[bad[0]]}, expected a finite number", what="reward", row=bad[0])
         self.rewards: Floats = rewards
         self.points: Floats | None = None
         self.levels: Floats | None = None if levels is None else _checked_levels(levels)
@@ -111,8 +111,10 @@ class History:
             if isinstance(unit, str)
             else np.column_stack([frames.numbers(frame, name) for name in _coordinates(unit)])
         )
-        levels = None if level is None else frames.numbers(frame, level)
-        return cls(units, frames.numbers(frame, reward), levels=levels, until=until)
+        levels = None if level is None else frames.numbers(frame, level, "level")
+        named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
+        with errors_in(columns=named):
+            return cls(units, frames.numbers(frame, reward, "reward"), levels=levels, until=until)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -188,14 +190,16 @@ def check_not_shorter(rows: int, known: Fingerprint) -> None:
     """Refuse a log that has fewer rows than it had."""
     if rows < known.rows:
         raise ChangedHistory(
-            f"the log must hold the {known.rows} rows it had, with rows appended at most, got {rows} rows"
+            f"the log must still hold the {known.rows} rows it had, and may only have gained rows, got {rows} rows"
         )
 
 
 def changed_between(first: int, last: int, log: str = "this policy knows") -> ChangedHistory:
     """The error for a log of which a row changed, since it became the one that `log` says."""
-    where = f"row {first}" if first == last else f"a row between {first} and {last}"
-    return ChangedHistory(f"the log must be the one {log}, with rows appended at most: {where} changed")
+    expected = f"the log must be the one {log}, and may only have gained rows at its end"
+    if first == last:
+        return ChangedHistory(f"changed: {expected}", row=first)
+    return ChangedHistory(f"a row between {first} and {last} changed: {expected}")
 
 
 def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:
@@ -204,13 +208,15 @@ def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:
         return units, levels
     others = [row for row, unit in enumerate(units) if not isinstance(unit, Allocation)]
     if others:
-        raise InvalidHistory(f"units must all be allocations or none, row {others[0]} is {units[others[0]]!r}")
+        row = others[0]
+        raise InvalidHistory(f"is {units[row]!r}: units must all be allocations or none", what="unit", row=row)
     if levels is not None:
         raise InvalidHistory("levels must be left out where the units are allocations, which have their own")
     dims = [np.ndim(unit.point) and len(unit.point) for unit in units]
     if dims.count(dims[0]) < len(dims) or dims[0] == 0:
         row = next((row for row, dim in enumerate(dims) if dim != dims[0] or dim == 0))
-        raise InvalidHistory(f"allocations must have points of equally many coordinates, row {row} is {units[row]!r}")
+        problem = f"is {units[row]!r}: allocations must have points of equally many coordinates"
+        raise InvalidHistory(problem, what="unit", row=row)
     return [unit.point for unit in units], [unit.level for unit in units]
 
 
@@ -223,5 +229,6 @@ def _coordinates(names: Any) -> list[str]:
 def _checked_levels(levels: Floats) -> Floats:
     bad = np.flatnonzero(~(np.isfinite(levels) & (levels >= 0)))
     if len(bad):
-        raise InvalidHistory(f"level in row {bad[0]} is {levels[bad[0]]}, expected a finite number of at least 0")
+        value = levels[bad[0]]
+        raise InvalidHistory(f"is {value}, expected a finite number of at least 0", what="level", row=bad[0])
     return levels

@@ -102,7 +102,7 @@ def _encode_objects(units: Sequence[Any]) -> tuple[list[Label], Ints]:
         try:
             codes[row] = number.setdefault(plain_label(unit), len(number))
         except TypeError:
-            raise InvalidHistory(f"unit in row {row} must be hashable, got {type(unit).__name__}") from None
+            raise InvalidHistory(f"must be hashable, got {type(unit).__name__}", what="unit", row=row) from None
     return list(number), codes
 
 
@@ -113,4 +113,4 @@ def present_labels(codes: Ints) -> tuple[Ints, Ints]:
 
 
 def _missing(row: int) -> InvalidHistory:
-    return InvalidHistory(f"unit in row {row} is missing, expected a label")
+    return InvalidHistory("is missing, expected a label", what="unit", row=row)

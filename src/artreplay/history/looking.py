@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidHistory
+from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history import frames
 from artreplay.history.columns import as_numbers
 from artreplay.history.history import History
@@ -24,7 +23,6 @@ from artreplay.history.postgres import is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
 from artreplay.history.sources.columns import check_seed_and_order
-from artreplay.history.sources.parts import counted_from
 from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
 
@@ -52,7 +50,11 @@ def inspect_history(
     lenient: Any = _Lenient(found, columns)
     in_order = columns.order is None or is_postgres(source)  # which puts its rows in order itself
     parts = (part for part, _ in parts_of(lenient, columns)) if in_order else _sorted(lenient, columns, seed)
-    return inspected(parts, lambda: lenient.missing)
+    try:
+        return inspected(parts, lambda: lenient.missing)
+    except InvalidHistory as error:
+        error.row = None if error.row is None else lenient.row_in_log(error.row)
+        raise
 
 
 def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History]:
@@ -72,10 +74,8 @@ class _Lenient:
     def __init__(self, source: Source, columns: Columns) -> None:
         self._source = source
         self._columns = columns
-        self._kept: Ints = np.empty(0, np.int64)  # rows of the last table that were kept
-        self._before = 0  # rows before that table
-        self._kept_before = 0
-        self._seen = 0
+        self._batches: list[tuple[NDArray[np.uint8], int]] = []  # which rows were left out, as bits, and of how many
+        self._kept = 0
         self.missing = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -84,29 +84,24 @@ class _Lenient:
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         """The rows that lack nothing, a batch at a time."""
         for table in self._source.tables(names):
-            try:
+            with errors_in(rows_before=self._kept):
                 lacking = self._lacking(table)
-            except InvalidHistory as error:
-                raise type(error)(counted_from(self._seen, str(error))) from error
-            self._before, self._kept_before = self._seen, self._seen - self.missing
-            self._kept = np.flatnonzero(~lacking)
-            self._seen += len(lacking)
-            self.missing += int(lacking.sum())
-            yield table if len(self._kept) == len(lacking) else _rows_of(table, self._kept)
+            kept = np.flatnonzero(~lacking)
+            self._batches.append((np.packbits(lacking), len(lacking)))
+            self._kept += len(kept)
+            self.missing += len(lacking) - len(kept)
+            yield table if len(kept) == len(lacking) else _rows_of(table, kept)
 
-    def history(self, table: Any, columns: Columns) -> History:
-        """A batch as a history.
-
-        An error names the row of the log, less the rows kept of earlier batches, which whoever reads on adds.
-        """
-        try:
-            return self._source.history(table, columns)
-        except InvalidHistory as error:
-            row = re.search(r"\brow (\d+)", str(error))
-            if row is None:
-                raise
-            shift = int(self._kept[int(row[1])]) - int(row[1]) + self._before - self._kept_before
-            raise type(error)(counted_from(shift, str(error))) from error
+    def row_in_log(self, row: int) -> int:
+        """Where in the log a row is, of which the number counts only the rows that were kept."""
+        before = 0
+        for lacking, rows in self._batches:
+            kept = np.flatnonzero(np.unpackbits(lacking, count=rows) == 0)
+            if row < len(kept):
+                return before + int(kept[row])
+            row -= len(kept)
+            before += rows
+        return before + row
 
     def _lacking(self, table: Any) -> Flags:
         """Which rows lack a unit, or a number that is finite."""
@@ -133,7 +128,8 @@ def _missing(column: Any) -> Flags:
 def _not_finite(column: Any, name: str, written: bool) -> Flags:
     """Which numbers are missing or infinite; texts that are no numbers are neither."""
     if not written:
-        return ~np.isfinite(as_numbers(column, f"column {name!r} must hold numbers: the value"))
+        with errors_in(columns={"value": name}):
+            return ~np.isfinite(as_numbers(column, "value"))
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -128,9 +128,8 @@ class Adapter:
         bad = np.flatnonzero(~((history.rewards >= low) & (history.rewards <= high)))
         if len(bad):
             row = int(bad[0])
-            raise InvalidHistory(
-                f"reward in row {row} is {exact(history.rewards[row])}, expected {describe_range(self.reward_range)}"
-            )
+            problem = f"is {exact(history.rewards[row])}, expected {describe_range(self.reward_range)}"
+            raise InvalidHistory(problem, what="reward", row=row)
         return np.asarray(self.scaled(history.rewards), dtype=np.float64)
 
     def checked_reward(self, reward: Any) -> float:
@@ -215,8 +214,9 @@ class ArmAdapter(NamedAdapter):
         if unknown_rows.any() and unknown == "error":
             row = int(np.argmax(unknown_rows))
             raise InvalidHistory(
-                f"label {history.unit(row)!r} in row {row} is not an arm; the arms are {self.base.describe_arms()} "
-                '(unknown="skip" leaves such rows out)'
+                f'is not an arm; the arms are {self.base.describe_arms()} (unknown="skip" leaves such rows out)',
+                what=f"label {history.unit(row)!r}",
+                row=row,
             )
         return table[history.codes] if len(table) else history.codes
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from artreplay.algorithms import describe_range
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidHistory
+from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history import History, Reading, Store
-from artreplay.history.sources.parts import counted_from
 from artreplay.history.stores import ArmStore, PointStore
 from artreplay.replay.adapters import Adapter, Unknown
 
@@ -74,8 +73,9 @@ class Log:
                     History.coded(store.labels, np.arange(len(store.labels)), np.zeros(len(store.labels))),
                     self._unknown,
                 )
-            except InvalidHistory:
+            except InvalidHistory as error:
                 self._look_for_trouble(self._unknown)
+                error.row = None  # it is a place among the labels, and no row has this one
                 raise
             strange = self.numbers < 0
             return int(store.counts()[strange].sum()) if strange.any() else 0
@@ -104,13 +104,9 @@ class Log:
 
     def _part(self, history: History, unknown: Unknown, first: int) -> Part:
         """Some rows of a log as the base sees them; an error counts rows from the beginning of the log."""
-        try:
+        with errors_in(rows_before=first):
             units = self.adapter.numbers_of(history, unknown)
             rewards = self.adapter.rewards_of(history)
-        except InvalidHistory as error:
-            if first == 0:
-                raise
-            raise type(error)(counted_from(first, str(error))) from error
         known = units >= 0
         rows = first + np.flatnonzero(known)
         return Part(rows, units, rewards) if len(rows) == len(known) else Part(rows, units[known], rewards[known])

@@ -102,7 +102,7 @@ class ComponentAdapter(Adapter):
             except InvalidAction as error:
                 rows = np.flatnonzero(history.codes == place)
                 if unknown == "error" and len(rows):
-                    raise InvalidHistory(f"row {rows[0]}: {error}") from None
+                    raise InvalidHistory(f"is refused: {error}", what="unit", row=rows[0]) from None
                 table[place] = -1
         return table[history.codes] if len(table) else history.codes
 
@@ -247,7 +247,7 @@ class PlainAdapter(Adapter):
                 try:
                     _ask(self.base.check_reward, float(value))
                 except InvalidAction as error:
-                    raise InvalidHistory(f"row {row}: {error}") from None
+                    raise InvalidHistory(f"is refused: {error}", what="reward", row=row) from None
         return rewards
 
     def unit(self, number: int) -> Any:
@@ -273,18 +273,19 @@ class PlainAdapter(Adapter):
         `row_of` says where in the log a unit is first.
         """
         numbers: list[int] = []
-        refused: str | None = None
+        refused: InvalidHistory | None = None
         for place, unit in enumerate(units):
             try:
                 numbers.append(self.number(unit))
             except InvalidAction as error:
-                refused = refused or f"row {row_of(place)}: {error}"
+                refused = refused or InvalidHistory(f"is refused: {error}", what="unit", row=row_of(place))
                 if unknown == "error":
-                    raise InvalidHistory(refused) from None
+                    raise refused from None
                 numbers.append(-1)
         table = np.array(numbers, dtype=np.int64)
         if refused and (table < 0).all():
-            raise InvalidHistory(f'unknown="skip" must leave at least one row of the log, none can be used: {refused}')
+            problem = f'{refused.args[0]}, and so is every other: unknown="skip" must leave at least one row of the log'
+            raise InvalidHistory(problem, what="unit", row=refused.row)
         return table
 
     # -- cells --------------------------------------------------------------------------------------------------

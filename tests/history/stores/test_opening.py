@@ -94,13 +94,13 @@ def test_a_row_is_counted_from_the_beginning_of_the_log(tmp_path, monkeypatch):
     rewards = [0.0] * 100
     rewards[57] = float("nan")
     pq.write_table(pa.table({"arm": [1] * 100, "click": rewards}), tmp_path / "log.parquet")
-    with pytest.raises(InvalidHistory, match="reward in row 57 is nan, expected a finite number"):
+    with pytest.raises(InvalidHistory, match=r"reward \(column 'click'\) in row 57 is nan, expected a finite number"):
         ar.open_history(tmp_path / "log.parquet", "arm", "click")
 
 
 def test_text_that_is_no_number_is_named_with_its_row(tmp_path):
     (tmp_path / "log.csv").write_text("arm,click\na,1\nb,many\n")
-    with pytest.raises(InvalidHistory, match="reward in row 1 is 'many', expected a number"):
+    with pytest.raises(InvalidHistory, match=r"reward \(column 'click'\) in row 1 is 'many', expected a number"):
         ar.open_history(tmp_path / "log.csv", "arm", "click")
 
 

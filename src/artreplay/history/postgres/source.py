@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from artreplay.errors import InvalidHistory
+from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history.needing import needed
 from artreplay.history.postgres.database import Table, identifier
 from artreplay.history.sources.columns import Columns
@@ -34,8 +34,12 @@ class PostgresSource(Source):
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows in order, a batch at a time."""
+        before = 0
         for rows in ordered_rows(self._table, columns, str(self._columns.sorted_by)):
-            yield _table(rows, columns, self._columns, self.name)
+            with errors_in(rows_before=before):
+                table = _table(rows, columns, self._columns)
+            yield table
+            before += len(rows)
 
 
 def ordered_rows(table: Table, columns: Sequence[str], order: str, until: Any = None, skip: int = 0) -> Iterator[Any]:
@@ -54,20 +58,25 @@ def ordered_rows(table: Table, columns: Sequence[str], order: str, until: Any = 
             yield rows
 
 
-def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str], log: Columns, name_of_log: str) -> Any:
+def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str], log: Columns) -> Any:
     import pyarrow as pa
 
     values = dict(zip(columns, zip(*rows, strict=True), strict=True))
     numbers = {log.reward, log.level, *(log.units if log.are_points else ())}
     for name in values.keys() & numbers:
-        strange = next((value for value in values[name] if not is_number(value)), None)
-        if strange is not None:
-            raise InvalidHistory(f"column {name!r} of {name_of_log} must hold numbers, got {strange!r}")
+        check_numbers(values[name], name)
     arrays = {name: as_floats(column) if name in numbers else list(column) for name, column in values.items()}
     try:
         return pa.table(arrays)
     except pa.ArrowException as error:
         raise InvalidHistory(f"the labels of a log must be of one type: {error}") from error
+
+
+def check_numbers(values: Sequence[Any], column: str) -> None:
+    """Refuse values that are not numbers; those that are missing are refused later."""
+    for row, value in enumerate(values):
+        if not is_number(value):
+            raise InvalidHistory(f"is {value!r}, expected a number", row=row, column=column)
 
 
 def is_number(value: Any) -> bool:

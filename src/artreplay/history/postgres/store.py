@@ -12,12 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import ChangedHistory, InvalidHistory
+from artreplay.errors import ChangedHistory, InvalidHistory, errors_in
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.needing import needed
 from artreplay.history.postgres.database import Table, identifier
-from artreplay.history.postgres.source import as_floats, is_number, ordered_rows
+from artreplay.history.postgres.source import as_floats, check_numbers, is_number, ordered_rows
 from artreplay.history.sources.columns import Columns
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched
@@ -57,7 +57,12 @@ class PostgresArms(ArmStore):
 
     def _check_labels(self) -> None:
         """Refuse labels that a log in memory refuses."""
-        if History(self.labels, [0.0] * len(self.labels)).points is not None:
+        try:
+            are_points = History(self.labels, [0.0] * len(self.labels)).points is not None
+        except InvalidHistory as error:
+            error.row, error.column = None, self._unit  # a place among the labels is no row of the log
+            raise
+        if are_points:
             raise InvalidHistory(f"units of {self.name} must be labels, got {self.labels[0]!r}")
 
     def _no_index(self) -> str:
@@ -194,10 +199,11 @@ class PostgresArms(ArmStore):
         for rows in ordered_rows(self._table, [self._unit, self._reward], self._order, self._last, since):
             self.reading.count(len(rows), _ROW_BYTES * len(rows))
             units, rewards = zip(*rows, strict=True)
-            strange = next((reward for reward in rewards if not is_number(reward)), None)
-            if strange is not None:
-                raise InvalidHistory(f"column {self._reward!r} of {self.name} must hold numbers, got {strange!r}")
-            yield History(list(units), as_floats(rewards))
+            with errors_in(rows_before=since, columns={"unit": self._unit, "reward": self._reward}):
+                check_numbers(rewards, self._reward)
+                part = History(list(units), as_floats(rewards))
+            yield part
+            since += len(part)
 
 
 def as_row(order: Any) -> int:

@@ -33,6 +33,10 @@ class Columns(NamedTuple):
         """The column that fixes the order; None for the order of the source, or of the shuffle."""
         return None if self.order == SHUFFLE else self.order
 
+    def by_role(self) -> dict[str, str | None]:
+        """Which column is the unit, the reward and the level; the coordinates of a point are not one column."""
+        return {"unit": None if self.are_points else self.units[0], "reward": self.reward, "level": self.level}
+
     def read(self, with_order: bool = True) -> list[str]:
         """The columns that must be read, each once."""
         extra = [self.level, self.sorted_by if with_order else None]

@@ -70,7 +70,7 @@ class DelimitedSource(FileSource):
         rewards = _numbers(table.column(columns.reward), "reward")
         if not columns.are_points:
             return History(_labels(table.column(columns.units[0])), rewards)
-        points = np.column_stack([_numbers(table.column(name), f"column {name!r}") for name in columns.units])
+        points = np.column_stack([_numbers(table.column(name), "coordinate", name) for name in columns.units])
         levels = None if columns.level is None else _numbers(table.column(columns.level), "level")
         return History(points, rewards, levels=levels)
 
@@ -90,7 +90,7 @@ def _labels(column: Any) -> Any:
     return [as_label(text) for text in column.to_pylist()]
 
 
-def _numbers(column: Any, what: str) -> Any:
+def _numbers(column: Any, what: str, name: str | None = None) -> Any:
     """Texts as numbers; the first that is not one is refused with its row."""
     import pyarrow as pa
 
@@ -104,5 +104,5 @@ def _numbers(column: Any, what: str) -> Any:
             try:
                 numbers[row] = _FLAGS[text.lower()] if text.lower() in _FLAGS else float(text)
             except ValueError:
-                raise InvalidHistory(f"{what} in row {row} is {text!r}, expected a number") from None
+                raise InvalidHistory(f"is {text!r}, expected a number", what=what, row=row, column=name) from None
     return numbers

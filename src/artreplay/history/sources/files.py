@@ -31,7 +31,8 @@ class FileSource(Source):
                 for name in columns:
                     if names.count(name) != 1:
                         listed = ", ".join(map(repr, names)) or "none"
-                        raise InvalidHistory(f"{path} must have one column {name!r}, its columns are {listed}")
+                        problem = f"there must be one column {name!r}, the columns are {listed}"
+                        raise InvalidHistory(problem, file=str(path))
                 yield from self._tables_of(path, columns)
 
     def _names_of(self, path: Path) -> list[str]:

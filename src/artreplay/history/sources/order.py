@@ -59,7 +59,7 @@ def without_gaps(column: Any, name: str, first: int = 0) -> Any:
     rows = np.flatnonzero(np.asarray(missing))
     if len(rows):
         row = first + int(rows[0])
-        raise InvalidHistory(f"column {name!r} in row {row} is missing: the order must be known for every row")
+        raise InvalidHistory("is missing: the order must be known for every row", row=row, column=name)
     return column
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import InvalidHistory
+from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.columns import Columns
 from artreplay.history.sources.order import without_gaps
 from artreplay.history.sources.source import Source
-
-_ROW = re.compile(r"\b(row|between|and) (\d+)")
 
 
 def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Iterator[tuple[History, Any]]:
@@ -28,26 +25,15 @@ def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Itera
     for table in source.tables(columns.read()):
         if rows is not None and first + len(table) > rows:
             table = table[: rows - first]
-        try:
+        with errors_in(rows_before=first, columns=columns.by_role()):
             part = source.history(table, columns)
             order = (
                 None if columns.sorted_by is None else without_gaps(table.column(columns.sorted_by), columns.sorted_by)
             )
-        except InvalidHistory as error:
-            raise InvalidHistory(counted_from(first, str(error))) from error
         yield part, order
         first += len(part)
         if rows is not None and first >= rows:
             return
-
-
-def counted_from(first: int, sentence: str) -> str:
-    """A sentence about a row of a part, with the row counted from the beginning of the log.
-
-    >>> counted_from(100, "reward in row 7 is nan")
-    'reward in row 107 is nan'
-    """
-    return _ROW.sub(lambda found: f"{found[1]} {int(found[2]) + first}", sentence, count=1)
 
 
 def joined(parts: Iterable[History]) -> History:

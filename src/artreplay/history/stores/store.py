@@ -90,7 +90,9 @@ class Store:
                 if digests.seen >= known.rows:
                     break
             if len(digests.digests) != len(known.digests):
-                raise ChangedHistory("the log must be the one this policy knows, with rows appended at most")
+                raise ChangedHistory(
+                    "the log must be the one this policy knows, and may only have gained rows at its end"
+                )
             changed = known.first_difference_of(digests.digests)
         if changed is not None:
             raise changed_between(*changed)
