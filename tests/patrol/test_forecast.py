@@ -10,7 +10,7 @@ from parks import THOROUGH
 from walks import bay_site, walks
 
 from artreplay.patrol.forecast import WEEK, Fold, Visits, forecast_of, map_of
-from artreplay.patrol.reasons import belief_sentence
+from artreplay.patrol.reasons import belief_sentences
 from artreplay.patrol.samples import all_box_rows
 from artreplay.patrol.stories import STORIES, Rest, Story, first_belief
 
@@ -120,12 +120,81 @@ def test_visits_tell_whether_places_go_quiet():
     day = FIRST + WEEK * 30
     same = forecast_of(visited_weekly(1.0), SIDE, FIRST, day)
     assert same.likeliest == 0
-    assert "places stay as they are" in belief_sentence(same)
+    assert "places stay as they are" in belief_sentences(same)[0]
     quiet = forecast_of(visited_weekly(0.2), SIDE, FIRST, day)
     assert quiet.likeliest > 0
     assert quiet.belief[0] < 0.05
-    assert "very quiet for some weeks" in belief_sentence(quiet)
+    assert "very quiet for some weeks" in belief_sentences(quiet)[0]
     assert quiet.rate.ravel()[9] < 0.5 * same.rate.ravel()[9]
     unvisited = forecast_of(visited_weekly(0.2), SIDE, day, day)  # with the first plan still to come
     assert np.array_equal(unvisited.belief, first_belief(STORIES))
-    assert "there are none yet" in belief_sentence(unvisited)
+    assert "there are none yet" in belief_sentences(unvisited)[0]
+
+
+def records_of_years(rate, years=3, count=6000, seed=2):
+    """Visits of some years; `rate` says what there is to find on a day in a box."""
+    rng = np.random.default_rng(seed)
+    box, effort = rng.integers(0, SIDE**2, count), rng.exponential(1.5, count)
+    day = np.sort(FIRST - 1 - rng.integers(0, int(365.25 * years), count))
+    found = (rng.random(count) < -np.expm1(-rate(day, box) * effort)).astype(float)
+    return Visits(box, day, effort, found, rng.integers(0, 4, count))
+
+
+def by_half_year(day, box):
+    """The west in one half of the year, the east in the other."""
+    return np.where((day % 365.25 < 183) == (box // SIDE < SIDE // 2), 0.5, 0.05)
+
+
+def test_records_tell_seasons_and_only_if_there_are_some():
+    visits = records_of_years(by_half_year)
+    west, east = np.arange(8) < 4, np.arange(8) >= 4
+    for middle in (91, 274):
+        day = FIRST - FIRST % 365 + 365 + middle
+        seen = forecast_of(visits, SIDE, FIRST, day)
+        assert seen.has_seasons
+        high, low = (west, east) if day % 365.25 < 183 else (east, west)
+        assert seen.rate[high].mean() > 3.0 * seen.rate[low].mean()
+        assert "time of year" in belief_sentences(seen)[1]
+    even = forecast_of(records_of_years(lambda day, box: np.where(box % 3 == 0, 0.5, 0.1)), SIDE, FIRST, FIRST)
+    assert not even.has_seasons
+    assert even.turns == ()
+    changed = records_of_years(lambda day, box: np.where((day > FIRST - 500) == (box < 32), 0.5, 0.05))
+    assert not forecast_of(changed, SIDE, FIRST, FIRST).has_seasons, "a change is no season"
+    short = records_of_years(by_half_year, years=1.5)
+    assert not forecast_of(short, SIDE, FIRST, FIRST).has_seasons
+
+
+def test_at_the_turn_of_a_season_the_range_holds_both():
+    visits = records_of_years(by_half_year)
+    turn = int(np.ceil(FIRST / 365.25) * 365.25)
+    low, high = forecast_of(visits, SIDE, FIRST, turn).range
+    assert (low < 0.2).all()
+    assert (high > 0.25).all()
+
+
+def quiet_records(left, seed=3, weeks=150):
+    """Records in which a box that was visited holds a share of what it has, and a fifth of the rest is back a week."""
+    rng = np.random.default_rng(seed)
+    missing, rows = np.zeros(SIDE**2), []
+    for week in range(weeks):
+        boxes = np.unique(rng.integers(0, SIDE**2, 20))
+        effort = rng.exponential(2.0, len(boxes))
+        found = rng.random(len(boxes)) < -np.expm1(-0.5 * (1.0 - missing[boxes]) * effort)
+        rows += [(box, FIRST - WEEK * (weeks - week), *rest) for box, *rest in zip(boxes, effort, found, strict=True)]
+        missing *= 0.8
+        missing[boxes] = 1.0 - left
+    box, day, effort, found = (np.array(column) for column in zip(*rows, strict=True))
+    return Visits(box, day, effort, found.astype(float), rng.integers(0, 4, len(box)))
+
+
+def test_records_tell_whether_places_go_quiet_and_then_rates_are_those_of_rested_places():
+    quiet = forecast_of(quiet_records(0.2), SIDE, FIRST, FIRST)
+    assert quiet.told_by_records
+    assert quiet.stories[quiet.likeliest].radius == 0
+    assert quiet.rates[quiet.likeliest].mean.mean() == pytest.approx(0.5, rel=0.15)
+    assert quiet.met[quiet.likeliest].min() < 0.6
+    assert "The records before" in belief_sentences(quiet)[0]
+    same = forecast_of(quiet_records(1.0), SIDE, FIRST, FIRST)
+    assert not same.told_by_records
+    assert np.array_equal(same.belief, first_belief(STORIES))
+    assert np.array_equal(same.rate, map_of(quiet_records(1.0), SIDE, FIRST).rate)

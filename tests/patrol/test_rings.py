@@ -45,6 +45,11 @@ def test_turning_the_park_round_turns_the_map_round(finds, effort):
     assert np.allclose(turned.mean, rates.mean[::-1].T)
 
 
+def fitted(finds, effort):
+    """Strengths by which each part is forecast from the others."""
+    return fitted_strengths((finds, effort), (finds.sum(axis=0) - finds, effort.sum(axis=0) - effort))
+
+
 def test_without_any_record_every_box_is_the_same():
     nothing = np.zeros((SIDE, SIDE))
     rates = rates_of(nothing, nothing, first_strengths(SIDE))
@@ -79,14 +84,14 @@ def patrols(rate, seed=0, folds=4):
 
 def test_strengths_follow_the_ground():
     """On even ground much is borrowed; where every box is different, little."""
-    even = fitted_strengths(*patrols(np.full((SIDE, SIDE), 0.3)))
+    even = fitted(*patrols(np.full((SIDE, SIDE), 0.3)))
     rough = np.random.default_rng(1).gamma(0.3, 1.0, (SIDE, SIDE))
-    uneven = fitted_strengths(*patrols(rough))
+    uneven = fitted(*patrols(rough))
     assert even[0] > 8.0 > uneven[0]
-    assert fitted_strengths(*patrols(rough)) == uneven
+    assert fitted(*patrols(rough)) == uneven
     parts = [grid[::-1] for grid in patrols(rough)]
-    assert fitted_strengths(*parts) == uneven, "the parts have no order"
+    assert fitted(*parts) == uneven, "the parts have no order"
 
 
 def test_few_finds_leave_the_strengths_as_they_are():
-    assert fitted_strengths(*patrols(np.full((SIDE, SIDE), 1e-3))) == first_strengths(SIDE)
+    assert fitted(*patrols(np.full((SIDE, SIDE), 1e-3))) == first_strengths(SIDE)

@@ -2,7 +2,8 @@
 
 The visits before the first plan are taken as they are. Those since are taken in by calendar weeks, counted from the
 first day of the first plan, whatever was planned meanwhile: each week is forecast from those before it under every
-story, and then joins the evidence.
+story, and then joins the evidence. Records from before the first plan are asked two things: whether finds move with
+the time of year, and whether places go quiet after a visit. Only where they clearly say so does it change anything.
 """
 
 from __future__ import annotations
@@ -23,15 +24,29 @@ from artreplay.patrol.rings import (
     fitted_strengths,
     part_of_patrol,
     rates_of,
+    summed,
 )
 from artreplay.patrol.samples import in_order
-from artreplay.patrol.stories import STORIES, UNCHANGED, Rest, Story, first_belief, given_back, updated_belief
+from artreplay.patrol.seasons import TURN, fitted_season, middle_of, quarter_of, season_worth
+from artreplay.patrol.stories import (
+    STORIES,
+    UNCHANGED,
+    Rest,
+    Story,
+    first_belief,
+    given_back,
+    updated_belief,
+    visit_scores,
+)
 
 WEEK = 7
 UNKNOWN = 16.0  # the doubt from which nothing should be said of a box
 _QUARTER = 13  # weeks after which the strengths of rings are fitted again
+_QUARTERS = 4  # after so many, so are the seasons
 _PASSES = 3  # over the evidence at a fit, to count the finds behind each yes
 _SHARE = 0.8  # of the places like this one whose rate is in the range that is told
+_FEWEST = 100  # finds, below which records are not asked whether places go quiet
+_CLEARLY = 5.0  # the gain in log-likelihood from which they say so
 
 
 class Visits(NamedTuple):
@@ -76,6 +91,9 @@ class Forecast:
     rates: tuple[Rates, ...]  # by story
     met: Floats  # (story, x, y): the share of what there is to find that a visit on the day would meet
     strengths: tuple[float, ...]
+    has_seasons: bool  # whether visits of the same time of year count most
+    told_by_records: bool  # whether the records from before the first plan say that places go quiet
+    turns: tuple[Rates, ...]  # under the likeliest story, if the season came as much earlier or later as it may
 
     @property
     def side(self) -> int:
@@ -103,14 +121,21 @@ class Forecast:
 
     @cached_property
     def range(self) -> tuple[Floats, Floats]:
-        """The lower and the upper end of the range that holds the rate in 8 of 10 places, under that story."""
-        rates = self.rates[self.likeliest]
+        """The lower and the upper end of the range that holds the rate in 8 of 10 places, under that story.
+
+        With seasons it is wide enough for one that begins some weeks earlier or later.
+        """
         quantile = package("scipy.special").gammaincinv
         low, high = (
-            quantile(rates.finds, 0.5 + side * _SHARE / 2.0) / rates.effort * self.met[self.likeliest]
+            [quantile(rates.finds, 0.5 + side * _SHARE / 2.0) / rates.effort for rates in self._possible]
             for side in (-1.0, 1.0)
         )
-        return low, high
+        met = self.met[self.likeliest]
+        return np.min(low, axis=0) * met, np.max(high, axis=0) * met
+
+    @property
+    def _possible(self) -> tuple[Rates, ...]:
+        return (self.rates[self.likeliest], *self.turns)
 
     @cached_property
     def doubt(self) -> Floats:
@@ -135,25 +160,26 @@ class Fold:
         self._rest = Rest(stories, side, first)
         self._belief = first_belief(stories)
         self._week, self._fitted, self._told = -1, 0, 0
+        self._season, self._told_by_records = 0, False
         self._rates: list[Rates] = []
         self._fit()
+        if len(stories) > 1 and self._visits.found.sum() >= _FEWEST:
+            self._ask_records(before)
 
     def take(self, visits: Visits) -> None:
         """Take in the visits of one calendar week, which must be later than those before."""
         if not len(visits.box):
             return
         week = (int(visits.day[0]) - self.first) // WEEK
+        if self._season:
+            self._rates = self._rates_on(self.first + WEEK * week)
         self._belief = given_back(self._belief, week - self._week - 1)
-        met = np.ones((len(self.stories), len(visits.box)))
-        for day in np.unique(visits.day).tolist():
-            today = visits.day == day
-            met[:, today] = self._rest.met(day).reshape(len(self.stories), -1)[:, visits.box[today]]
-            self._rest.visit(day, visits.box[today])
+        met = self._rest.walked(visits.day, visits.box)
         self._told += len(visits.box)
         walked = visits.effort > 0.0  # without effort nothing is said of finds per effort
         visits, met = visits.where(walked), met[:, walked]
-        self._believe(visits, met)
-        self._belief = given_back(self._belief, 1)
+        scores = [_score(rates, visits, now) for rates, now in zip(self._rates, met, strict=True)]
+        self._belief = given_back(updated_belief(self._belief, np.array(scores)), 1)
         self._visits = Visits(*(np.concatenate(pair) for pair in zip(self._visits, visits, strict=True)))
         self._met = np.concatenate([self._met, met], axis=1)
         self._week = week
@@ -161,54 +187,120 @@ class Fold:
             self._fitted = (week + 1) // _QUARTER
             self._fit()
         else:
-            self._update()
+            self._rates = self._updated()
 
-    def _believe(self, visits: Visits, met: Floats) -> None:
-        nothing = np.ones(met.shape)
-        for chance, rates, now in zip(nothing, self._rates, met, strict=True):
-            a, b = rates.finds.ravel()[visits.box], rates.effort.ravel()[visits.box]
-            chance[:] = (b / (b + now * visits.effort)) ** a
-        self._belief = updated_belief(self._belief, nothing, visits.found)
+    def _ask_records(self, before: Visits) -> None:
+        """Whether places go quiet after a visit, by the records: each part of the patrols, forecast from the others.
 
-    def _evidence(self, story: int, rates: Rates | None, which: Any = slice(None)) -> tuple[Floats, Floats]:
-        """Finds and effort in each box, of the effort as much as met something; with rates, the finds behind each."""
-        box, found = self._visits.box[which], self._visits.found[which]
-        effort = self._visits.effort[which] * self._met[story][which]
-        hits = np.flatnonzero(found)
-        finds = found[hits]
+        If they clearly say so, what each visit met is by the stories from the first record on. If not, nothing is
+        changed: patrols that were no plan of ours may have met a park that behaves otherwise.
+        """
+        rest = Rest(self.stories, self.side, int(before.day[0]))
+        met = rest.walked(before.day, before.box)[:, before.effort > 0.0]
+        scores = np.zeros(len(self.stories))
+        visits, rates = self._visits, self._rates[0]
+        for story, now in enumerate(met):
+            made = rates
+            for _ in range(_PASSES):
+                finds, effort = self._counted(now, made)
+                made = rates_of(*self._grids(finds, effort), self._strengths)
+            for part in range(FOLDS):
+                others = visits.part != part
+                made = rates_of(*self._grids(finds, effort, others), self._strengths)
+                scores[story] += _score(made, visits.where(~others), now[~others])
+        if scores.max() < scores[0] + _CLEARLY:
+            return
+        self._belief = updated_belief(self._belief, scores)
+        self._met, self._rest, self._told_by_records = met, rest, True
+        self._fit()
+
+    def _counted(self, met: Floats, rates: Rates | None) -> tuple[Floats, Floats]:
+        """The finds behind each visit, by rates if there are some, and of its effort as much as met something."""
+        effort = self._visits.effort * met
+        finds = self._visits.found.copy()
+        hits = np.flatnonzero(finds)
         if rates is not None:
-            finds = finds_behind(finds, rates.mean.ravel()[box[hits]] * effort[hits])
-        return summed(box[hits], finds, self.side), summed(box, effort, self.side)
+            finds[hits] = finds_behind(finds[hits], rates.mean.ravel()[self._visits.box[hits]] * effort[hits])
+        return finds, effort
+
+    def _grids(self, finds: Floats, effort: Floats, which: Any = slice(None)) -> tuple[Floats, Floats]:
+        """The sums of both in each box, over some of the visits."""
+        box = self._visits.box[which]
+        return summed(box, finds[which], self.side), summed(box, effort[which], self.side)
 
     def _fit(self) -> None:
-        """The strengths, from all visits under the likeliest story; then the rates under all of them."""
+        """The strengths and the seasons, from all visits under the likeliest story; then the rates under all."""
         story = int(np.argmax(self._belief))
         rates = self._rates[story] if self._rates else None
         for _ in range(_PASSES):
-            parts = [self._evidence(story, rates, self._visits.part == part) for part in range(FOLDS)]
-            self._strengths = fitted_strengths(*(np.stack(grids) for grids in zip(*parts, strict=True)))
-            rates = rates_of(*self._evidence(story, rates), self._strengths)
-        self._rates = [rates] * len(self.stories) if rates is not None else []
-        self._update()
+            counted = self._counted(self._met[story], rates)
+            self._strengths = self._fitted_strengths(*counted)
+            rates = rates_of(*self._grids(*counted), self._strengths)
+        self._rates = [] if rates is None else [rates] * len(self.stories)
+        if self._fitted % _QUARTERS == 0:
+            counted = self._counted(self._met[story], rates)
+            self._season = fitted_season(self._visits.box, self._visits.day, *counted, self._strengths, self.side)
+            if self._season:
+                self._strengths = self._fitted_strengths(*counted)
+        self._rates = self._updated()
 
-    def _update(self) -> None:
+    def _fitted_strengths(self, finds: Floats, effort: Floats) -> tuple[float, ...]:
+        """Each part of the patrols is forecast from the others; with seasons, in each quarter of the year by itself."""
+        quarter = quarter_of(self._visits.day)
+        left_out, known = [], []
+        for part in range(FOLDS):
+            others = self._visits.part != part
+            for number in range(4 if self._season else 1):
+                worth = season_worth(self._visits.day, middle_of(number), self._season)
+                now = quarter == number if self._season else True
+                left_out.append(self._grids(finds, effort, ~others & now))
+                known.append(self._grids(finds * worth, effort * worth, others))
+        return fitted_strengths(_stacked(left_out), _stacked(known))
+
+    def _updated(self, day: int = 0, season: int = 0) -> list[Rates]:
         """The rates under every story, with the finds behind each yes counted by the rates before."""
-        made: dict[int, Rates] = {}
-        for story, rates in enumerate(self._rates):
-            same = story > 0 and not self._told  # all stories tell the same while nobody was anywhere
-            made[story] = made[0] if same else rates_of(*self._evidence(story, rates), self._strengths)
-        self._rates = [made[story] for story in range(len(self.stories))]
+        worth = season_worth(self._visits.day, day, season)
+        made: list[Rates] = []
+        for met, rates in zip(self._met, self._rates, strict=True):
+            if made and not self._told and not self._told_by_records:
+                made.append(made[0])  # all stories tell the same while nobody was anywhere
+                continue
+            finds, effort = self._counted(met, rates)
+            made.append(rates_of(*self._grids(finds * worth, effort * worth), self._strengths))
+        return made
+
+    def _rates_on(self, day: int) -> list[Rates]:
+        """The rates for the time of year of a day."""
+        return self._updated(day, self._season) if self._season else self._rates
 
     def forecast(self, day: int) -> Forecast:
         """The forecast for a day after all visits."""
-        met = self._rest.met(day)
-        rates, belief = tuple(self._rates), self._belief
-        return Forecast(day, self.first, self._told, self.stories, belief, rates, met, self._strengths)
+        likeliest = int(np.argmax(self._belief))
+        turns = [self._rates_on(other)[likeliest] for other in (day - TURN, day + TURN) if self._season]
+        return Forecast(
+            day=day,
+            since=self.first,
+            told=self._told,
+            stories=self.stories,
+            belief=self._belief,
+            rates=tuple(self._rates_on(day)),
+            met=self._rest.met(day),
+            strengths=self._strengths,
+            has_seasons=bool(self._season),
+            told_by_records=self._told_by_records,
+            turns=tuple(turns),
+        )
 
 
-def summed(box: Ints, values: Floats, side: int) -> Floats:
-    """Sums of values over the boxes of a grid."""
-    return np.bincount(box, values, side**2).astype(np.float64).reshape(side, side)
+def _stacked(pairs: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Pairs of grids as a pair of stacks of grids."""
+    return np.stack([one for one, _ in pairs]), np.stack([other for _, other in pairs])
+
+
+def _score(rates: Rates, visits: Visits, met: Floats) -> float:
+    """The log-likelihood of visits under rates of which they met a share."""
+    a, b = rates.finds.ravel()[visits.box], rates.effort.ravel()[visits.box]
+    return float(visit_scores((b / (b + met * visits.effort)) ** a, visits.found))
 
 
 def forecast_of(visits: Visits, side: int, first: int, day: int, stories: tuple[Story, ...] = STORIES) -> Forecast:

@@ -14,7 +14,7 @@ import numpy as np
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
 from artreplay.patrol.choosing import checked_budget, choosable, choose_places
 from artreplay.patrol.forecast import Forecast, Visits, forecast_of
-from artreplay.patrol.reasons import LEARNING, Told, belief_sentence, date_of, day_of, spread_sentences, told_of
+from artreplay.patrol.reasons import LEARNING, Told, belief_sentences, date_of, day_of, spread_sentences, told_of
 from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
 from artreplay.patrol.tree_planner import tree_plan
@@ -166,7 +166,7 @@ def make_plan(
             items.append(_item_told(site, plan_id, number, visits, choice.box, told, choice.is_learning))
         boxes = [choice.box for choice in choices if not choice.is_learning]
         notes += [
-            belief_sentence(made_from),
+            *belief_sentences(made_from),
             *spread_sentences(made_from, mask, boxes, site.levels, site.area.side_km, site.unit),
         ]
         notes += trust_sentences(visits, site.finest, site.unit)

@@ -38,7 +38,7 @@ def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
     from artreplay.patrol.forecast import Visits
     from artreplay.patrol.park import Park
     from artreplay.patrol.plan import checked_blur
-    from artreplay.patrol.reasons import belief_sentence
+    from artreplay.patrol.reasons import belief_sentences
     from artreplay.patrol.trust import trust_sentences
     from artreplay.patrol.view import view_of
     from artreplay.patrol.writers import write_map
@@ -47,7 +47,7 @@ def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
     checked_blur(blur_m, opened.site)
     forecast = opened.forecast()
     notes = [
-        belief_sentence(forecast),
+        *belief_sentences(forecast),
         *trust_sentences(Visits.of(opened.visits, opened.site.finest), opened.site.finest, opened.site.unit),
     ]
     view = view_of(opened.site, opened.visits, forecast, notes=notes, blur_m=blur_m)

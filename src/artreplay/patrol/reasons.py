@@ -123,10 +123,20 @@ def told_of(forecast: Forecast, visits: Visits, mask: Bools, unit: str, box: int
     )
 
 
-def belief_sentence(forecast: Forecast) -> str:
-    """What the visits since the first plan say of the stories."""
+def belief_sentences(forecast: Forecast) -> list[str]:
+    """What the visits say of the stories, and of the time of year if it matters."""
+    said = [_belief(forecast)]
+    if forecast.has_seasons:
+        said.append(
+            "In the records finds move with the time of year: visits of the same time of other years count most, and "
+            "the ranges allow for a season that begins six weeks earlier or later."
+        )
+    return said
+
+
+def _belief(forecast: Forecast) -> str:
     since = date_of(forecast.since)
-    if not forecast.told:
+    if not forecast.told and not forecast.told_by_records:
         return f"Whether places go quiet after a visit is learnt from the visits from {since} on; there are none yet."
     unchanged = float(forecast.belief[0])
     quiet = 1 + int(np.argmax(forecast.belief[1:])) if len(forecast.belief) > 1 else 0
@@ -134,6 +144,8 @@ def belief_sentence(forecast: Forecast) -> str:
     odds = max(unchanged, 1.0 - unchanged) / max(min(unchanged, 1.0 - unchanged), 1e-9)
     said = f"more than {_MOST_ODDS}" if odds > _MOST_ODDS else f"{odds:.2g}"
     visits = f"The {many(forecast.told, 'visit')} since {since}"
+    if forecast.told_by_records:
+        visits = f"The records before {since}" + (f", and the visits since ({forecast.told:,})" * bool(forecast.told))
     return f"{visits}, with what was thought at first, speak {said} : 1 for this: {story}."
 
 

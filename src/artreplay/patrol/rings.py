@@ -128,29 +128,29 @@ def finds_behind(found: Floats, expected: Floats) -> Floats:
     return counts
 
 
-def fitted_strengths(finds: Floats, effort: Floats) -> tuple[float, ...]:
-    """The strengths with which each part of the patrols is forecast best from the others; grids are one per part.
+def fitted_strengths(held_out: tuple[Floats, Floats], known: tuple[Floats, Floats]) -> tuple[float, ...]:
+    """The strengths with which what was left out is forecast best from what was known: finds and effort, grids of each.
 
     One ring after another, twice, with a weak pull to where they start.
     """
+    finds, effort = held_out
     side = finds.shape[-1]
     strengths = first_strengths(side)
     if finds.sum() < _FEWEST:
         return strengths
     walked = effort.any(axis=0)
-    others = [total.sum(axis=0) - total for total in (finds, effort)]
-    rings = [ring_sums(grid)[..., walked] for grid in others]  # (ring, part, box)
+    rings = [ring_sums(grid)[..., walked] for grid in known]  # (ring, grid, box)
     park = [
         np.broadcast_to(start + grid.sum(axis=(1, 2))[:, None], rings[0].shape[1:])
-        for start, grid in zip((PARK_FINDS, PARK_EFFORT), others, strict=True)
+        for start, grid in zip((PARK_FINDS, PARK_EFFORT), known, strict=True)
     ]
-    held_out = _HeldOut(finds[:, walked], effort[:, walked])
+    left_out = HeldOut(finds[:, walked], effort[:, walked])
 
     def value(tried: tuple[float, ...]) -> float:
         a, b = park
         for ring_finds, ring_effort, strength in _inwards(rings[0], rings[1], tried):
             a, _, b = _narrowed(a, b, ring_finds, ring_effort, strength)
-        return held_out.score(a, b) - 0.5 * sum((math.log(one / _START) / _SPREAD) ** 2 for one in tried)
+        return left_out.score(a, b) - 0.5 * sum((math.log(one / _START) / _SPREAD) ** 2 for one in tried)
 
     best = value(strengths)
     for _ in range(2):
@@ -163,7 +163,7 @@ def fitted_strengths(finds: Floats, effort: Floats) -> tuple[float, ...]:
     return strengths
 
 
-class _HeldOut:
+class HeldOut:
     """Finds that were left out of a forecast, to score it by."""
 
     def __init__(self, finds: Floats, effort: Floats) -> None:
@@ -177,6 +177,11 @@ class _HeldOut:
         total = b + self.effort
         terms = log_gamma(a + self.finds) - log_gamma(a) + a * np.log(b / total) - self.finds * np.log(total)
         return float(terms.sum())
+
+
+def summed(box: Ints, values: Floats, side: int) -> Floats:
+    """Sums of values over the boxes of a grid."""
+    return np.bincount(box, values, side**2).astype(np.float64).reshape(side, side)
 
 
 def part_of_patrol(name: str) -> int:

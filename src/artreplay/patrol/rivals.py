@@ -11,8 +11,8 @@ import numpy as np
 from artreplay.compiling import Floats, Ints
 from artreplay.history import Allocation, History
 from artreplay.patrol.choosing import best_places, by_lot, choose_places
-from artreplay.patrol.forecast import WEEK, Fold, Visits, summed
-from artreplay.patrol.rings import FOLDS, PARK_EFFORT, PARK_FINDS, nearby_sums
+from artreplay.patrol.forecast import WEEK, Fold, Visits
+from artreplay.patrol.rings import FOLDS, PARK_EFFORT, PARK_FINDS, nearby_sums, summed
 from artreplay.patrol.stories import STORIES, UNCHANGED, Story
 from artreplay.patrol.tree_planner import base_for
 from artreplay.patrol.worlds import World

@@ -50,10 +50,15 @@ def given_back(belief: Floats, weeks: int) -> Floats:
     return later
 
 
-def updated_belief(belief: Floats, nothing: Floats, found: Floats) -> Floats:
-    """The belief after visits, of which each story said how likely it is that they find nothing: (story, visit)."""
+def visit_scores(nothing: Floats, found: Floats) -> Floats:
+    """The log-likelihood of visits, of which it was said how likely it is that they find nothing: (..., visit)."""
     nothing = np.clip(nothing, _SURE, 1.0 - _SURE)
-    score = np.where(found > 0.0, np.log1p(-nothing), np.log(nothing)).sum(axis=1)
+    scores: Floats = np.where(found > 0.0, np.log1p(-nothing), np.log(nothing)).sum(axis=-1)
+    return scores
+
+
+def updated_belief(belief: Floats, score: Floats) -> Floats:
+    """The belief after visits, by the log-likelihood of them under each story."""
     likely = belief * np.exp(score - score.max())
     updated: Floats = likely / likely.sum()
     return updated
@@ -79,12 +84,26 @@ class Rest:
         missing: Floats = self._missing * np.array(kept)[:, None, None]
         return missing
 
+    def walked(self, days: Ints, boxes: Ints) -> Floats:
+        """What visits in the order of their days met, (story, visit); afterwards these boxes rest."""
+        met = np.ones((len(self.stories), len(days)))
+        for day in np.unique(days).tolist():
+            today = slice(*np.searchsorted(days, [day, day + 1]).tolist())
+            met[:, today] = self.met(day).reshape(len(self.stories), -1)[:, boxes[today]]
+            self.visit(day, boxes[today])
+        return met
+
     def visit(self, day: int, boxes: Ints) -> None:
         """Somebody was in these boxes (x · side + y) on a day that is not before the last one."""
         self._missing, self.day = self._missing_on(day), day
         side = self._missing.shape[-1]
+        quiet = np.zeros((side, side), np.bool_)
+        quiet.reshape(-1)[boxes] = True
+        around = [quiet]  # by radius
+        for _ in range(max(story.radius for story in self.stories)):
+            rows = np.pad(around[-1], 1)
+            rows = rows[:-2] | rows[1:-1] | rows[2:]
+            around.append(rows[:, :-2] | rows[:, 1:-1] | rows[:, 2:])
         for story, missing in zip(self.stories, self._missing, strict=True):
-            for x, y in zip(*np.divmod(np.unique(boxes), side), strict=True) if story.lost > 0.0 else ():
-                near = slice(max(x - story.radius, 0), x + story.radius + 1)
-                beside = slice(max(y - story.radius, 0), y + story.radius + 1)
-                missing[near, beside] = np.maximum(missing[near, beside], story.lost)
+            here = around[story.radius]
+            missing[here] = np.maximum(missing[here], story.lost)

@@ -11,11 +11,13 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.patrol.area import Bools
-from artreplay.patrol.forecast import Visits, map_of, summed
+from artreplay.patrol.forecast import Fold, Visits
 from artreplay.patrol.reasons import date_of, one_of
-from artreplay.patrol.rings import nearby_sums
+from artreplay.patrol.rings import nearby_sums, summed
+from artreplay.patrol.stories import UNCHANGED
 
 _YEAR = 364  # days
+_MONTH = 28
 _FEWEST = 20  # finds before the cut, and visits after it, for a test that says anything
 _PART = 0.2  # of the effort: where a map promises most, and least
 _CLASSES = 3  # of effort
@@ -84,11 +86,9 @@ def trust_in_map(visits: Visits, side: int, unit: str) -> Trust | None:
     known, new = visits.where(visits.day < cut), visits.where(visits.day >= cut)
     if known.found.sum() < _FEWEST or len(new.day) < _FEWEST or not new.found.any():
         return None
-    forecast = map_of(known, side, cut)
+    a, b = _forecasts(known, new, side)
     finds, effort = (summed(known.box, column, side) for column in (known.found, known.effort))
     plain = [nearby_sums(finds, width) / np.maximum(nearby_sums(effort, width), 1e-9) for width in (1.0, 0.0)]
-    rates = forecast.rates[0]
-    a, b = rates.finds.ravel()[new.box], rates.effort.ravel()[new.box]
     chance = 1.0 - (b / (b + new.effort)) ** a
     return Trust(
         unit=unit,
@@ -96,11 +96,11 @@ def trust_in_map(visits: Visits, side: int, unit: str) -> Trust | None:
         visits=len(new.day),
         finds=int(new.found.sum()),
         forecast=float(chance.sum()),
-        best=_rate_in_best(forecast.rate, new),
+        best=_rate_in_best(a / b, new),
         all=_rate(new, np.ones(len(new.day), np.bool_)),
-        worst=_rate_in_best(-forecast.rate, new),
-        best_by_rate_map=_rate_in_best(plain[0], new),
-        best_by_box=_rate_in_best(plain[1], new),
+        worst=_rate_in_best(-a / b, new),
+        best_by_rate_map=_rate_in_best(plain[0].ravel()[new.box], new),
+        best_by_box=_rate_in_best(plain[1].ravel()[new.box], new),
         by_effort=_by_effort(new, chance),
     )
 
@@ -117,9 +117,24 @@ def _rate(visits: Visits, which: Bools) -> float:
     return 100.0 * float(visits.found[which].sum() / max(visits.effort[which].sum(), 1e-9))
 
 
-def _rate_in_best(grid: Floats, visits: Visits) -> float:
-    """Visits with a find per 100 units in the part of the effort that lies where a map is highest."""
-    order = np.argsort(-grid.ravel()[visits.box], kind="stable")
+def _forecasts(known: Visits, new: Visits, side: int) -> tuple[Floats, Floats]:
+    """Shape and inverse scale of the rate that each new visit was to meet, by the map of what was known before.
+
+    The map is one of the month of the visit, for there may be seasons.
+    """
+    fold = Fold(known, side, int(new.day[0]), (UNCHANGED,))
+    month = (new.day - new.day[0]) // _MONTH
+    a, b = np.empty(len(month)), np.empty(len(month))
+    for number in np.unique(month).tolist():
+        now = month == number
+        rates = fold.forecast(int(new.day[0]) + number * _MONTH + _MONTH // 2).rates[0]
+        a[now], b[now] = rates.finds.ravel()[new.box[now]], rates.effort.ravel()[new.box[now]]
+    return a, b
+
+
+def _rate_in_best(promised: Floats, visits: Visits) -> float:
+    """Visits with a find per 100 units in the part of the effort where a map promised most, by visit."""
+    order = np.argsort(-promised, kind="stable")
     spent = np.cumsum(visits.effort[order])
     best = np.zeros(len(order), np.bool_)
     best[order[: 1 + int(np.searchsorted(spent, _PART * spent[-1]))]] = True

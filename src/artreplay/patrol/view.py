@@ -10,9 +10,10 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.patrol.area import Bools
-from artreplay.patrol.forecast import UNKNOWN, Forecast, summed
+from artreplay.patrol.forecast import UNKNOWN, Forecast
 from artreplay.patrol.plan import Plan, blurred, blurred_points, squares_for
 from artreplay.patrol.reasons import one_of
+from artreplay.patrol.rings import summed
 from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
 from artreplay.patrol.tree_planner import index_grids

@@ -10,7 +10,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter, checked_count, checked_number
-from artreplay.patrol.forecast import map_of
+from artreplay.patrol.forecast import forecast_of
 from artreplay.patrol.rivals import MAP, PLANNERS, Planner
 from artreplay.patrol.worlds import CONDITIONS, YEAR, Ground, World
 
@@ -53,10 +53,10 @@ class Coverage(NamedTuple):
 
 
 def coverage_of(world: World) -> Coverage:
-    """How honest the map of the records is about the truth."""
-    forecast = map_of(world.visits, world.site.finest, world.first)
+    """How honest the first map is about what a visit on its day would meet."""
+    forecast = forecast_of(world.visits, world.site.finest, world.first, world.first)
     low, high = forecast.range
-    truth = world.weekly(0)
+    truth = world.quiet().now(world.weekly(0))
     inside = (truth >= low) & (truth <= high)
     walked = np.zeros(world.mask.shape, np.bool_)
     walked.reshape(-1)[world.visits.box] = True
