@@ -21,7 +21,7 @@ from artreplay.compiling import loops_compiled, using
 
 # Not modules with examples to run.
 collect_ignore = ["conftest.py", "cli/conftest.py", "compiling/conftest.py", "replay/conftest.py"]
-collect_ignore += ["reproduction/conftest.py"]
+collect_ignore += ["reproduction/conftest.py", "studies/conftest.py"]
 
 pytest.register_assert_rewrite("budget_kit", "exactness", "saving_kit")  # so that their asserts show values too
 

@@ -13,6 +13,7 @@ NAMES = {
     "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation", "RandomChoice", "Regressor", "Runs",
     "ThompsonSampling", "TopUCB", "TreeAllocation", "TreeUCB", "bonus", "compiled", "compiling", "environments",
     "errors", "index_history", "load", "open_history", "plots", "psi", "simulate", "testing",
+    "Decision", "Study",
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "Patrol", "PiecewiseLinear", "PointEnvironment", "Quadratic",

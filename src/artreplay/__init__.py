@@ -34,6 +34,7 @@ from artreplay.compiling import compiled
 from artreplay.engine import Runs, simulate
 from artreplay.history import Allocation, History, index_history, open_history
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, load
+from artreplay.studies import Decision, Study
 
 if TYPE_CHECKING:
     from artreplay import plots
@@ -47,6 +48,7 @@ __all__ = [
     "ArtificialReplay",
     "Box",
     "Cell",
+    "Decision",
     "FullStart",
     "GridAllocation",
     "GridUCB",
@@ -59,6 +61,7 @@ __all__ = [
     "RandomChoice",
     "Regressor",
     "Runs",
+    "Study",
     "ThompsonSampling",
     "TopUCB",
     "TreeAllocation",

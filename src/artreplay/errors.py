@@ -79,6 +79,24 @@ class CannotSave(ArtReplayError, TypeError):
     """Something about a policy (a plain object, a callable, a label) cannot be written as arrays and JSON."""
 
 
+class StudyRefused(ArtReplayError, ValueError):
+    """What was asked of a study cannot be done as things stand: a second reward, a retired arm, a label that is there.
+
+    Nothing has changed.
+    """
+
+
+class UnknownDecision(StudyRefused):
+    """A study has made no decision with this id."""
+
+
+class StudyUnavailable(ArtReplayError):
+    """A study cannot be read or written now: its database is gone or full, or another process owns it.
+
+    What was not acknowledged has not happened.
+    """
+
+
 class NotCompilable(ArtReplayError, TypeError):
     """A marked component cannot be compiled; the sentence names the component."""
 

@@ -87,6 +87,26 @@ class Policy:
             self._grown = False
         return self._adapter.action(units, position)
 
+    def choose(self, chooser: Any, round_: int) -> Any:
+        """The action of a numbered decision, made while others are open; nothing is pending afterwards.
+
+        `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
+        """
+        self._require_log()
+        self._show_log()
+        position = self._position
+        position[ROUND], position[PENDING], position[SERVING] = round_, 0, 0
+        units = self._first_step() if chooser is None else 0
+        if units <= 0:
+            units = self._run(settle, "_ledger", None, chooser)
+        position[PENDING] = 0
+        return self._adapter.action(units, position)
+
+    def read_cells_of(self, action: Any) -> None:
+        """Show all rows of the log that lie in the cells of an action, as before it is told."""
+        units = action if self._adapter.is_list(action) else [action]
+        self._show_what_comes_before([(self._adapter.number(unit), 0.0) for unit in units])
+
     def tell(self, action: Any, reward: Any) -> None:
         """Take what was played and what came of it into the journal; one reward per unit, in the order of the action.
 
@@ -185,14 +205,16 @@ class Policy:
         self._spent += perf_counter() - began
         return units
 
-    def _run(self, loop: Loop[Any, int], of: str, units: Any) -> int:
+    def _run(self, loop: Loop[Any, int], of: str, units: Any, chooser: Any = None) -> int:
         """Run a loop over a ledger of this policy, named by its attribute, until it is done; what it returns.
 
         It runs in slices, between which Ctrl-C is heard, arrays grow, and rows are read. Interpreted at first;
-        compiled once interpretation has cost more than compiling does. Both do the same.
+        compiled once interpretation has cost more than compiling does. Both do the same. A chooser that stands in for
+        the base is always interpreted.
         """
         adapter, mode = self._adapter, current_mode()
         fast = mode == "compiled" or (mode == "auto" and (self._is_heavy() or (adapter.expensive and loop is settle)))
+        fast = fast and chooser is None
         limit = 1  # a step may be long: the clock is looked at after the first
         while True:
             ledger = getattr(self, of)
@@ -200,7 +222,7 @@ class Policy:
                 parts = (adapter.algorithm, ledger, self._position)
                 run, target = loop.bound_to(*parts[:2]), adapter.proposal if units is None else units
             else:
-                parts = self._parts(of)[:3]
+                parts = self._parts(of)[:3] if chooser is None else (chooser, *self._parts(of)[1:3])
                 run = loop.interpreted if isinstance(adapter, ComponentAdapter) else loop.function
                 target = adapter.proposed if units is None else units
             began = perf_counter()
@@ -213,6 +235,8 @@ class Policy:
                 return result
             if result == NEEDS_ROOM:
                 self._make_room(len(adapter.proposal))
+                if chooser is not None:
+                    chooser.renew()
             elif result == NEEDS_ROWS:
                 self._read_more(of, ledger)
             elif result == BAD_PROPOSAL:
@@ -220,7 +244,7 @@ class Policy:
                     f"{type(adapter.base).__qualname__} must propose at least 1 unit and at most "
                     f"{len(adapter.proposal)}; a component that means to propose more must offer `width`"
                 )
-            elif not fast and mode == "auto" and self._spent > _PATIENCE:
+            elif not fast and chooser is None and mode == "auto" and self._spent > _PATIENCE:
                 fast, limit = True, 1
             else:
                 limit = next_limit(limit, took)

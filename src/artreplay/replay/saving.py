@@ -37,6 +37,24 @@ _GIVEN_AGAIN = "given again"
 
 def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | None = None) -> None:
     """Write a policy to `path`; `note` is JSON of the caller's own, handed back by `read_note`."""
+    document, arrays = _described(policy, note)
+    write_whole(Path(path), lambda file: _write_zip(file, document, arrays))
+
+
+def policy_as_bytes(policy: Policy) -> bytes:
+    """What `save` writes, for whoever keeps policies elsewhere than in files."""
+    buffer = io.BytesIO()
+    _write_zip(buffer, *_described(policy, None))
+    return buffer.getvalue()
+
+
+def policy_from_bytes(saved: bytes, base: Any) -> Any:
+    """The policy that `policy_as_bytes` saved, without its log, over a base that was made again as it was made then."""
+    return _loaded("a saved policy", *_read_zip(io.BytesIO(saved)), base, None, {})
+
+
+def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """A policy as JSON and arrays."""
     arrays: dict[str, np.ndarray[Any, Any]] = {"position": policy._position[:KEPT]}
     document: dict[str, Any] = {
         "magic": _MAGIC,
@@ -55,11 +73,11 @@ def save(policy: Policy, path: str | os.PathLike[str], note: dict[str, Any] | No
             "skipped": policy.skipped,
             "batch": getattr(policy, "batch", False),
             "grown": policy._grown,
-            "closed": _encode(policy._adapter.kept_cells(policy.closed_cells())),
+            "closed": encode(policy._adapter.kept_cells(policy.closed_cells())),
             "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
         }
         arrays |= {"digests": known.digests, "marks": policy.marks()}
-    write_whole(Path(path), lambda file: _write_zip(file, document, arrays))
+    return document, arrays
 
 
 def load(
@@ -85,8 +103,23 @@ def load(
     >>> again.ask() == policy.ask()
     True
     """
-    document, arrays = _read_zip(Path(path))
-    given = {"bonus": bonus, "psi": psi}
+    policy = _loaded(path, *_read_zip(Path(path)), base, relation, {"bonus": bonus, "psi": psi})
+    if history is not None:
+        if not isinstance(policy, HistoryPolicy):
+            raise InvalidParameter(f"{path} holds an Ignorant policy, which has no log: leave history out")
+        policy.extend(history)
+    return policy
+
+
+def _loaded(
+    path: Any,
+    document: dict[str, Any],
+    arrays: dict[str, np.ndarray[Any, Any]],
+    base: Any,
+    relation: Any,
+    given: dict[str, Any],
+) -> Policy:
+    """A policy without its log."""
     try:
         policy = _empty_policy(document, _restore_base(document["base"], arrays, base, given))
         _restore_state(policy, document, arrays)
@@ -96,10 +129,6 @@ def load(
         raise
     except Exception as error:  # whatever is in the file, it is the file that is wrong
         raise InvalidFile(f"{path} is not a whole policy file: {type(error).__name__}: {error}") from error
-    if history is not None:
-        if not isinstance(policy, HistoryPolicy):
-            raise InvalidParameter(f"{path} holds an Ignorant policy, which has no log: leave history out")
-        policy.extend(history)
     return policy
 
 
@@ -132,36 +161,36 @@ def _describe_base(policy: Policy, arrays: dict[str, np.ndarray[Any, Any]]) -> d
         return {"kind": "named", "class": type(base).__name__, "parameters": parameters}
     if isinstance(adapter, ComponentAdapter):
         arrays |= {f"base.{name}": array for name, array in arrays_of(base).items()}
-        return {"kind": "component", "class": type(base).__qualname__, "scalars": _encode(scalars_of(base))}
+        return {"kind": "component", "class": type(base).__qualname__, "scalars": encode(scalars_of(base))}
     if not (hasattr(base, "state") and hasattr(base, "restore")):
         raise CannotSave(
             f"a policy over {type(base).__name__} cannot be saved: a plain object must offer state(), numbers, texts, "
             "lists, dicts and arrays, and restore(state)"
         )
-    return {"kind": "plain", "class": type(base).__qualname__, "state": _encode(base.state())}
+    return {"kind": "plain", "class": type(base).__qualname__, "state": encode(base.state())}
 
 
 def _encode_parameter(name: str, value: Any) -> Any:
     own = name in ("bonus", "psi") and callable(value) and not _is_spec(value)
-    return {"$callable": _GIVEN_AGAIN} if own else _encode(value)
+    return {"$callable": _GIVEN_AGAIN} if own else encode(value)
 
 
-def _encode(value: Any) -> Any:
+def encode(value: Any) -> Any:
     """A value as JSON that says what it was."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
-        return _encode(value.item())
+        return encode(value.item())
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         return {"$array": value.ravel().tolist(), "shape": list(value.shape), "dtype": value.dtype.str}
     if isinstance(value, tuple):
-        return {"$tuple": [_encode(item) for item in value]}
+        return {"$tuple": [encode(item) for item in value]}
     if isinstance(value, list):
-        return [_encode(item) for item in value]
+        return [encode(item) for item in value]
     if isinstance(value, bytes):
         return {"$bytes": value.hex()}
     if isinstance(value, dict) and all(isinstance(key, str) and not key.startswith("$") for key in value):
-        return {key: _encode(item) for key, item in value.items()}
+        return {key: encode(item) for key, item in value.items()}
     if _is_spec(value):
         return {"$spec": type(value).__name__, "fields": dataclasses.asdict(value)}
     raise CannotSave(f"{value!r} of type {type(value).__name__} cannot be saved as JSON")
@@ -176,13 +205,13 @@ def _describe_pending(policy: Policy) -> Any:
     if policy._position[PENDING] == 0:
         return None
     kept = policy._adapter.kept_proposal(int(policy._position[PENDING]))
-    return {"units": _encode(kept), "is_several": policy._adapter.is_several}
+    return {"units": encode(kept), "is_several": policy._adapter.is_several}
 
 
 # -- reading ------------------------------------------------------------------------------------------------
 
 
-def _read_zip(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+def _read_zip(path: Path | io.BytesIO) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     try:
         with zipfile.ZipFile(path) as archive:
             document = json.loads(archive.read("policy.json"))
@@ -208,20 +237,21 @@ def _read_zip(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
     return document, arrays
 
 
-def _decode(value: Any) -> Any:
+def decode(value: Any) -> Any:
+    """The value that `encode` made JSON of."""
     if isinstance(value, list):
-        return [_decode(item) for item in value]
+        return [decode(item) for item in value]
     if not isinstance(value, dict):
         return value
     if "$array" in value:
         return np.array(value["$array"], dtype=value["dtype"]).reshape(value["shape"])
     if "$tuple" in value:
-        return tuple(_decode(item) for item in value["$tuple"])
+        return tuple(decode(item) for item in value["$tuple"])
     if "$bytes" in value:
         return bytes.fromhex(value["$bytes"])
     if "$spec" in value:
         return _SPECS[value["$spec"]](**value["fields"])
-    return {key: _decode(item) for key, item in value.items()}
+    return {key: decode(item) for key, item in value.items()}
 
 
 def _restore_base(
@@ -232,16 +262,7 @@ def _restore_base(
         classes = {cls.__name__: cls for cls in ALGORITHMS}
         if name not in classes:
             raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
-        parameters = {
-            key: _given(key, given) if value == {"$callable": _GIVEN_AGAIN} else _decode(value)
-            for key, value in entry["parameters"].items()
-        }
-        try:
-            made: Any = classes[name](**parameters)
-        except ArtReplayError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise InvalidFile(f"the parameters of {name} in the file do not fit: {error}") from error
+        made: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
         _check_tables(made, arrays)
         _check_shapes(made, _own(arrays), name)
         made.component = overwrite(made.component, _own(arrays))
@@ -257,14 +278,28 @@ def _restore_base(
         mine = arrays_of(base)
         if own.keys() != mine.keys() or any(own[key].dtype != mine[key].dtype for key in own):
             raise InvalidParameter(f"base= must have the arrays of the saved {name}: {', '.join(sorted(own))}")
-        if json.dumps(_encode(scalars_of(base))) != json.dumps(entry["scalars"]):
+        if json.dumps(encode(scalars_of(base))) != json.dumps(entry["scalars"]):
             raise InvalidParameter(f"base= must have the constants of the saved {name}: {entry['scalars']}")
         return overwrite(copied(base), own)
     if not hasattr(base, "restore"):
         raise InvalidParameter(f"base= must offer restore(state), {name} does not")
     base = copy.deepcopy(base)
-    base.restore(_decode(entry["state"]))
+    base.restore(decode(entry["state"]))
     return base
+
+
+def _made_again(algorithm: type[Algorithm], entry: dict[str, Any], given: dict[str, Any]) -> Algorithm:
+    """An algorithm as it was when it was made."""
+    parameters = {
+        key: _given(key, given) if value == {"$callable": _GIVEN_AGAIN} else decode(value)
+        for key, value in entry["parameters"].items()
+    }
+    try:
+        return algorithm(**parameters)
+    except ArtReplayError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidFile(f"the parameters of {algorithm.__name__} in the file do not fit: {error}") from error
 
 
 def _own(arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
@@ -314,7 +349,7 @@ def _restore_state(policy: Policy, document: dict[str, Any], arrays: dict[str, n
     if pending is not None:
         if len(pending["units"]) != position[PENDING] or not pending["units"]:
             raise InvalidFile("the pending action in the file does not fit its position")
-        policy._adapter.propose_again(_decode(pending["units"]), pending["is_several"])
+        policy._adapter.propose_again(decode(pending["units"]), pending["is_several"])
 
 
 def _restore_history(
@@ -338,4 +373,4 @@ def _restore_history(
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
     policy._marks_without_log = marks
     policy._grown = bool(entry["grown"])
-    policy._close_again(policy._adapter.cells_again(_decode(entry["closed"])))
+    policy._close_again(policy._adapter.cells_again(decode(entry["closed"])))

@@ -1,0 +1,7 @@
+"""Decisions that last: a journal in a database, many decisions open at once, arms that come and go."""
+
+from artreplay.studies.changes import ArmState
+from artreplay.studies.decisions import Decision
+from artreplay.studies.study import Study
+
+__all__ = ["ArmState", "Decision", "Study"]

@@ -1,0 +1,199 @@
+"""What changes a study itself: arms that come and go, a log that grows, another horizon."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artreplay.errors import InvalidParameter, StudyRefused, checked_count
+from artreplay.history import History, Store, open_history
+from artreplay.history.labels import plain_label
+from artreplay.history.source_of import source_of
+from artreplay.history.sources import as_columns
+from artreplay.replay.adapters import Unknown
+from artreplay.replay.log import Log
+from artreplay.replay.own_bases import adapt
+from artreplay.replay.saving import encode
+from artreplay.studies.live import Live
+from artreplay.studies.settings import Arm, checked_features, made_base
+from artreplay.studies.study_log import description, keep_rows
+from artreplay.studies.study_tables import SQLiteTables, Tables
+
+
+def add_arm(live: Live, label: Any, features: Any) -> None:
+    """Let an arm be chosen from now on: a new one, or one that was retired."""
+    live.check_arms("add_arm")
+    label = plain_label(label)
+    number = live.numbers.get(label)
+    live.expire()
+    if number is not None and live.arms[number].retired:
+        _set_retired(live, number, False)
+        live.enter("return", encode(label))
+        return
+    if number is not None:
+        raise StudyRefused(f"{label!r} is an arm of this study already")
+    row = checked_features(live.adapter.base, features)
+    kept = json.dumps(encode(label))
+    arms = [*live.arms, Arm(label, row)]
+    made_base(live.settings, arms)  # which refuses what is wrong
+    live.tables.run(
+        "INSERT INTO arm VALUES (?, ?, ?, 0)", len(live.arms), kept, None if row is None else json.dumps(row)
+    )
+    live.enter("arm", encode(label))
+    live.arms = arms
+    live.prepare()
+    live.grow_fold()
+
+
+def retire_arm(live: Live, label: Any) -> None:
+    """Never choose an arm again; what is known of it stays."""
+    live.check_arms("retire_arm")
+    number = live.number_in_use(label)
+    least = live.adapter.base.width
+    if live.in_use.sum() <= least:
+        raise StudyRefused(
+            f"{label!r} must stay: a decision needs {least} arm{'s' if least > 1 else ''} to choose from"
+        )
+    live.expire()
+    _set_retired(live, number, True)
+    live.enter("retire", encode(plain_label(label)))
+
+
+def _set_retired(live: Live, number: int, retired: bool) -> None:
+    live.tables.run("UPDATE arm SET retired = ? WHERE number = ?", int(retired), number)
+    live.arms[number] = replace(live.arms[number], retired=retired)
+    live.in_use = np.array([not arm.retired for arm in live.arms])
+
+
+def extend(live: Live, log: History | Store) -> None:
+    """Go on with a log that has grown: the same rows, with more behind them."""
+    if not isinstance(log, (History, Store)):
+        raise InvalidParameter(f"the log must be a History, or what open_history gives, got {type(log).__name__}")
+    live.expire()
+    fold = live.fold()
+    before = History([], []) if fold.log is None else fold.log
+    log.check_continues(before.fingerprint, before)
+    if len(log) == len(before):
+        return
+    said = description(log)
+    if isinstance(before, History) and len(before) and said["kind"] != "rows":
+        raise StudyRefused("the study keeps the rows of its log itself: extend it with a history in memory")
+    if not (isinstance(before, History) or said["kind"] == "store"):
+        raise StudyRefused(f"{before.name} cannot be read as it was before it grew: index the log for a new study")
+    fold.check_log(log)
+    if isinstance(log, History):
+        keep_rows(live.tables, log, len(before))
+    else:
+        live.given = log if live.given is not None else None
+    live.enter("log", said)
+    fold.extended(log, live.entries)
+
+
+def set_horizon(live: Live, horizon: Any) -> None:
+    """Fold the journal again under another horizon."""
+    settings = live.settings.with_horizon(checked_count("horizon", horizon), len(live.arms))
+    adapter = adapt(made_base(settings, live.arms))
+    live.expire()
+    live.tables.run("UPDATE study SET settings = ?", settings.as_json())
+    live.enter("settings", {"horizon": horizon})
+    live.settings, live.adapter, live.warned = settings, adapter, False
+    live.forget_fold()
+
+
+# -- what a study begins with ---------------------------------------------------------------------------------------
+
+
+def keep_arms(tables: Tables, arms: Sequence[Arm]) -> None:
+    """Keep the arms that a study is made with."""
+    rows = [
+        (number, json.dumps(encode(arm.label)), None if arm.features is None else json.dumps(arm.features), 0)
+        for number, arm in enumerate(arms)
+    ]
+    if rows:
+        tables.run_many("INSERT INTO arm VALUES (?, ?, ?, ?)", rows)
+
+
+def keep_first_log(tables: Tables, base: Any, log: Any, unknown: Unknown, now: float) -> None:
+    """Keep the log that a study is made with: the first entry of its journal."""
+    Log(adapt(base), log, unknown)  # which refuses what the base cannot take
+    if isinstance(log, History):
+        keep_rows(tables, log, 0)
+    text = json.dumps(description(log))
+    tables.run("INSERT INTO entry VALUES (1, 'log', ?, NULL, ?, NULL)", now, text)
+    tables.run("UPDATE study SET entries = 1")
+
+
+# -- rows that the study produced itself ----------------------------------------------------------------------------
+
+
+def without_own_rows(live: Live, history: Any, exclude: Any, columns: dict[str, Any]) -> Any:
+    """A log without the rows whose decision id is one of the study's own."""
+    if exclude is None:
+        is_log = isinstance(history, (History, Store))
+        return history if is_log and not columns else open_history(history, **columns)
+    if isinstance(exclude, str):
+        if columns.get("order") is not None:
+            raise InvalidParameter("order must be left out with exclude=: sort the log first")
+        as_rows = as_columns(columns.get("unit"), columns.get("reward"), columns.get("level"))
+        source = source_of(history, as_rows, columns.pop("table", None))
+        if exclude not in source.column_names():
+            raise InvalidParameter(f"exclude must name a column of the log, there is no {exclude!r}")
+        ids = [id_ for table in source.tables([exclude]) for id_ in table.column(exclude).to_pylist()]
+        history = open_history(history, **columns)
+    else:
+        ids = list(exclude)
+    if not isinstance(history, History):
+        raise InvalidParameter("exclude= is for a log in memory, a file or a frame: a store cannot leave rows out")
+    if len(ids) != len(history):
+        raise InvalidParameter(f"exclude must have one entry for each row of the log, got {len(ids)}")
+    own = {id_ for (id_,) in live.tables.query("SELECT id FROM decision")}
+    return history.rows(np.flatnonzero([id_ not in own for id_ in ids]))
+
+
+# -- what people see ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ArmState:
+    """An arm of a study as it stands: samples logged, used and online, their mean, the index, open decisions."""
+
+    label: Any
+    retired: bool
+    logged: int
+    used: int
+    online: int
+    mean: float  # nan without samples
+    index: float  # nan where the algorithm has none
+    open: int
+
+
+def arms_of(live: Live) -> list[ArmState]:
+    """The arms of a study as they stand."""
+    live.check_arms("arms()")
+    open_ = Counter(
+        label
+        for decision in live.open.values()
+        for label in (decision.action if live.adapter.is_several else [decision.action])
+    )
+    return [
+        ArmState(
+            arm.label, arm.retired, cell.logged, cell.used, cell.count - cell.used, cell.mean, cell.index,
+            open_[arm.label],
+        )
+        for arm, cell in zip(live.arms, live.settled().cells(), strict=True)
+    ]  # fmt: skip
+
+
+def backup(tables: Tables, path: Path) -> None:
+    """Copy a study to another file."""
+    if not isinstance(tables, SQLiteTables):
+        raise InvalidParameter(f"{tables.name} is in PostgreSQL: pg_dump copies it")
+    if path.exists():
+        raise StudyRefused(f"{path} is there already: name a file that is not")
+    tables.backup(str(path))

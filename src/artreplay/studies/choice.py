@@ -1,0 +1,214 @@
+"""Choosing while other decisions are open: their units count as if they had come to nothing, in the choice only.
+
+What the base has learnt stays as it is. A chooser proposes in its place, and passes on to it what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artreplay.algorithms import Algorithm, ArmAlgorithm, IndexArmAlgorithm
+from artreplay.algorithms.indices import MeanIndex
+from artreplay.algorithms.selectors import Best, Top
+from artreplay.algorithms.tally import Tally
+from artreplay.compiling import Floats, arrays_of, current_mode, overwrite, views
+from artreplay.replay.policy import Policy
+from artreplay.replay.reader import ledger_without_rows
+from artreplay.replay.step import PLACES, ROUND, settle
+
+Available = NDArray[np.bool_]  # of each arm: whether it can be chosen
+
+
+class Chooser:
+    """What stands in for the base in a step: it proposes, and what is shown goes to the base."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._adapter: Any = policy._adapter
+        self._open: dict[int, list[int]] = {}  # the units of each open decision, in the order of decisions
+        self.available: Available | None = None  # None if everything can be chosen
+        self.renew()
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the base would choose otherwise by itself, or would not choose the same again."""
+        return bool(self._open) or self.available is not None or not self._adapter.exact
+
+    # -- what a step asks for ---------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._learner, name)
+
+    def propose_in_round(self, out: Any, round_: int) -> int:
+        """Write the numbers of the proposed units; how many there are."""
+        raise NotImplementedError
+
+    def update_logged(self, unit: int, reward: float, allowance: float) -> None:
+        """Show the base a row of the log."""
+        self._learner.update_logged(unit, reward, allowance)
+
+    # -- what changes between decisions -----------------------------------------------------------------------
+
+    def renew(self) -> None:
+        """The base has been told something, or its arrays have grown."""
+        self._learner: Any = views(self._adapter.algorithm)
+
+    def opened(self, decision: int, units: list[int]) -> None:
+        """A decision for these units is open from now on."""
+        self._open[decision] = units
+
+    def closed(self, decision: int) -> list[int]:
+        """A decision is no longer open; its units."""
+        return self._open.pop(decision)
+
+
+class ArmChooser(Chooser):
+    """For an index over arms that is a mean and a bonus: min(index, the index after so many more failures).
+
+    One value is kept for each arm, and worked out again only where something has changed.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        index = self._adapter.algorithm.index
+        self._value: Floats = np.full(len(index.tally.counts), np.nan)
+        self._seen = np.full((2, len(self._value)), -1, np.int64)  # samples and open units behind each value
+        self._now = np.zeros(len(self._value), np.int64)  # open units
+
+    def opened(self, decision: int, units: list[int]) -> None:
+        """A decision for these units is open from now on."""
+        super().opened(decision, units)
+        np.add.at(self._now, units, 1)
+
+    def closed(self, decision: int) -> list[int]:
+        """A decision is no longer open; its units."""
+        units = super().closed(decision)
+        np.subtract.at(self._now, units, 1)
+        return units
+
+    def propose_in_round(self, out: Any, round_: int) -> int:
+        """The arms with the highest values, ties to the lower number."""
+        index = self._adapter.algorithm.index
+        for arm in np.flatnonzero((index.tally.counts != self._seen[0]) | (self._now != self._seen[1])).tolist():
+            self._value[arm] = self._value_of(index, arm)
+        self._seen[0], self._seen[1] = index.tally.counts, self._now
+        return write_best(self._value, self.available, out)
+
+    def _value_of(self, index: MeanIndex, arm: int) -> float:
+        value, open_ = float(index.value[arm]), int(self._now[arm])
+        if open_ == 0:
+            return value
+        count, total = int(index.tally.counts[arm]), float(index.tally.totals[arm])
+        if self._adapter.reward_range[0] == -np.inf and count:  # without a lowest reward, as many as the mean says
+            total += open_ * total / count
+        more = Tally(np.array([count + open_]), np.array([total]))
+        return min(value, float(index.bound.upper(more, 0)))
+
+
+class CopyChooser(Chooser):
+    """For every other algorithm: a copy of the base is shown the lowest reward for each open unit, and proposes.
+
+    They are shown in the order of decisions, because a regression, or a box that divides, depends on the order.
+    Without a lowest reward open units do not count.
+    """
+
+    _copy: Algorithm | None
+
+    def renew(self) -> None:
+        """The base has been told something: the copy is out of date."""
+        super().renew()
+        self._copy = None
+
+    def opened(self, decision: int, units: list[int]) -> None:
+        """A decision for these units is open from now on."""
+        super().opened(decision, units)
+        if self._copy is not None:
+            self._show_failures(self._copy, units)
+
+    def closed(self, decision: int) -> list[int]:
+        """A decision is no longer open; its units."""
+        self._copy = None
+        return super().closed(decision)
+
+    def update_logged(self, unit: int, reward: float, allowance: float) -> None:
+        """Show the base a row of the log, and the copy with it."""
+        super().update_logged(unit, reward, allowance)
+        if self._copy is not None:
+            self._copy.make_room(1)
+            self._copy.component.update_logged(unit, reward, allowance)
+
+    def propose_in_round(self, out: Any, round_: int) -> int:
+        """What the copy proposes; a draw at random belongs to the round."""
+        if self._copy is None:
+            self._copy = self._adapter.base.duplicate()
+            self._show_failures(self._copy, [unit for units in self._open.values() for unit in units])
+        copy, available = self._copy, self.available
+        if available is not None and isinstance(copy, IndexArmAlgorithm):
+            return write_best(copy.component.index.value[:-1], available, out)
+        if available is None:
+            return self._proposed(copy, out, round_)
+        numbers = np.flatnonzero(available)
+        count = self._proposed(restricted(copy, numbers), out, round_)
+        for place in range(count):
+            out[place] = int(numbers[out[place]])
+        return count
+
+    def _proposed(self, copy: Algorithm, out: Any, round_: int) -> int:
+        component = copy.component
+        if hasattr(component, "proposals"):
+            component.proposals[0] = round_
+        if not self._adapter.expensive or current_mode() == "interpreted":
+            proposed: int = views(component).propose_in_round(out, round_)
+            return proposed
+        position = np.zeros(PLACES, np.int64)
+        position[ROUND] = round_
+        nothing = ledger_without_rows(self._adapter)
+        copy.make_room(len(out))
+        units: int = settle.bound_to(component, nothing)(copy.component, nothing, position, self._adapter.proposal, 2)
+        return units
+
+    def _show_failures(self, copy: Algorithm, numbers: Sequence[int]) -> None:
+        if copy.reward_range[0] == -np.inf:
+            return
+        copy.make_room(len(numbers) + copy.width)
+        component = views(copy.component)
+        for number in numbers:
+            component.update(number, 0.0)
+
+
+def chooser_of(policy: Policy) -> Chooser:
+    """The chooser for a policy's base."""
+    component: Any = getattr(policy.base, "component", None)
+    plain = type(getattr(component, "index", None)) is MeanIndex and isinstance(policy.base, ArmAlgorithm)
+    if plain and isinstance(component.selector, (Best, Top)):
+        return ArmChooser(policy)
+    return CopyChooser(policy)
+
+
+def write_best(value: Floats, available: Available | None, out: Any) -> int:
+    """Write the numbers of the highest values among what is available; ties to the lower number."""
+    if available is not None:
+        value = np.where(available, value, -np.inf)
+    if len(out) == 1:
+        out[0] = int(np.argmax(value))
+        return 1
+    for place, number in enumerate(np.argsort(-value, kind="stable")[: len(out)].tolist()):
+        out[place] = number
+    return len(out)
+
+
+def restricted(base: Any, numbers: Any) -> Any:
+    """The same algorithm over some of its arms, with what it has learnt of them."""
+    small = type(base)(**base.parameters() | {"n_arms": None, "arms": [base.arms[number] for number in numbers]})
+    learnt = {}
+    mine = arrays_of(small.component)
+    for name, array in arrays_of(base.component).items():
+        for axis, (length, shorter) in enumerate(zip(array.shape, mine[name].shape, strict=True)):
+            if length != shorter:
+                array = np.take(array, numbers, axis)
+        learnt[name] = array
+    small.component = overwrite(small.component, learnt)
+    return small

@@ -1,0 +1,160 @@
+"""The policy of a study: a fold over its journal, which a snapshot only makes shorter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter, StudyUnavailable
+from artreplay.history import History, Store
+from artreplay.replay import ArtificialReplay, FullStart
+from artreplay.replay.log import Log
+from artreplay.replay.policies import HistoryPolicy
+from artreplay.replay.saving import policy_as_bytes, policy_from_bytes
+from artreplay.studies.choice import Chooser, chooser_of
+from artreplay.studies.decisions import action_again
+from artreplay.studies.settings import Arm, Settings, made_base, with_state_of
+from artreplay.studies.study_log import first_rows, opened_log
+from artreplay.studies.study_tables import Tables
+
+_READ = (
+    "SELECT e.seq, e.kind, e.body, d.action FROM entry e LEFT JOIN decision d ON d.number = e.decision"
+    " WHERE e.seq > ? AND e.kind IN ('reward', 'expiry', 'observation', 'log')"
+    " AND (d.state IS NULL OR d.state <> 'void') ORDER BY e.seq"
+)
+
+
+class Row(NamedTuple):
+    """An entry of the journal that the policy learns from."""
+
+    seq: int
+    kind: str
+    body: Any
+    action: Any
+
+
+class Fold:
+    """A policy that has taken in the journal up to an entry, and a chooser beside it."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        settings: Settings,
+        arms: Sequence[Arm],
+        given: History | Store | None,
+        open_actions: dict[int, Any],
+    ) -> None:
+        self._tables = tables
+        said = [
+            (seq, json.loads(body))
+            for seq, body in tables.query("SELECT seq, body FROM entry WHERE kind = 'log' ORDER BY seq")
+        ]
+        self._rows = [(seq, entry["rows"]) for seq, entry in said]
+        log = opened_log(tables, said[-1][1], given) if said else None
+        if said and log is None:
+            raise StudyUnavailable(
+                f"the log of this study, {said[-1][1]['place']}, is not kept in it: open the study with history="
+            )
+        self.log: Any = None if log is None else first_rows(log, said[-1][1]["rows"])
+        self.policy: Any = None
+        self.seq = self.snapshot_at = 0
+        base = made_base(settings, arms)
+        for seq, saved in tables.query("SELECT seq, bytes FROM snapshot ORDER BY seq DESC LIMIT 1"):
+            self._continue_from(seq, saved, base)
+        if self.policy is None:
+            make: Any = ArtificialReplay if base.coupled else FullStart
+            self.policy = make(base, History([], []), unknown=settings.unknown)
+        self.take_in(
+            Row(seq, kind, json.loads(body), action) for seq, kind, body, action in tables.each(_READ, self.seq)
+        )
+        self.renew_chooser(open_actions)
+
+    def _continue_from(self, seq: int, saved: bytes, base: Any) -> None:
+        """Start from a snapshot; one that cannot be read is no loss."""
+        try:
+            policy = policy_from_bytes(saved, base)
+        except (InvalidFile, InvalidParameter):
+            return
+        rows = [rows for at, rows in self._rows if at <= seq]
+        policy.extend(first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], []))
+        self.policy, self.seq, self.snapshot_at = policy, seq, seq
+
+    def numbers(self, action: Any) -> list[int]:
+        """The numbers of the units of an action."""
+        adapter = self.policy._adapter
+        return [adapter.number(unit) for unit in (action if adapter.is_several else [action])]
+
+    def take_in(self, rows: Iterable[Row]) -> None:
+        """Take further entries in, in order."""
+        policy, told = self.policy, False
+        for row in rows:
+            if row.kind == "log":
+                policy.extend(first_rows(self.log, row.body["rows"]))
+                self._fresh = True
+            elif row.body is not None:
+                action, value = (
+                    (row.body["action"], row.body["value"]) if row.action is None else (row.action, row.body)
+                )
+                policy.tell(action_again(action), value)
+            told = True
+            self.seq = row.seq
+        if told and hasattr(self, "chooser"):
+            self.chooser.renew()
+
+    def extended(self, log: History | Store, seq: int) -> None:
+        """The log has grown."""
+        self.log = log
+        self._rows.append((seq, len(log)))
+
+    def decide(self, number: int, open_actions: Iterable[Any], available: Any) -> Any:
+        """The action of a decision, by its number among all decisions."""
+        policy, chooser = self.policy, self.chooser
+        if self._fresh and policy.kind == ArtificialReplay.kind:
+            self.read_open_cells(open_actions)
+            policy.choose(None, number)  # what the base wants to read by itself is read at its own speed
+            chooser.renew()
+        self._fresh = False
+        chooser.available = available
+        return policy.choose(chooser if chooser.is_needed else None, number)
+
+    def read_open_cells(self, actions: Iterable[Any]) -> None:
+        """Show all rows of the cells that open decisions lie in: rows not yet read could raise what they count for."""
+        for action in {tuple(self.numbers(action)): action for action in actions}.values():
+            self.policy.read_cells_of(action)
+
+    def grown(self, settings: Settings, arms: Sequence[Arm]) -> bool:
+        """Go on with an arm more; whether that was possible without a new fold."""
+        policy: HistoryPolicy = self.policy
+        base = made_base(settings, arms)
+        if policy.history is None or not with_state_of(base, policy.base):
+            return False
+        more: Any = ArtificialReplay(base, History([], []), unknown=policy.unknown)
+        marks = policy.marks()
+        more._position[:] = policy._position
+        more._read_history(policy.history, np.insert(marks, len(marks) - 1, 0))
+        self.policy = more
+        return True
+
+    def renew_chooser(self, open_actions: dict[int, Any]) -> None:
+        """Make the chooser, for a policy that is new, and decisions that are open."""
+        self.chooser: Chooser = chooser_of(self.policy)
+        for number, action in open_actions.items():
+            self.chooser.opened(number, self.numbers(action))
+        self._fresh = True
+
+    def check_log(self, log: History | Store) -> None:
+        """Refuse a log that the base cannot take."""
+        Log(self.policy._adapter, log, self.policy.unknown)
+
+    def keep_snapshot(self, seq: int) -> None:
+        """Write down where the policy stands, so that a start need not fold everything again."""
+        try:
+            saved = policy_as_bytes(self.policy)
+        except ArtReplayError:  # a snapshot only saves time
+            return
+        self._tables.run("DELETE FROM snapshot WHERE seq < (SELECT MAX(seq) FROM snapshot) OR seq = ?", seq)
+        self._tables.run("INSERT INTO snapshot VALUES (?, ?)", seq, saved)
+        self.snapshot_at = seq

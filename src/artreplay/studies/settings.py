@@ -1,0 +1,167 @@
+"""What a study was made with, as its database keeps it, and the base algorithm that follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from artreplay.algorithms import ALGORITHMS, Algorithm, ArmAlgorithm, IndexArmAlgorithm, LinUCB, checked_reward
+from artreplay.algorithms.indices import MeanIndex
+from artreplay.algorithms.selectors import Top, best, top
+from artreplay.cells import feature_components
+from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
+from artreplay.replay.adapters import Unknown, checked_unknown
+from artreplay.replay.saving import decode, encode
+
+OnTimeout = Literal["default", "discard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """An arm of a study: its label, its features where the algorithm wants some, and whether it is retired."""
+
+    label: Any
+    features: list[float] | None = None
+    retired: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything but the arms, which come and go."""
+
+    algorithm: str
+    parameters: dict[str, Any]  # of the base, as JSON that says what it was
+    made_with: int  # the number of arms that the index is made with
+    wait: float | None  # seconds until a decision is due
+    on_timeout: OnTimeout
+    default: float
+    unknown: Unknown
+
+    def as_json(self) -> str:
+        """As the database keeps them."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """As they were kept."""
+        try:
+            return cls(**json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise InvalidFile(f"the settings of the study are damaged: {error}") from error
+
+    @property
+    def horizon(self) -> int | None:
+        """The horizon of the base, where it has one."""
+        return self.parameters.get("horizon")
+
+    def with_horizon(self, horizon: int, n_arms: int) -> Settings:
+        """The same with another horizon; the index is made with the arms there are now."""
+        if self.horizon is None:
+            raise StudyRefused(f"{self.algorithm} has no horizon to set")
+        return dataclasses.replace(self, parameters=self.parameters | {"horizon": horizon}, made_with=n_arms)
+
+
+def settings_of(
+    base: Any, wait: Any, on_timeout: Any, default: Any, unknown: Any
+) -> tuple[Settings, list[Arm], Algorithm]:
+    """What a study over this base is made with, its arms, and a fresh base."""
+    if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
+        raise InvalidParameter(
+            f"a study must be over an algorithm of this package, whose settings fit into a database, got {base!r}"
+        )
+    if on_timeout not in get_args(OnTimeout):
+        raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
+    if wait is not None and not (isinstance(wait, timedelta) and wait > timedelta(0)):
+        raise InvalidParameter(f"wait must be a timedelta above 0, or None to wait for ever, got {wait!r}")
+    if on_timeout == "default":
+        default = checked_reward(default, base.reward_range)
+    given = base.parameters()
+    arms: list[Arm] = []
+    if isinstance(base, ArmAlgorithm):
+        features = given.get("features")
+        rows = [None] * base.n_arms if features is None else np.asarray(features).tolist()
+        arms = [Arm(label, row) for label, row in zip(base.arms, rows, strict=True)]
+    try:
+        kept = {name: encode(value) for name, value in given.items() if name not in ("arms", "n_arms", "features")}
+        [encode(arm.label) for arm in arms]
+    except CannotSave as error:
+        raise CannotSave(f"a study must be over an algorithm that a database can keep: {error}") from None
+    settings = Settings(
+        type(base).__name__,
+        kept,
+        len(arms),
+        None if wait is None else wait.total_seconds(),
+        on_timeout,
+        float(default) if on_timeout == "default" else 0.0,
+        checked_unknown(unknown),
+    )
+    return settings, arms, made_base(settings, arms)
+
+
+def made_base(settings: Settings, arms: Sequence[Arm]) -> Any:
+    """A fresh base over these arms, whose index is made with as many as the settings say."""
+    algorithm = {cls.__name__: cls for cls in ALGORITHMS}.get(settings.algorithm)
+    if algorithm is None:
+        raise InvalidFile(f"the study has an algorithm {settings.algorithm!r} that this version of artreplay lacks")
+    base: Any = algorithm(**_parameters(algorithm, settings, arms))
+    if len(arms) > settings.made_with and _is_mean_index(base):
+        as_first: Any = algorithm(**_parameters(algorithm, settings, arms[: settings.made_with]))
+        index = base.component.index._replace(bound=as_first.component.index.bound)
+        base.component = base.component._replace(index=index)
+    return base
+
+
+def _parameters(algorithm: Any, settings: Settings, arms: Sequence[Arm]) -> dict[str, Any]:
+    given = {name: decode(value) for name, value in settings.parameters.items()}
+    if arms:
+        given["arms"] = [arm.label for arm in arms]
+    if "features" in inspect.signature(algorithm).parameters:
+        given["features"] = [arm.features for arm in arms]
+    return given
+
+
+def _is_mean_index(base: Any) -> bool:
+    return isinstance(base, IndexArmAlgorithm) and isinstance(base.component.index, MeanIndex)
+
+
+def checked_features(base: Any, features: Any) -> list[float] | None:
+    """The features of an arm that is added, where the algorithm wants some: they must not join two components."""
+    if not isinstance(base, LinUCB):
+        if features is not None:
+            raise InvalidParameter(f"features must be left out: {type(base).__name__} has none")
+        return None
+    width = base.features.shape[1]
+    try:
+        row = np.array(features, np.float64)
+    except (TypeError, ValueError):
+        row = np.empty(0)
+    if row.shape != (width,) or not np.isfinite(row).all():
+        raise InvalidParameter(f"features must be {width} finite numbers, got {features!r}")
+    joined = np.unique(feature_components(base.features).cell[base.features @ row != 0.0])
+    if len(joined) > 1:
+        raise StudyRefused(
+            f"the features of an arm that is added must not join arms that were learnt apart, these join {len(joined)} "
+            "groups: make a new study"
+        )
+    return [float(value) for value in row]
+
+
+def with_state_of(base: Any, before: Any) -> bool:
+    """Let a base with arms added know what the one before knows; whether that can be done without a new fold."""
+    if not (_is_mean_index(base) and _is_mean_index(before)):
+        return False
+    index, known = base.component.index, before.component.index
+    n_before = len(known.tally.counts)
+    index.tally.counts[:n_before] = known.tally.counts
+    index.tally.totals[:n_before] = known.tally.totals
+    index.value[:n_before] = known.value[:n_before]
+    selector = top(index.value, base.budget) if isinstance(base.component.selector, Top) else best(index.value)
+    base.component = base.component._replace(selector=selector)
+    return True

@@ -1,0 +1,359 @@
+"""`Study`: a policy that lasts, for many users at once and rewards that come when they come."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
+from artreplay.history import History, Store
+from artreplay.replay import Cell
+from artreplay.studies import changes
+from artreplay.studies.decisions import COLUMNS, Decision, decision_of
+from artreplay.studies.live import Live
+from artreplay.studies.settings import OnTimeout, settings_of
+from artreplay.studies.study_tables import VERSION, Group, Tables, owner_of_this, tables_at
+
+T = TypeVar("T")
+Clock = Callable[[], float]
+
+_MOST_IN_GROUP = 256  # calls that share a commit
+_PATIENCE = 0.05  # seconds after which a thread looks for itself whether its group is committed
+
+
+class Study:
+    """A durable policy: decisions have ids, and their rewards may come late, twice, or never.
+
+    It lies in a SQLite file, or in PostgreSQL (`postgresql://host/database#name`). Every call is durable when it
+    returns. Threads may share a study; one process owns it at a time. A decision is a function of the journal (the
+    rows of the log, and everything that was told, in order), of the decisions that are open, and of its number.
+
+    >>> import artreplay as ar
+    >>> log = ar.History(["red", "blue", "blue"], [0, 1, 1])
+    >>> study = ar.Study.create(":memory:", ar.MonUCB(arms=["red", "blue"], horizon=100), history=log)
+    >>> first, second = study.decide(), study.decide(request_id="visitor 7")
+    >>> study.reward(first.id, 1.0)
+    >>> study.decide(request_id="visitor 7") == second
+    True
+    >>> [decision.action for decision in study.open_decisions()] == [second.action]
+    True
+    >>> study.close()
+    """
+
+    def __init__(self, tables: Tables, clock: Clock, history: History | Store | None) -> None:
+        """Use `Study.create` or `Study.open`."""
+        self._tables, self._clock, self._history = tables, clock, history
+        self._live: Live | None = None
+        self._epoch = -1  # of the time that this process owns the study
+        self._process = os.getpid()
+        self._mutex = threading.RLock()
+        self._group = Group()
+        self._coming = 0  # calls that wait for the mutex, or have it
+        self._counting = threading.Lock()
+        self._inside = 0  # the thread that is in a call
+        self._closed = False
+
+    @classmethod
+    def create(
+        cls,
+        place: str | os.PathLike[str],
+        base: Any,
+        history: History | Store | None = None,
+        *,
+        wait: timedelta | None = None,
+        on_timeout: OnTimeout = "default",
+        default: float = 0.0,
+        unknown: Any = "error",
+        clock: Clock = time.time,
+    ) -> Study:
+        """Make a study over a base algorithm, and own it.
+
+        `wait` says how long a reward is waited for; a decision without one then gets the `default` reward, or is
+        dropped (`on_timeout="discard"`). A history in memory is kept inside the study, of an indexed store the study
+        remembers where it lies. `unknown="skip"` leaves rows out whose label is no arm; `add_arm` brings them in.
+        """
+        settings, arms, made = settings_of(base, wait, on_timeout, default, unknown)
+        tables = tables_at(place)
+        study = cls(tables, clock, history)
+        tables.own(10.0)
+        try:
+            if tables.exists():
+                raise StudyRefused(f"{tables.name} is a study already: Study.open continues it")
+            tables.make()
+            row = (VERSION, settings.as_json(), 0, owner_of_this(), 0, 0, clock(), 0)
+            tables.run("INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
+            changes.keep_arms(tables, arms)
+            if history is not None:
+                changes.keep_first_log(tables, made, history, settings.unknown, clock())
+            tables.commit()
+        except BaseException:
+            tables.close()
+            tables.disown()
+            raise
+        study._epoch = 0
+        return study
+
+    @classmethod
+    def open(
+        cls,
+        place: str | os.PathLike[str],
+        history: History | Store | None = None,
+        *,
+        read_only: bool = False,
+        timeout: float = 10.0,
+        clock: Clock = time.time,
+    ) -> Study:
+        """Continue a study. While another process owns it this waits, for `timeout` seconds at most.
+
+        With `read_only` it can be looked at while someone else owns it. `history` is the log, where the study does
+        not keep it and cannot find it.
+        """
+        tables = tables_at(place, read_only)
+        study = cls(tables, clock, history)
+        try:
+            Live.check(tables)
+            if not read_only:
+                tables.own(timeout)
+            study._ready()
+        except BaseException:
+            tables.close()
+            tables.disown()
+            raise
+        return study
+
+    # -- decisions and what comes of them -----------------------------------------------------------------------
+
+    def decide(
+        self, request_id: str | None = None, *, among: Iterable[Any] | None = None, count: int | None = None
+    ) -> Any:
+        """A decision, or a list of `count` decisions.
+
+        The same `request_id` gives the same decision again. `among` are the arms that can be chosen now.
+        """
+        listed = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
+        return self._write(lambda live: live.decide(request_id, listed, count))
+
+    def reward(self, decision_id: str, value: Any) -> None:
+        """Tell what came of a decision; of several units one reward each. It is final: only the same is taken again."""
+        self._write(lambda live: live.reward(decision_id, value))
+
+    def void(self, decision_id: str) -> None:
+        """Take a decision out, with its reward if it has one: as if nothing had come of it."""
+        self._write(lambda live: live.void(decision_id))
+
+    def observe(self, action: Any, value: Any, request_id: str | None = None) -> None:
+        """Tell what came of an action that nobody asked for; the same `request_id` counts once."""
+        self._write(lambda live: live.observe(action, value, request_id))
+
+    def together(self, work: Callable[[Self], T]) -> T:
+        """Let `work(study)` do several things that are committed once; if the commit fails, none has happened.
+
+        What came before a refusal stays.
+        """
+        return self._write(lambda live: work(self))
+
+    # -- the study itself ---------------------------------------------------------------------------------------
+
+    def add_arm(self, label: Any, features: Any = None) -> None:
+        """Let an arm be chosen from now on, with the rows the log has of it; a retired one comes back."""
+        self._write(lambda live: changes.add_arm(live, label, features))
+
+    def retire_arm(self, label: Any) -> None:
+        """Never choose an arm again. Its open decisions can be rewarded, and what is known of it stays."""
+        self._write(lambda live: changes.retire_arm(live, label))
+
+    def extend(self, history: Any, *, exclude: Any = None, **columns: Any) -> None:
+        """Go on with a log that has grown: the same rows, with more behind them.
+
+        `exclude` leaves out the rows that the study produced itself: it names the column that has their decision ids,
+        where `history` is a file or a frame (with `unit=`, `reward=`, `level=` as in `open_history`), or is one id, or
+        None, for each row.
+        """
+        self._write(lambda live: changes.extend(live, changes.without_own_rows(live, history, exclude, columns)))
+
+    def set_horizon(self, horizon: int) -> None:
+        """Decide for another horizon from now on: the whole journal is folded again under it."""
+        self._write(lambda live: changes.set_horizon(live, horizon))
+
+    # -- looking at it ------------------------------------------------------------------------------------------
+
+    def open_decisions(self) -> list[Decision]:
+        """The decisions that wait for a reward, in order."""
+        return self._read(lambda live: list(live.open.values()))
+
+    def decision(self, decision_id: str) -> Decision:
+        """A decision by its id, as it stands."""
+        return self._read(lambda live: live.decision(decision_id))
+
+    def decisions(self) -> list[Decision]:
+        """All decisions there were, in order."""
+        statement = f"SELECT {COLUMNS} FROM decision ORDER BY number"
+        return self._read(lambda live: [decision_of(row) for row in self._tables.query(statement)])
+
+    def arms(self) -> list[Any]:
+        """The arms in order: whether each is retired, how it stands, and how many of its decisions are open."""
+        return self._read(changes.arms_of)
+
+    def cells(self) -> list[Cell]:
+        """Every arm or box as it stands, from the whole journal; see `Policy.cells`."""
+        return self._read(lambda live: live.settled().cells())
+
+    @property
+    def late_rewards(self) -> int:
+        """How many rewards came after their decision had expired, and were refused."""
+        return self._read(lambda live: live.late)
+
+    @property
+    def policy(self) -> Any:
+        """The policy as the journal has made it; look, do not touch."""
+        return self._read(lambda live: live.fold().policy)
+
+    @property
+    def base(self) -> Any:
+        """The base algorithm as it was made, without what it has learnt."""
+        return self._read(lambda live: live.adapter.base)
+
+    @property
+    def place(self) -> str:
+        """Where the study lies, without a password."""
+        return self._tables.name
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write decisions and observations to a Parquet file, one row for each unit."""
+        from artreplay.studies.exporting import export
+
+        self._read(lambda live: export(self._tables, Path(path)))
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy a study in SQLite to another file as it stands; PostgreSQL has tools of its own for this."""
+        self._read(lambda live: changes.backup(self._tables, Path(path)))
+
+    def close(self) -> None:
+        """Write a snapshot and let go; a study that is not closed loses nothing but the time to fold it again."""
+        with self._mutex:
+            if self._closed:
+                return
+            with suppress(ArtReplayError):
+                if self._live is not None and not self._tables.read_only and self._process == os.getpid():
+                    self._live.keep_snapshot(1)
+                    self._commit()
+            self._closed = True
+            self._live = None
+            self._tables.close()
+            self._tables.disown()
+
+    def __del__(self) -> None:
+        """A study that nobody has any more lets go, without a snapshot."""
+        self._tables.close()
+        self._tables.disown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Study {self._tables.name}>"
+
+    # -- one call at a time, and one commit for several -----------------------------------------------------------
+
+    def _ready(self) -> Live:
+        """The study in memory; read again if a commit failed."""
+        if self._closed:
+            raise StudyUnavailable(f"{self._tables.name} is closed: open it again")
+        if self._process != os.getpid():
+            raise StudyUnavailable(f"{self._tables.name} was opened by the process this one comes from: open it here")
+        if self._live is None or self._tables.read_only:
+            live = Live(self._tables, self._clock, self._history)
+            if not self._tables.read_only:
+                if self._epoch >= 0 and live.epoch != self._epoch:
+                    raise StudyUnavailable(f"{self._tables.name} was taken over by another process: open it again")
+                if self._epoch < 0:
+                    live.take_over()
+                    self._tables.commit()
+                    self._epoch = live.epoch
+            self._live = live
+        return self._live
+
+    def _read(self, look: Callable[[Live], T]) -> T:
+        with self._mutex:
+            return look(self._ready())
+
+    def _write(self, work: Callable[[Live], T]) -> T:
+        """Do something, and return when it is durable: whoever is last in the line commits for all before it."""
+        if self._inside == threading.get_ident():  # a part of `together`
+            return _raised(work(self._ready()))
+        with self._counting:
+            self._coming += 1
+        left = False
+        try:
+            with self._mutex:
+                group, self._inside = self._group, threading.get_ident()
+                try:
+                    result = work(self._ready())
+                    group.writes += 1
+                except BaseException as error:
+                    if not isinstance(error, ArtReplayError) or isinstance(error, StudyUnavailable):
+                        self._fail(error)
+                    raise
+                finally:
+                    self._inside = 0
+                    left = self._leave(group)
+        finally:
+            if not left:
+                with self._counting:
+                    self._coming -= 1
+        while not group.wait(_PATIENCE):
+            with self._mutex:
+                self._commit()
+        if group.error is not None:
+            raise StudyUnavailable(str(group.error)) from group.error
+        return _raised(result)
+
+    def _leave(self, group: Group) -> bool:
+        """The end of a call: commit, if no other waits to join in."""
+        with self._counting:
+            self._coming -= 1
+            last = self._coming == 0
+        if last or group.writes >= _MOST_IN_GROUP:
+            self._commit()
+        return True
+
+    def _commit(self) -> None:
+        """Make everything durable that was written, and tell those who wait for it."""
+        group, self._group = self._group, Group()
+        error: Exception | None = None
+        try:
+            if self._tables.in_transaction and self._live is not None:
+                self._live.settle()
+                self._tables.commit()
+        except ArtReplayError as failed:
+            error = failed
+            self._forget()
+        group.end(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Undo everything since the last commit; those who wait for it are told."""
+        group, self._group = self._group, Group()
+        self._forget()
+        said = error if isinstance(error, StudyUnavailable) else StudyUnavailable(f"a call was cut short: {error!r}")
+        group.end(said)
+
+    def _forget(self) -> None:
+        """What is in memory is not what is durable: it is read again when it is needed."""
+        self._live = None
+        self._tables.close()
+
+
+def _raised(result: T) -> T:
+    """What a call returns; a refusal that had to be counted is raised now."""
+    if isinstance(result, StudyRefused):
+        raise result
+    return result

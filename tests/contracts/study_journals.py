@@ -1,0 +1,250 @@
+"""Random lives of a study, beside an oracle that is shown the whole journal before each decision.
+
+The oracle knows nothing of policies or choosers. It makes a fresh base, shows it every entry in order, shows a copy the
+lowest reward for each open unit, and takes the best of what is available.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from journals import REWARDS, Difference, Opened
+
+import artreplay as ar
+
+EVENTS = (
+    ("decide",) * 14 + ("reward",) * 9 + ("observe",) * 3 + ("void open",) * 2 + ("void rewarded",) + ("grow",) * 3
+    + ("among",) * 3 + ("several",) * 2 + ("retire", "add", "return", "horizon") + ("reopen",) * 2 + ("crash",) * 2
+)  # fmt: skip
+
+
+class StudyOracle:
+    """What a study must decide."""
+
+    def __init__(self, make_base: Callable[[], Any]) -> None:
+        self.made = make_base()
+        self.entries: list[tuple[int | None, list[tuple[Any, float]]]] = []  # the decision, and what came of it
+        self.open: dict[int, list[Any]] = {}
+        self.void: set[int] = set()
+        self.added: list[Any] = []
+        self.retired: set[Any] = set()
+        self.horizon: int | None = None
+        self.number = 0
+
+    def base(self) -> Any:
+        """A fresh base, shown everything."""
+        given = self.made.parameters()
+        if self.added:
+            given |= {"n_arms": None, "arms": [*self.made.arms, *self.added]}
+        if self.horizon is not None:
+            given["horizon"] = self.horizon
+        base = type(self.made)(**given)
+        for decision, samples in self.entries:
+            if decision not in self.void:
+                for unit, reward in samples:
+                    base.update(unit, reward)
+        return base
+
+    def labels(self) -> list[Any]:
+        """The arms that can be chosen."""
+        return [label for label in [*self.made.arms, *self.added] if label not in self.retired]
+
+    def decide(self, among: list[Any] | None) -> Any:
+        """The action of the next decision, which is open from then on."""
+        base = copy.deepcopy(self.base())
+        means = {}  # without a lowest reward, that of an arm so far
+        if base.reward_range[0] == -np.inf:
+            means = {
+                unit: 0.0 if mean != mean else mean for unit, mean in zip(base.arms, base.statistics()[1], strict=True)
+            }
+        for units in self.open.values():
+            for unit in units:
+                base.update(unit, means.get(unit, 0.0) if means else base.reward_range[0])
+        limited = among is not None or bool(self.retired)
+        if limited:
+            numbers = [base.number(label) for label in (self.labels() if among is None else among)]
+            values = base.statistics()[2]
+            numbers.sort(key=lambda number: (-values[number], number))
+            units = [base.arms[number] for number in numbers[: base.width]]
+        else:
+            out = np.empty(base.width, np.int64)
+            if hasattr(base.component, "proposals"):
+                base.component.proposals[0] = self.number
+            count = base.component.propose(out)
+            units = [base.unit(int(number), slot, self.number) for slot, number in enumerate(out[:count])]
+        self.number += 1
+        self.open[self.number] = units
+        return units if base.several else units[0]
+
+
+class Life:
+    """A study and its oracle, to which the same things happen."""
+
+    def __init__(self, make_base: Callable[[], Any], opened: Opened, whole: ar.History, rng: random.Random) -> None:
+        self.rng, self.opened, self.whole = rng, opened, whole
+        self.oracle = StudyOracle(make_base)
+        self.base = self.oracle.made
+        self.of_arms = hasattr(self.base, "arms")
+        self.limits = self.of_arms and self.base.coupled  # whether the oracle knows what to do about some arms only
+        self.ids: dict[int, str] = {}
+        self.rewarded: list[int] = []
+        self.happened: Counter[str] = Counter()
+        self.rows = 0
+
+    def begin(self, place: Path | str) -> None:
+        self.place = place
+        self.rows = self.rng.randint(0, len(self.whole))
+        self._log(0, self.rows)
+        self.study = ar.Study.create(place, self.oracle.made, self.opened(self.rows))
+
+    def _log(self, first: int, last: int) -> None:
+        samples = [(self.whole.unit(row), float(self.whole.rewards[row])) for row in range(first, last)]
+        self.oracle.entries.append((None, samples))
+
+    def _value(self, units: list[Any]) -> Any:
+        values = [self.rng.choice(REWARDS) for _ in units]
+        return values if self.base.several else values[0]
+
+    def happen(self, event: str) -> None:
+        done = getattr(self, "_" + event.replace(" ", "_"))()
+        self.happened[event] += done is not False
+
+    def _decide(self, among: list[Any] | None = None) -> None:
+        expected = self.oracle.decide(among)
+        self._compare(self.study.decide(among=among), expected)
+
+    def _compare(self, decision: Any, expected: Any) -> None:
+        if repr(decision.action) != repr(expected):
+            raise Difference(f"decision {decision.number} is {decision.action!r}, the journal says {expected!r}")
+        self.ids[decision.number] = decision.id
+
+    def _several(self) -> None:
+        many = self.rng.randint(2, 4)
+        expected = [self.oracle.decide(None) for _ in range(many)]
+        for decision, action in zip(self.study.decide(count=many), expected, strict=True):
+            self._compare(decision, action)
+
+    def _among(self) -> bool | None:
+        labels = self.oracle.labels() if self.limits else []
+        if len(labels) <= self.base.width:
+            return False
+        self._decide(sorted(self.rng.sample(labels, self.rng.randint(self.base.width, len(labels))), key=repr))
+        return None
+
+    def _reward(self) -> bool | None:
+        if not self.oracle.open:
+            return False
+        number = self.rng.choice(list(self.oracle.open))
+        units = self.oracle.open.pop(number)
+        value = self._value(units)
+        self.study.reward(self.ids[number], value)
+        self.oracle.entries.append((number, list(zip(units, value if self.base.several else [value], strict=True))))
+        self.rewarded.append(number)
+        return None
+
+    def _observe(self) -> None:
+        units = [
+            self.whole.unit(self.rng.randrange(len(self.whole))) for _ in range(self.rng.randint(1, self.base.width))
+        ]
+        value = self._value(units)
+        self.study.observe(units if self.base.several else units[0], value)
+        self.oracle.entries.append((None, list(zip(units, value if self.base.several else [value], strict=True))))
+
+    def _void_open(self) -> bool | None:
+        return self._void(list(self.oracle.open))
+
+    def _void_rewarded(self) -> bool | None:
+        return self._void([number for number in self.rewarded if number not in self.oracle.void])
+
+    def _void(self, numbers: list[int]) -> bool | None:
+        if not numbers:
+            return False
+        number = self.rng.choice(numbers)
+        self.study.void(self.ids[number])
+        self.oracle.void.add(number)
+        self.oracle.open.pop(number, None)
+        return None
+
+    def _grow(self) -> bool | None:
+        if self.rows == len(self.whole):
+            return False
+        more = self.rng.randint(self.rows + 1, len(self.whole))
+        self._log(self.rows, more)
+        self.rows = more
+        self.study.extend(self.opened(more))
+        return None
+
+    def _retire(self) -> bool | None:
+        labels = self.oracle.labels() if self.limits else []
+        if len(labels) <= max(self.base.width, 2):
+            return False
+        label = self.rng.choice(labels)
+        self.study.retire_arm(label)
+        self.oracle.retired.add(label)
+        return None
+
+    def _return(self) -> bool | None:
+        if not self.oracle.retired:
+            return False
+        label = self.rng.choice(sorted(self.oracle.retired, key=repr))
+        self.study.add_arm(label)
+        self.oracle.retired.remove(label)
+        return None
+
+    def _add(self) -> bool | None:
+        # The index of the others depends on the number of arms, or on features.
+        if type(self.base) not in (ar.MonUCB, ar.TopUCB, ar.UCB1):
+            return False
+        label = f"new {len(self.oracle.added)}"
+        self.study.add_arm(label)
+        self.oracle.added.append(label)
+        return None
+
+    def _horizon(self) -> bool | None:
+        if not hasattr(self.base, "horizon") or self.oracle.added:
+            return False
+        self.oracle.horizon = self.rng.choice((5, 20, 100))
+        self.study.set_horizon(self.oracle.horizon)
+        return None
+
+    def _reopen(self) -> bool | None:
+        if self.place == ":memory:":
+            return False
+        self.study.close()
+        self.study = ar.Study.open(self.place)
+        return None
+
+    def _crash(self) -> bool | None:
+        """The process is gone, without a snapshot."""
+        if self.place == ":memory:":
+            return False
+        self.study._tables.close()
+        self.study._tables.disown()
+        self.study = ar.Study.open(self.place)
+        return None
+
+
+def live(
+    make_base: Callable[[], Any],
+    opened: Opened,
+    whole: ar.History,
+    rng: random.Random,
+    place: Path | str,
+    events: int = 24,
+) -> Counter[str]:
+    """One life; an error if the study decides otherwise than the oracle."""
+    life = Life(make_base, opened, whole, rng)
+    life.begin(place)
+    try:
+        for _ in range(events):
+            life.happen(rng.choice(EVENTS))
+        life.happen("decide")
+    finally:
+        life.study.close()
+    return life.happened
