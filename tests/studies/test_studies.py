@@ -255,7 +255,7 @@ REFUSED = {
         InvalidHistory,
         "row 0 changed",
     ),
-    "a shorter log": (lambda s, d: s.extend(LOG.rows([0])), InvalidHistory, "must hold the 4 rows it had"),
+    "a shorter log": (lambda s, d: s.extend(LOG.rows([0])), InvalidHistory, "4 rows"),
     "a horizon of nothing": (lambda s, d: s.set_horizon(0), InvalidParameter, "horizon must be at least 1"),
 }
 
