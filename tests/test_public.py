@@ -9,7 +9,8 @@ import sys
 import artreplay as ar
 
 NAMES = {
-    "IDS", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "FullStart", "GridAllocation", "GridUCB", "History",
+    "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "FullStart", "GridAllocation", "GridUCB",
+    "History",
     "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation", "RandomChoice", "Regressor", "Runs",
     "ThompsonSampling", "TopUCB", "TreeAllocation", "TreeUCB", "bonus", "compiled", "compiling", "environments",
     "errors", "index_history", "load", "open_history", "plots", "psi", "simulate", "testing",

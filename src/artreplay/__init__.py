@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from artreplay import compiling, environments, errors, testing
 from artreplay.algorithms import (
     IDS,
+    KLUCB,
     UCB1,
     GridAllocation,
     GridUCB,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "IDS",
+    "KLUCB",
     "UCB1",
     "Allocation",
     "ArtificialReplay",

@@ -43,12 +43,12 @@ class VarianceBound(NamedTuple):
 
     scale: float
 
-    def upper(self, tally: SquaresToo, cell: int) -> float:
+    def lowered(self, tally: SquaresToo, cell: int, allowance: float, index: float) -> float:
         count = tally.counts[cell]
         mean = tally.totals[cell] / count
         variance = max(tally.squares[cell] / count - mean * mean, 0.0)
-        value: float = mean + math.sqrt(variance * self.scale / count) + self.scale / count
-        return value
+        value: float = mean + math.sqrt(variance * self.scale / count) + self.scale / count + allowance
+        return min(index, value)
 
     def width(self, tally: SquaresToo, cell: int) -> float:
         return self.scale / math.sqrt(tally.counts[cell])
@@ -92,7 +92,7 @@ class OwnSamples(NamedTuple):
             following = self.after[sample]
             child = cells.locate(self.unit[sample])
             index.tally.add(child, self.reward[sample])
-            index.value[child] = min(index.value[child], index.bound.upper(index.tally, child))
+            index.value[child] = index.bound.lowered(index.tally, child, 0.0, index.value[child])
             self.append(child, sample)
             sample = following
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import beta, binomtest, chisquare
 
 import artreplay as ar
+from artreplay.algorithms.thompson import fitted_prior
 from artreplay.streams import POSTERIOR, fold
 from artreplay.streams import beta as draw_beta
 
@@ -102,3 +104,84 @@ def test_after_much_data_it_plays_the_best_arm():
 def test_it_has_no_index():
     policy = ar.Ignorant(ar.ThompsonSampling(2))
     assert all(math.isnan(cell.index) for cell in policy.cells())
+
+
+def test_a_prior_counts_as_rewards_that_were_seen():
+    base = ar.ThompsonSampling(3, seed=6, prior=(2, 5.5))
+    base.update(2, 1.0)
+    key = np.uint64(fold(6))
+    for number in range(20):
+        drawn = [draw_beta(key, POSTERIOR, arm, number, 3.0 if arm == 2 else 2.0, 5.5) for arm in range(4)]
+        assert base.propose() == int(np.argmax(drawn[:3]))
+
+
+@pytest.mark.parametrize("prior", [(0, 1), (1, -2), (1, math.inf), (math.nan, 1), (1,), (1, 2, 3), "uniform", 4, None])
+def test_a_prior_that_is_not_positive_is_refused(prior):
+    with pytest.raises(ar.errors.InvalidParameter, match=r"prior must be"):
+        ar.ThompsonSampling(3, prior=prior)
+
+
+@pytest.mark.parametrize(("a", "b", "most"), [(1.0, 201.0, 3.0), (2.0, 2.0, 1.0), (30.0, 10.0, 1.0)])
+def test_the_prior_of_a_log_is_fitted_by_moments(a, b, most):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(2_000, 6_000, size=400)
+    fitted = fitted_prior(counts, rng.binomial(counts, rng.beta(a, b, size=400)).astype(float))
+    assert fitted[0] / sum(fitted) == pytest.approx(a / (a + b), rel=0.1)
+    assert math.log(sum(fitted) / (a + b)) == pytest.approx(0.0, abs=0.3)
+
+
+def test_the_prior_of_a_log_says_no_more_than_the_log_can():
+    alike = fitted_prior(np.array([50, 70]), np.array([10.0, 14.0]))
+    assert sum(alike) == pytest.approx(60)
+    assert fitted_prior(np.array([0, 70, 0]), np.array([0.0, 14.0, 0.0])) == (1.0, 1.0)
+    assert fitted_prior(np.array([0, 0]), np.zeros(2)) == (1.0, 1.0)
+    assert min(fitted_prior(np.array([50, 70]), np.zeros(2))) > 0.0
+    assert min(fitted_prior(np.array([50, 70]), np.array([50.0, 70.0]))) > 0.0
+    assert min(fitted_prior(np.array([50, 70]), np.array([0.0, 70.0]))) > 0.0
+
+
+def test_the_prior_of_a_log_is_fixed_when_the_policy_is_made(tmp_path):
+    rng = np.random.default_rng(1)
+    arms = rng.integers(4, size=3000)
+    log = ar.History(arms, (rng.random(3000) < np.array([0.01, 0.02, 0.05, 0.01])[arms]).astype(float))
+    base = ar.ThompsonSampling(4, seed=2, prior="log")
+    policy = ar.ArtificialReplay(base, log.rows(range(2000)))
+    fitted = policy.base.prior
+    assert fitted == fitted_prior(
+        np.bincount(arms[:2000], minlength=4), np.bincount(arms[:2000], log.rewards[:2000], minlength=4)
+    )
+    policy.ask()
+    policy.save(tmp_path / "policy")
+    again = ar.load(tmp_path / "policy", log)
+    policy.extend(log)
+    assert policy.base.prior == again.base.prior == fitted
+    policy.tell(0, 0.0)
+    again.tell(0, 0.0)
+    assert [policy.ask(), policy.used] == [again.ask(), again.used]
+    assert base.prior == "log"
+    assert ar.Ignorant(base).base.component.posterior.a(0) == 1.0
+
+
+def test_fitting_the_prior_counts_as_reading(tmp_path):
+    table = pa.table({"arm": [0, 1] * 50, "reward": [0, 1] * 50})
+    ar.index_history(table, tmp_path / "log", unit="arm", reward="reward")
+    with_prior, without = (
+        ar.FullStart(ar.ThompsonSampling(2, prior=prior), ar.open_history(tmp_path / "log"))
+        for prior in ("log", (1, 1))
+    )
+    assert with_prior.reading.rows == 100
+    assert without.reading.rows == 0
+
+
+def test_a_prior_of_the_log_is_simulated_with_a_log_that_is_given():
+    env, base, log = (
+        ar.environments.KArmed(2),
+        ar.ThompsonSampling(2, prior="log"),
+        ar.History([0, 1] * 20, [0, 1] * 20),
+    )
+    with pytest.raises(ar.errors.InvalidParameter, match=r"give history= as a History, not as a number"):
+        ar.simulate(base, env, history=100, horizon=5, replications=1)
+    with ar.compiling.using("interpreted"):
+        fitted = ar.ThompsonSampling(2, prior=fitted_prior(np.array([20, 20]), np.array([0.0, 20.0])))
+        runs = [ar.simulate(one, env, "full-start", history=log, horizon=20, replications=2) for one in (base, fitted)]
+    assert runs[0].actions.tolist() == runs[1].actions.tolist()

@@ -17,6 +17,9 @@ def small(n: int) -> float:
 BLOCKS = [[1, 0, 0], [0.5, 0, 0], [0, 1, 0], [0, 0.5, 0], [0, 0, 1]]
 
 EXACT: dict[str, Callable[[], Any]] = {
+    "KLUCB": lambda: ar.KLUCB(4, 60),
+    "KLUCB, log": lambda: ar.KLUCB(3, 5, level="log"),
+    "KLUCB, moss": lambda: ar.KLUCB(arms=["red", "green", "blue"], horizon=60, level="moss"),
     "MonUCB": lambda: ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5)),
     "MonUCB, theory": lambda: ar.MonUCB(3, 2),
     "MonUCB, callable": lambda: ar.MonUCB(4, 20, bonus=small),
@@ -28,12 +31,14 @@ EXACT: dict[str, Callable[[], Any]] = {
     "TopUCB": lambda: ar.TopUCB(5, 2, 20, bonus=ar.bonus.practical(0.8)),
     "TopUCB, theory": lambda: ar.TopUCB(6, 3, 2),
     "TopUCB, callable": lambda: ar.TopUCB(5, 2, 20, bonus=small),
+    "TopUCB, KL": lambda: ar.TopUCB(5, 2, 60, bonus=ar.bonus.kl()),
     "LinUCB": lambda: ar.LinUCB(BLOCKS, 20, alpha=0.3),
     "LinUCB, overlapping": lambda: ar.LinUCB([[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1], [0, 0, 0.5]], 20, alpha=0.2),
 }
 
 # One of each part that is compiled: enough for a developer who waits.
 FEW = (
+    "KLUCB",
     "MonUCB",
     "MonUCB, callable",
     "PsiUCB, sub-Gaussian",

@@ -17,17 +17,22 @@ EXACT_POINTS: dict[str, Callable[[], Any]] = {
     "GridUCB": lambda: ar.GridUCB(1, 20, 4, bonus=PRACTICAL),
     "GridUCB, d=2": lambda: ar.GridUCB(2, 20, 2, bonus=small),
     "GridUCB, uniform": lambda: ar.GridUCB(1, 20, 5, bonus=small, play="uniform", box=[(-1, 3)]),
+    "GridUCB, KL": lambda: ar.GridUCB(1, 50, 4, bonus=ar.bonus.kl()),
     "TreeUCB": lambda: ar.TreeUCB(1, 20, bonus=PRACTICAL),
     "TreeUCB, d=2": lambda: ar.TreeUCB(2, 20, epsilon=0.25, bonus=small),
     "TreeUCB, d=3": lambda: ar.TreeUCB(3, 20, bonus=small),
     "TreeUCB, uniform": lambda: ar.TreeUCB(1, 20, epsilon=2**-4, bonus=small, play="uniform", seed=3),
     "TreeUCB by confidence": lambda: ar.TreeUCB(1, 20, epsilon=2**-4, split="confidence", bonus=small),
     "TreeUCB by confidence, d=2": lambda: ar.TreeUCB(2, 20, split="confidence", bonus=small, play="uniform"),
+    "TreeUCB by confidence, KL": lambda: ar.TreeUCB(1, 5, epsilon=2**-4, split="confidence", bonus=ar.bonus.kl()),
     "GridAllocation": lambda: ar.GridAllocation(1, cells_per_side=3, bonus=small, **EFFORT),
     "GridAllocation, d=2": lambda: ar.GridAllocation(2, cells_per_side=2, bonus=PRACTICAL, **MORE),
     "GridAllocation, greedy": lambda: ar.GridAllocation(1, cells_per_side=4, solver="greedy", bonus=small, **EFFORT),
     "GridAllocation, greedy, d=2": lambda: ar.GridAllocation(
         2, cells_per_side=2, solver="greedy", bonus=small, play="uniform", **MORE
+    ),
+    "GridAllocation, KL": lambda: ar.GridAllocation(
+        1, (0, 0.5, 1), 1.5, 2, horizon=60, cells_per_side=3, bonus=ar.bonus.kl()
     ),
     "TreeAllocation": lambda: ar.TreeAllocation(1, epsilon=0.25, bonus=PRACTICAL, **EFFORT),
     "TreeAllocation, d=2": lambda: ar.TreeAllocation(2, epsilon=0.5, bonus=small, play="uniform", **MORE),
@@ -48,6 +53,7 @@ FEW_POINTS = (
     "TreeUCB, d=2",
     "TreeUCB by confidence",
     "TreeUCB, uniform",
+    "TreeUCB by confidence, KL",
     "GridAllocation",
     "GridAllocation, greedy",
     "TreeAllocation",

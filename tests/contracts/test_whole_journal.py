@@ -21,6 +21,7 @@ from artreplay.history.stores.layouts import PointLayout
 ALL = {**EXACT, **EXACT_POINTS}
 # Every algorithm that is marked exact.
 SOON = (
+    "KLUCB",
     "MonUCB",
     "PsiUCB, Bernoulli KL",
     "TopUCB",

@@ -198,6 +198,8 @@ def narrow(n: int) -> float:
 
 
 BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
+    "KLUCB": (NUMBERS, lambda: ar.KLUCB(5, 120)),
+    "KLUCB, moss": (LABELS, lambda: ar.KLUCB(arms=LABELS.arms, horizon=120, level="moss")),
     "MonUCB": (NUMBERS, lambda: ar.MonUCB(5, 30, bonus=SMALL)),
     "MonUCB, theory": (NUMBERS, lambda: ar.MonUCB(5, 30)),
     "MonUCB, callable": (NUMBERS, lambda: ar.MonUCB(5, 30, bonus=narrow)),
@@ -223,6 +225,7 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
     "TreeUCB": (LINE, lambda: ar.TreeUCB(1, 30, bonus=SMALL)),
     "TreeUCB, d=2": (PLANE, lambda: ar.TreeUCB(2, 30, epsilon=0.125, bonus=SMALL)),
     "TreeUCB, confidence": (LINE, lambda: ar.TreeUCB(1, 30, epsilon=2**-5, split="confidence", bonus=SMALL)),
+    "TreeUCB, KL": (PLANE, lambda: ar.TreeUCB(2, 30, epsilon=0.125, split="confidence", bonus=ar.bonus.kl())),
     "TreeUCB, uniform": (WIDE, lambda: ar.TreeUCB(1, 30, bonus=narrow, play="uniform", seed=3, box=[WIDE.box])),
     "GridAllocation": (EFFORTS, lambda: ar.GridAllocation(1, horizon=30, cells_per_side=4, bonus=SMALL, **EFFORT)),
     "GridAllocation, greedy": (
@@ -263,14 +266,25 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
     "own component with cells": (NUMBERS, lambda: Couples(np.zeros(6, np.int64), np.zeros(6))),
 }
 SLOW = ("IDS", "IDS, published")  # these have few scenes, and short ones
-BATCHED = ("MonUCB", "MonUCB, callable", "MonUCB, labels", "PsiUCB, KL", "PsiUCB, sub-Gaussian", "TopUCB")
+BATCHED = ("KLUCB", "MonUCB", "MonUCB, callable", "MonUCB, labels", "PsiUCB, KL", "PsiUCB, sub-Gaussian", "TopUCB")
 SAVED = (
-    *("MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "Thompson", "RandomChoice, two", "UCB1"),
+    *("KLUCB", "MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "Thompson", "RandomChoice, two"),
+    *("UCB1", "TreeUCB, KL"),
     *("GridUCB", "TreeUCB", "TreeUCB, d=2", "TreeUCB, confidence", "GridAllocation", "TreeAllocation"),
     *("TreeAllocation, paper", "RandomAllocation"),
 )
 EXTENDED = (
-    *("MonUCB", "MonUCB, callable", "TopUCB", "LinUCB, blocks", "Thompson", "GridUCB", "TreeUCB", "TreeUCB, d=2"),
+    *(
+        "KLUCB",
+        "MonUCB",
+        "MonUCB, callable",
+        "TopUCB",
+        "LinUCB, blocks",
+        "Thompson",
+        "GridUCB",
+        "TreeUCB",
+        "TreeUCB, d=2",
+    ),
     *("GridAllocation", "TreeAllocation", "Regressor", "own object", "own object with cells", "own component"),
 )
 

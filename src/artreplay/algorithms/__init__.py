@@ -17,10 +17,11 @@ from artreplay.algorithms.random_allocation import RandomAllocation
 from artreplay.algorithms.random_choice import RandomChoice
 from artreplay.algorithms.regressor import Regressor
 from artreplay.algorithms.thompson import ThompsonSampling
-from artreplay.algorithms.ucb import IndexArmAlgorithm, LinUCB, MonUCB, PsiUCB, TopUCB
+from artreplay.algorithms.ucb import KLUCB, IndexArmAlgorithm, LinUCB, MonUCB, PsiUCB, TopUCB
 from artreplay.algorithms.ucb1 import UCB1
 
 ARM_ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
+    KLUCB,
     MonUCB,
     PsiUCB,
     TopUCB,
@@ -45,6 +46,7 @@ __all__ = [
     "ALGORITHMS",
     "ARM_ALGORITHMS",
     "IDS",
+    "KLUCB",
     "POINT_ALGORITHMS",
     "UCB1",
     "Algorithm",

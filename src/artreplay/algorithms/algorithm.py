@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from artreplay.algorithms.bonus import BonusTable
-from artreplay.algorithms.bounds import TableBound
+from artreplay.algorithms.bonus import Bonus, BonusTable, Scale, bound_of
+from artreplay.algorithms.bounds import FIXED, DivergenceBound, TableBound
 from artreplay.cells import ArmSet
 from artreplay.compiling import Floats, Ints, copied, state_of, with_room
 from artreplay.compiling.growth import Growers
@@ -35,7 +35,11 @@ class Algorithm:
     summary: str = ""  # a few words for the list of algorithms
     several: bool = False  # whether a proposal is a list
     laborious: bool = False  # whether a single proposal is so much work that it is worth compiling
+    horizon: int  # T, where an index depends on it
+    most_rows: int | None = None  # of a log that the horizon has a place for, where it counts them
+    bonus: Bonus
     table: BonusTable | None = None  # of a bonus of the user's own
+    wants_totals: bool = False  # whether it is given what the arms of a log earned when a policy is made
     component: Any
 
     def __init__(self, reward_range: RewardRange, bounded: bool = True) -> None:
@@ -44,6 +48,14 @@ class Algorithm:
             raise InvalidParameter(
                 f"reward_range must be finite for {type(self).__name__}; PsiUCB with sub_gaussian takes all rewards"
             )
+
+    def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:
+        """Keep a bonus, for the horizon and a choice among so many cells, and return its compiled part."""
+        self.bonus = bonus
+        bound, self.table = bound_of(bonus, self.horizon, cells, scale)
+        if isinstance(bound, DivergenceBound) and bound.kind != FIXED:
+            self.most_rows = self.horizon
+        return bound
 
     @property
     def width(self) -> int:

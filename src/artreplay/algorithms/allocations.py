@@ -99,7 +99,9 @@ class GridAllocation(_Allocating, IndexedGrid):
         super().__init__(box, dim, self.cells_per_side, play, seed, reward_range)
         active, chooser = self._split_budget(levels, budget, max_units, solver)
         self.mask = checked_mask(mask, self.lattice)
-        cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, _grid_scale)))
+        boxes = self.cells_per_side**dim if self.mask is None else int(self.mask.sum())
+        bound = GrainedBound(self._bound_of(bonus, boxes * len(active), _grid_scale))
+        cells, index = self._cells_and_index(bound)
         if self.mask is not None:
             outside = np.delete(np.arange(len(cells.code)), cells.place[codes_inside(self.mask, self.lattice)])
             for level in range(len(self.levels)):
@@ -157,7 +159,7 @@ class TreeAllocation(_Allocating, IndexedTree):
         self.rule: Rule = rule
         self.coupled = rule == "finest"
         self.epsilon = epsilon
-        cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, _tree_scale)))
+        cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, None, _tree_scale)))
         self.mask = checked_mask(mask, self.lattice)
         ranking = champions(cells, scattered=rule == "finest", inside=self._inside())
         selector: Any = budgeted_choice(ranking, chooser, active, self.width)

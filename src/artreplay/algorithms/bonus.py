@@ -1,4 +1,4 @@
-"""How wide an index is: the bonuses b(n) added to a mean of n samples.
+"""How wide an index is: the bonuses b(n) added to a mean of n samples, and `kl`, a bound that needs the mean as well.
 
 Pass one as `bonus=`, or any callable n → float (finite, ≥ 0, not increasing).
 """
@@ -8,17 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms.bounds import RootBound, TableBound, tabulate
+from artreplay.algorithms.bounds import FIXED, MOSS, PLUS_PLUS, DivergenceBound, RootBound, TableBound, tabulate
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 
-Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, or a callable n → float
+Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, `kl(...)`, or a callable n → float
+Level = Literal["++", "log", "moss"]
 
 FIRST_TABLE = 64  # entries of a fresh table
+_MOST_SHARE = 10  # rounds there must be for each cell, if the level is to depend on its share of them
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,27 @@ class Anytime:
         return math.log((horizon + self.history) / self.delta) / 2.0
 
 
+@dataclass(frozen=True)
+class KL:
+    """The largest mean that the samples do not speak against too clearly; see `kl`."""
+
+    level: Level = "++"
+
+    def __post_init__(self) -> None:
+        """Refuse another level."""
+        if self.level not in get_args(Level):
+            raise InvalidParameter(f'level must be "++", "log" or "moss", got {self.level!r}')
+
+    def bound(self, horizon: int, cells: int | None) -> DivergenceBound:
+        """The compiled part for a choice among so many cells; None where their number changes."""
+        log = math.log(horizon)
+        if self.level == "log" or cells is None or _MOST_SHARE * cells > horizon:
+            return DivergenceBound(FIXED, log, 0.0)
+        return DivergenceBound(PLUS_PLUS if self.level == "++" else MOSS, log, horizon / cells)
+
+
 theory = Theory()
+Scale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
 
 
 def practical(delta: float = 0.1) -> Practical:
@@ -99,6 +121,21 @@ def practical(delta: float = 0.1) -> Practical:
 def anytime(delta: float = 0.1, *, history: int) -> Anytime:
     """√(log((T + H)/δ) / (2n)): the careful choice when the size H of the log is known."""
     return Anytime(_checked_delta(delta), checked_count("history", history, least=0))
+
+
+def kl(level: Level = "++") -> KL:
+    """The largest q above the mean m of n samples with n·kl(m, q) ≤ g(n): much narrower than `theory`, and as valid.
+
+    The level g(n) is that of KL-UCB++ (Ménard and Garivier 2017) for a choice among K cells; log T with "log"; and
+    log⁺(T/(Kn)) with "moss", which explores less and has no proof. T, the horizon, counts the rows of the log too: a
+    cell with T/K samples has no bonus left. Trees, whose number of cells changes, and any choice among more than T/10
+    cells use "log".
+
+    >>> import artreplay as ar
+    >>> ar.TopUCB(20, budget=3, horizon=1000, bonus=ar.bonus.kl()).propose()
+    [0, 1, 2]
+    """
+    return KL(level)
 
 
 def _checked_delta(delta: float) -> float:
@@ -129,12 +166,19 @@ class BonusTable:
         return bound._replace(radius=table[:size].copy())
 
 
-def bound_of(bonus: Bonus, horizon: int, theory_scale: float) -> tuple[RootBound | TableBound, BonusTable | None]:
-    """The compiled part for a bonus, and the table behind it if there is one; `theory_scale` is b(n)²·n in theory."""
+def bound_of(
+    bonus: Bonus, horizon: int, cells: int | None, scale: Scale
+) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
+    """The compiled part for a bonus, and the table behind it if there is one.
+
+    The choice is among so many `cells`, None where their number changes; `scale` is b(n)²·n in theory.
+    """
     if isinstance(bonus, Theory):
-        return RootBound(float(theory_scale)), None
+        return RootBound(scale(bonus, horizon)), None
     if isinstance(bonus, (Practical, Anytime)):
         return RootBound(bonus.scale(horizon)), None
+    if isinstance(bonus, KL):
+        return bonus.bound(horizon, cells), None
     if callable(bonus):
         table = BonusTable(bonus)
         return table.bound(), table

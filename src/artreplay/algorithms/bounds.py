@@ -21,11 +21,11 @@ class RootBound(NamedTuple):
 
     scale: float
 
-    def upper(self, tally: Tally, cell: int) -> float:
-        """The optimistic value of a cell with samples."""
+    def lowered(self, tally: Tally, cell: int, allowance: float, index: float) -> float:
+        """The lower of the index of a cell with samples and its optimistic value, which `allowance` adds to."""
         count = tally.counts[cell]
-        value: float = tally.totals[cell] / count + math.sqrt(self.scale / count)
-        return value
+        value: float = tally.totals[cell] / count + math.sqrt(self.scale / count) + allowance
+        return value if value < index else index
 
     def width(self, tally: Tally, cell: int) -> float:
         """b(n) for a cell with samples."""
@@ -43,13 +43,13 @@ class TableBound(NamedTuple):
     radius: Floats  # radius[n] = b(n); radius[0] is not used
     highest: Ints  # the largest n asked for so far, in one entry
 
-    def upper(self, tally: Tally, cell: int) -> float:
-        """The optimistic value of a cell with samples."""
+    def lowered(self, tally: Tally, cell: int, allowance: float, index: float) -> float:
+        """The lower of the index of a cell with samples and its optimistic value, which `allowance` adds to."""
         count = tally.counts[cell]
         if count > self.highest[0]:
             self.highest[0] = count
-        value: float = tally.totals[cell] / count + self.radius[count]
-        return value
+        value: float = tally.totals[cell] / count + self.radius[count] + allowance
+        return value if value < index else index
 
     def width(self, tally: Tally, cell: int) -> float:
         """b(n) for a cell with samples."""
@@ -68,10 +68,10 @@ class GrainedBound(NamedTuple):
 
     bound: Any
 
-    def upper(self, tally: Tally, cell: int) -> float:
-        """The optimistic value of a cell with samples."""
-        value: float = math.floor(self.bound.upper(tally, cell) * GRAINS) / GRAINS
-        return value
+    def lowered(self, tally: Tally, cell: int, allowance: float, index: float) -> float:
+        """The lower of the index of a cell with samples and its optimistic value, which `allowance` adds to."""
+        value: float = self.bound.lowered(tally, cell, allowance, index)
+        return value if value == index else math.floor(value * GRAINS) / GRAINS  # an index may be minus infinity
 
     def width(self, tally: Tally, cell: int) -> float:
         """b(n) for a cell with samples."""
@@ -79,40 +79,98 @@ class GrainedBound(NamedTuple):
         return width
 
 
+FIXED, MOSS, PLUS_PLUS = range(3)  # how the level of a `DivergenceBound` depends on the number of samples
+
+_NEWTON_STEPS = 12
+_NEAR = 1e-12  # a step of Newton's that is shorter is the last
+_HIGH = 0.9  # from here on the divergence is steep, and a third bound on the root is closer than the other two
+
+
 @compiled
-class BernoulliBound(NamedTuple):
-    """The largest q ≥ m with n·kl(m, q) ≤ level, by 60 bisections: the index of KL-UCB."""
+class DivergenceBound(NamedTuple):
+    """The largest q ≥ m with n·kl(m, q) ≤ g(n): the index of KL-UCB, for rewards in [0, 1].
 
-    level: float
+    The level g is fixed, or falls with n as in MOSS, log⁺(T/(Kn)), or in KL-UCB++ (Ménard and Garivier 2017).
+    """
 
-    def upper(self, tally: Tally, cell: int) -> float:
-        """The optimistic value of a cell with samples."""
+    kind: int
+    fixed: float  # g where it is fixed
+    share: float  # T/K: what each cell would have if all had the same
+
+    def level(self, count: int) -> float:
+        """g(n)."""
+        if self.kind == FIXED:
+            return self.fixed
+        ratio = self.share / count
+        if ratio <= 1.0:
+            return 0.0
+        log = math.log(ratio)
+        return log if self.kind == MOSS else math.log(ratio * (log * log + 1.0))
+
+    def lowered(self, tally: Tally, cell: int, allowance: float, index: float) -> float:
+        """The lower of the index of a cell with samples and its optimistic value, which `allowance` adds to."""
         count = tally.counts[cell]
-        mean = tally.totals[cell] / count
-        low = min(max(mean, 0.0), 1.0)
-        high = 1.0
-        allowed = self.level / count
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            if bernoulli_divergence(mean, middle) <= allowed:
-                low = middle
-            else:
-                high = middle
-        return high
+        highest = index - allowance
+        value: float = lowered_to(tally.totals[cell] / count, self.level(count) / count, highest)
+        return index if value == highest else min(index, value + allowance)
+
+    def width(self, tally: Tally, cell: int) -> float:
+        """How far the optimistic value of a cell with samples lies above their mean."""
+        count = tally.counts[cell]
+        mean: float = tally.totals[cell] / count
+        return lowered_to(mean, self.level(count) / count, 1.0) - mean
+
+    def room(self) -> int:
+        """It never fills."""
+        return UNBOUNDED
+
+
+@compiled
+def lowered_to(mean: float, allowed: float, index: float) -> float:
+    """The lower of an index and the largest q ≥ m with kl(m, q) ≤ `allowed`.
+
+    One divergence says whether the index falls at all. If it does, Newton's method comes from above: the divergence
+    is convex in q, so that every step ends above the root, or on it.
+    """
+    if index <= mean:
+        return index
+    if allowed <= 0.0:
+        return mean
+    if index < 1.0 and bernoulli_divergence(mean, index) <= allowed:
+        return index  # the usual case
+    # By the inequality of Pinsker, and by one that is sharper for small means.
+    q = min(index, mean + math.sqrt(0.5 * allowed))
+    q = min(q, mean + allowed + math.sqrt(allowed * (allowed + 2.0 * mean)))
+    if q > _HIGH:
+        q = min(q, highest_root(mean, allowed))
+        if q >= 1.0:
+            return index
+    for _ in range(_NEWTON_STEPS):
+        if q <= mean:
+            return mean
+        step = (bernoulli_divergence(mean, q) - allowed) * q * (1.0 - q) / (q - mean)
+        if step <= _NEAR:
+            break
+        q -= step
+    return min(index, q)
+
+
+@compiled(inline=False)
+def highest_root(mean: float, allowed: float) -> float:
+    """A bound on the root, close where it is near 1, from kl(m, q) ≥ m log m + (1 − m) log((1 − m)/(1 − q)); m < 1."""
+    rest = 1.0 - mean
+    negative_entropy = rest * math.log(rest)
+    if mean > 0.0:
+        negative_entropy += mean * math.log(mean)
+    return 1.0 - math.exp((negative_entropy - allowed) / rest)
 
 
 @compiled
 def bernoulli_divergence(p: float, q: float) -> float:
-    """kl(p, q) between Bernoulli distributions, for p ≤ q; infinite where q = 1 > p."""
-    divergence = 0.0
+    """kl(p, q) between Bernoulli distributions, for p < q < 1."""
+    divergence = (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
     if p > 0.0:
-        if q <= 0.0:
-            return math.inf
         divergence += p * math.log(p / q)
-    if p < 1.0:
-        if q >= 1.0:
-            return math.inf
-        divergence += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
     return divergence
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms.bonus import Bonus, Theory, bound_of
 from artreplay.algorithms.composition import (
     ConfidentEnough,
     EnoughSamples,
@@ -16,7 +14,7 @@ from artreplay.algorithms.composition import (
     SplittingAlgorithm,
 )
 from artreplay.algorithms.indices import MeanIndex, fresh_values, mean_index
-from artreplay.algorithms.points import GridPoints, PointAlgorithm, TreePoints
+from artreplay.algorithms.points import GridPoints, TreePoints
 from artreplay.algorithms.tally import tally
 from artreplay.cells import Forest, GridCells, forest, grid_cells
 from artreplay.cells.boxes import depth_of
@@ -24,25 +22,11 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter, checked_number
 
 Split = Literal["samples", "confidence"]
-Scale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
 
 FIRST_NODES = 64  # of a fresh forest, which grows as needed
 
 
-class _IndexedPoints(PointAlgorithm):
-    """An index is a mean and a bonus, which depends on the horizon; each level has its own."""
-
-    horizon: int
-
-    def _bound_of(self, bonus: Bonus, scale: Scale) -> Any:
-        """Keep the bonus, and the table behind it if there is one; its compiled part."""
-        self.bonus = bonus
-        theory = bonus if isinstance(bonus, Theory) else Theory()
-        bound, self.table = bound_of(bonus, self.horizon, scale(theory, self.horizon))
-        return bound
-
-
-class IndexedGrid(_IndexedPoints, GridPoints):
+class IndexedGrid(GridPoints):
     """An algorithm that chooses among the boxes of a grid."""
 
     def _cells_and_index(self, bound: Any) -> tuple[GridCells, MeanIndex]:
@@ -57,7 +41,7 @@ class IndexedGrid(_IndexedPoints, GridPoints):
         self.component = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
 
 
-class IndexedTree(_IndexedPoints, TreePoints):
+class IndexedTree(TreePoints):
     """An algorithm that chooses among the leaves of a tree, or of one for each level."""
 
     def _cells_and_index(self, bound: Any) -> tuple[Forest, MeanIndex]:

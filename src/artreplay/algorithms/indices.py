@@ -27,8 +27,8 @@ class MeanIndex(NamedTuple):
 
     def lower(self, cell: int, fallen: Ints) -> int:
         """index ← min(index, mean + b(n)) for one cell, from its count and sum as they stand."""
-        value = self.bound.upper(self.tally, cell)
-        if value >= self.value[cell]:
+        value = self.bound.lowered(self.tally, cell, 0.0, self.value[cell])
+        if value == self.value[cell]:
             return 0
         self.value[cell] = value
         fallen[0] = cell

@@ -49,7 +49,7 @@ class GridUCB(IndexedGrid):
         side = side_of(dim, self.horizon, cells_per_side, gamma)
         super().__init__(box, dim, side, play, seed, reward_range)
         self.cells_per_side, self.gamma = side, None
-        cells, index = self._cells_and_index(self._bound_of(bonus, _scale))
+        cells, index = self._cells_and_index(self._bound_of(bonus, side**dim, _scale))
         self._choose_by(best(index.value), cells, index)
 
 
@@ -88,7 +88,7 @@ class TreeUCB(IndexedTree):
         depth = max(_DEFAULT_BITS // dim, 1) if epsilon is None else checked_depth(epsilon)
         super().__init__(box, dim, 1 << depth, play, seed, reward_range)
         self.epsilon = epsilon
-        cells, index = self._cells_and_index(self._bound_of(bonus, _scale))
+        cells, index = self._cells_and_index(self._bound_of(bonus, None, _scale))
         self._choose_by(BestLeaf(champions(cells, scattered=False)), cells, index, split)
 
 

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any
 
 from artreplay.algorithms.bonus import BonusTable
-from artreplay.algorithms.bounds import BernoulliBound, RootBound, TableBound
+from artreplay.algorithms.bounds import FIXED, DivergenceBound, RootBound, TableBound
 from artreplay.errors import InvalidParameter, checked_number
 
 Psi = Any  # `hoeffding`, `sub_gaussian(σ)`, `bernoulli_kl`, or a callable λ → ψ(λ)
@@ -47,9 +47,9 @@ class BernoulliKL:
 
     bounded = True
 
-    def bound(self, level: float) -> BernoulliBound:
+    def bound(self, level: float) -> DivergenceBound:
         """The compiled part, for level = 2 log(TK)."""
-        return BernoulliBound(level)
+        return DivergenceBound(FIXED, level, 0.0)
 
 
 hoeffding = Hoeffding()
@@ -71,7 +71,7 @@ def sub_gaussian(sigma: float) -> SubGaussian:
     return SubGaussian(value)
 
 
-def bound_of_psi(psi: Psi, level: float) -> tuple[RootBound | TableBound | BernoulliBound, BonusTable | None]:
+def bound_of_psi(psi: Psi, level: float) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
     """The compiled part for a ψ; one of the user's own is inverted numerically into a table, which comes along."""
     if isinstance(psi, (Hoeffding, SubGaussian, BernoulliKL)):
         return psi.bound(level), None

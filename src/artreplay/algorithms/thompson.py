@@ -1,25 +1,29 @@
-"""Thompson sampling with a Beta(1, 1) prior: not coupled, because its proposals are random."""
+"""Thompson sampling with a Beta prior: not coupled, because its proposals are random."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.tally import Tally, tally
 from artreplay.compiling import Floats, Ints, Words, compiled
+from artreplay.errors import InvalidParameter, checked_number
 from artreplay.history import Label
 from artreplay.streams import POSTERIOR, ROUNDING, beta, checked_seed, uniform
 
 
 @compiled
 class BetaPosterior(NamedTuple):
-    """A Beta(1, 1) prior per arm; a reward inside (0, 1) counts as a coin thrown with that chance."""
+    """The same Beta prior for every arm; a reward inside (0, 1) counts as a coin thrown with that chance."""
 
     tally: Tally
     successes: Floats
+    prior_a: float
+    prior_b: float
 
     def add(self, key: Any, arm: int, reward: float) -> None:
         """Take a sample in; the coin is keyed by the arm and its n-th sample."""
@@ -31,18 +35,18 @@ class BetaPosterior(NamedTuple):
 
     def a(self, arm: int) -> float:
         """The first parameter of an arm's posterior."""
-        a: float = 1.0 + self.successes[arm]
+        a: float = self.prior_a + self.successes[arm]
         return a
 
     def b(self, arm: int) -> float:
         """The second parameter of an arm's posterior."""
-        b: float = 1.0 + (self.tally.counts[arm] - self.successes[arm])
+        b: float = self.prior_b + (self.tally.counts[arm] - self.successes[arm])
         return b
 
 
-def beta_posterior(n_arms: int) -> BetaPosterior:
+def beta_posterior(n_arms: int, a: float = 1.0, b: float = 1.0) -> BetaPosterior:
     """The prior."""
-    return BetaPosterior(tally(n_arms), np.zeros(n_arms))
+    return BetaPosterior(tally(n_arms), np.zeros(n_arms), a, b)
 
 
 @compiled
@@ -74,8 +78,15 @@ class PosteriorSampling(NamedTuple):
         self.posterior.add(self.key[0], unit, reward)
 
 
+Prior = tuple[float, float] | Literal["log"]
+
+
 class ThompsonSampling(ArmAlgorithm):
-    """Thompson sampling for rewards in the reward range, with a Beta(1, 1) prior on the mean of each arm.
+    """Thompson sampling for rewards in the reward range, with a Beta(a, b) prior on the mean of each arm.
+
+    `prior=(a, b)` counts as a rewards of 1 and b of 0 that every arm has seen; it matters where rewards are rare.
+    `prior="log"` fits it to what the arms of the log earned, by moments, once, when a policy is made, which reads the
+    whole log; without a log it is Beta(1, 1).
 
     Not coupled: under Artificial Replay an arm must win again for every logged sample of it, so that arms with much
     data are proposed less often than under Full Start.
@@ -91,13 +102,60 @@ class ThompsonSampling(ArmAlgorithm):
         n_arms: int | None = None,
         seed: int = 0,
         *,
+        prior: Prior = (1.0, 1.0),
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
         self.seed = checked_seed(seed)
-        self.component = PosteriorSampling(np.zeros(1, np.uint64), beta_posterior(self.n_arms), np.zeros(1, np.int64))
+        self.prior = checked_prior(prior)
+        self.wants_totals = self.prior == "log"
+        a, b = (1.0, 1.0) if self.prior == "log" else self.prior
+        posterior = beta_posterior(self.n_arms, a, b)
+        self.component = PosteriorSampling(np.zeros(1, np.uint64), posterior, np.zeros(1, np.int64))
         self.reseed(self.seed)
+
+    def take_totals(self, counts: Ints, totals: Floats) -> None:
+        """Fit the prior to the rows of each arm and the sums of their rewards; it stays as it is from now on."""
+        self.prior, self.wants_totals = fitted_prior(counts, totals), False
+        posterior = self.component.posterior._replace(prior_a=self.prior[0], prior_b=self.prior[1])
+        self.component = self.component._replace(posterior=posterior)
 
     def _tally(self) -> Any:
         return self.component.posterior.tally
+
+
+def checked_prior(prior: Any) -> Prior:
+    """A prior as two positive numbers, or "log"."""
+    if isinstance(prior, str) and prior == "log":
+        return "log"
+    pair = list(prior) if isinstance(prior, (tuple, list, np.ndarray)) else []
+    if len(pair) != 2:
+        raise InvalidParameter(f'prior must be a pair (a, b) of numbers above 0, or "log", got {prior!r}')
+    a, b = (checked_number("prior", value) for value in pair)
+    if not (0.0 < a < math.inf and 0.0 < b < math.inf):
+        raise InvalidParameter(f"prior must be two finite numbers above 0, got ({a}, {b})")
+    return a, b
+
+
+def fitted_prior(counts: Ints, totals: Floats) -> tuple[float, float]:
+    """The Beta distribution whose moments are those of the arms' means, less what chance adds to their spread.
+
+    It never weighs more than the rows of an average arm; (1, 1) where fewer than two arms have rows.
+
+    >>> fitted_prior(np.array([1000, 1000, 1000]), np.array([1.0, 5.0, 12.0]))[0] < 2
+    True
+    """
+    n = counts[counts > 0].astype(np.float64)
+    rows, arms = float(n.sum()), len(n)
+    if arms < 2:
+        return 1.0, 1.0
+    mean = min(max(float(totals.sum()) / rows, 0.5 / rows), 1.0 - 0.5 / rows)
+    spread = float((n * (totals[counts > 0] / n - mean) ** 2).sum()) / (mean * (1.0 - mean))
+    # The expected spread is arms − 1 where all arms are alike, and grows with their correlation 1/(a + b + 1).
+    most = rows - float((n * n).sum()) / rows - (arms - 1)
+    weight = rows / arms
+    correlation = (spread - (arms - 1)) / most if most > 0.0 else 0.0
+    if correlation > 0.0:
+        weight = max(min(weight, 1.0 / correlation - 1.0), 1.0)
+    return weight * mean, weight * (1.0 - mean)

@@ -21,8 +21,9 @@ from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
 from artreplay.history import History
 from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter
+from artreplay.replay.log import Log
 from artreplay.replay.own_bases import ComponentAdapter, PlainAdapter, adapt
-from artreplay.replay.policies import takes_batches
+from artreplay.replay.policies import takes_batches, totals_by_arm, warn_of_short_horizon
 from artreplay.streams import checked_seed
 
 Start = Literal["artificial-replay", "full-start", "full-start-batch", "ignorant"]
@@ -61,6 +62,7 @@ def simulate(
     """
     began = time.perf_counter()
     setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep)
+    warn_of_short_horizon(base, range(setting.rows))
     n_threads = _checked_threads(threads, setting)
     outputs = setting.outputs()
     cells = np.zeros(setting.replications, np.int64)
@@ -155,6 +157,11 @@ def _checked_setting(
         _check_log(adapter, env, history)
     else:
         rows = checked_count("history", history, least=0)
+    if getattr(base, "wants_totals", False) and start != "ignorant":
+        if given is None:
+            raise InvalidParameter('prior="log" needs a log to fit it to: give history= as a History, not as a number')
+        base = adapter.base
+        base.take_totals(*totals_by_arm(Log(adapter, given, "error"), base.n_arms))
     return Setting(
         base=base,
         env=env,

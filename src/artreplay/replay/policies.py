@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sized
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from artreplay.algorithms import IndexArmAlgorithm, LinUCB
+from artreplay.algorithms import Algorithm, IndexArmAlgorithm, LinUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
@@ -76,6 +77,8 @@ class HistoryPolicy(Policy):
     def _read_history(self, history: History | Store, marks: Ints | None, grown: bool = False) -> None:
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
         log, ledger, reader = self._opened(Log(self._adapter, history, self.unknown), marks)
+        if marks is None and getattr(self.base, "wants_totals", False):
+            self.base.take_totals(*totals_by_arm(log, self.base.n_arms))
         if log.whole is not None:
             unread = unread_samples(ledger) if isinstance(ledger, Ledger) else len(ledger.unread())
             if unread != log.size - self._position[USED]:
@@ -89,6 +92,8 @@ class HistoryPolicy(Policy):
             self._position[SERVING] = 0
             self._interpreted_parts = ()
             self._close_again(closed)
+        if marks is None or grown:
+            warn_of_short_horizon(self.base, history)
 
     def closed_cells(self) -> list[Any]:
         """What the base calls the cells that it knows to have no unread row, where it is told of them."""
@@ -184,9 +189,7 @@ class FullStart(HistoryPolicy):
 
     def _load_batch(self, log: Log) -> None:
         base = self._adapter.base
-        counts, totals = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
-        for part in log.parts() if log.whole is not None else log.behind(0):
-            add_batch(counts, totals, part.units, part.rewards)
+        counts, totals = totals_by_arm(log, base.n_arms)
         _, ledger, reader = self._opened(log, np.append(counts, 0))
         with Uninterrupted():
             base.load(counts, totals)
@@ -265,9 +268,28 @@ def related_rows(log: Log, relation: Any, used: Ints | None) -> RelatedRows:
     return RelatedRows(rows.units, rows.rewards, related, unread_places(rows.rows, used))
 
 
+def warn_of_short_horizon(base: Any, history: Sized) -> None:
+    """Say that a horizon, where it counts the rows of the log, does not; arms with much data are not explored then."""
+    most = base.most_rows if isinstance(base, Algorithm) else None
+    if most is not None and len(history) > most:
+        warnings.warn(
+            f"the horizon of {type(base).__name__} must count the rounds to come and the rows of the log, but it is "
+            f"{most} and the log alone has {len(history)} rows",
+            stacklevel=5,  # who made the policy
+        )
+
+
 def takes_batches(base: Any) -> bool:
     """Whether counts and sums can be loaded into this base at once: a mean per arm, and no other state."""
     return isinstance(base, IndexArmAlgorithm) and not isinstance(base, LinUCB)
+
+
+def totals_by_arm(log: Log, n_arms: int) -> tuple[Ints, Floats]:
+    """The rows of each arm and the sum of their rewards, added in the order of the log; all of it is read for that."""
+    counts, totals = np.zeros(n_arms, np.int64), np.zeros(n_arms)
+    for part in log.parts() if log.whole is not None else log.behind(0):
+        add_batch(counts, totals, part.units, part.rewards)
+    return counts, totals
 
 
 def load_batch(base: IndexArmAlgorithm, units: Ints, rewards: Floats) -> None:

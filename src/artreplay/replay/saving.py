@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import ALGORITHMS, Algorithm
-from artreplay.algorithms.bonus import Anytime, Practical, Theory
+from artreplay.algorithms.bonus import KL, Anytime, Practical, Theory
 from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
@@ -31,7 +31,7 @@ from artreplay.replay.step import KEPT, PENDING
 FORMAT = 2
 _MAGIC = "artreplay policy"
 _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
-_SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, Hoeffding, SubGaussian, BernoulliKL)}
+_SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, KL, Hoeffding, SubGaussian, BernoulliKL)}
 _GIVEN_AGAIN = "given again"
 
 
