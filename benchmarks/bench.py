@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 import artreplay as ar
-from artreplay.environments.arms import world_keys
+from artreplay.environments.arm_environments import world_keys
 
 HERE = Path(__file__).parent
 Row = tuple[str, str, str, bool | None]  # what, measured, goal, met

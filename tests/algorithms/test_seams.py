@@ -11,7 +11,7 @@ import pytest
 import artreplay as ar
 from artreplay.algorithms.composition import IndexAlgorithm
 from artreplay.algorithms.indices import MeanIndex
-from artreplay.algorithms.points import TreePoints
+from artreplay.algorithms.point_algorithms import TreePoints
 from artreplay.compiling import Floats, Ints, compiled, resized
 
 

@@ -9,7 +9,7 @@ import pytest
 from slow_trees import small
 
 import artreplay as ar
-from artreplay.algorithms import indexed_points
+from artreplay.algorithms import index_over_boxes
 from artreplay.testing.checks import state_difference
 
 LEVELS = {"levels": (0, 0.5, 1), "budget": 2, "max_units": 3, "horizon": 300}
@@ -74,7 +74,7 @@ def check_same(one, other):
 
 
 def with_first_nodes(monkeypatch, nodes):
-    monkeypatch.setattr(indexed_points, "FIRST_NODES", nodes)
+    monkeypatch.setattr(index_over_boxes, "FIRST_NODES", nodes)
 
 
 def check_growth(monkeypatch, name, mode, rounds):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history.addresses import is_postgres, masked, shown
-from artreplay.history.looking import inspect_history
+from artreplay.history.inspect_history import inspect_history
 from artreplay.history.stores import check_store
 
 COLUMNS = {"table": "clicks", "unit": "arm", "reward": "click", "order": "seq"}

@@ -151,7 +151,7 @@ def test_a_row_without_order_is_refused(address, allow_scan):
 
 
 def test_a_nan_is_named_by_its_own_row_or_by_none(address, monkeypatch):
-    monkeypatch.setattr("artreplay.history.postgres.source._FETCH", 4)
+    monkeypatch.setattr("artreplay.history.postgres.postgres_source._FETCH", 4)
     rows = [("red", 1.0 if seq != 9 else float("nan"), seq) for seq in range(12)]
     made(address, rows)
     with pytest.raises(InvalidHistory) as refused:

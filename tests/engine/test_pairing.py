@@ -8,7 +8,7 @@ from simulated import CASES, STARTS, OwnFewest, PlainFewest, Tale, same
 
 import artreplay as ar
 from artreplay.environments import KArmed, TopArms
-from artreplay.environments.arms import world_keys
+from artreplay.environments.arm_environments import world_keys
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from simulated import CASES, DETERMINISTIC, STARTS, OwnFewest, own_random, same
 import artreplay as ar
 from artreplay.compiling import using
 from artreplay.environments import KArmed, TopArms
-from artreplay.environments.arms import world_keys
+from artreplay.environments.arm_environments import world_keys
 
 
 def one_compiled(names):

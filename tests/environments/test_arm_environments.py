@@ -12,7 +12,7 @@ from scipy.stats import beta, ks_1samp, kstest, truncnorm
 
 import artreplay as ar
 from artreplay.environments import KArmed, Linear, TopArms
-from artreplay.environments.arms import world_keys
+from artreplay.environments.arm_environments import world_keys
 from artreplay.errors import ArtReplayError, InvalidParameter
 
 pytestmark = pytest.mark.as_users_run  # many draws

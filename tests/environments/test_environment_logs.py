@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from artreplay.environments import KArmed, Linear, TopArms
-from artreplay.environments.arms import world_keys
+from artreplay.environments.arm_environments import world_keys
 
 pytestmark = pytest.mark.as_users_run  # many draws
 

@@ -13,7 +13,7 @@ from driving import STARTS
 from point_kit import BASES, TREES, given_again, log_for, narrow, play, seen, tell
 
 import artreplay as ar
-from artreplay.algorithms import indexed_points
+from artreplay.algorithms import index_over_boxes
 from artreplay.errors import ArtReplayError, ChangedHistory, InvalidFile, InvalidParameter
 
 bases = pytest.mark.parametrize("name", BASES)
@@ -126,11 +126,11 @@ def test_another_seed_is_kept(path, name):
 @pytest.mark.parametrize("nodes", [(1, 64), (1, 1), (500, 1)], ids=["small, usual", "small, small", "large, small"])
 @pytest.mark.parametrize("name", TREES)
 def test_a_forest_of_another_size_than_a_fresh_one_is_saved_and_loaded(path, name, nodes, monkeypatch):
-    monkeypatch.setattr(indexed_points, "FIRST_NODES", nodes[0])
+    monkeypatch.setattr(index_over_boxes, "FIRST_NODES", nodes[0])
     policy = ar.Ignorant(BASES[name]())
     play(policy, 15)
     policy.save(path)
-    monkeypatch.setattr(indexed_points, "FIRST_NODES", nodes[1])
+    monkeypatch.setattr(index_over_boxes, "FIRST_NODES", nodes[1])
     check_same_future(policy, ar.load(path, **given_again(name)), 20)
 
 

@@ -12,7 +12,7 @@ from artreplay.algorithms.allocations import GridAllocation, TreeAllocation
 from artreplay.algorithms.budget import exact_choice, greedy_choice
 from artreplay.algorithms.ids import IDS
 from artreplay.algorithms.metric import GridUCB, TreeUCB
-from artreplay.algorithms.points import PointAlgorithm
+from artreplay.algorithms.point_algorithms import PointAlgorithm
 from artreplay.algorithms.random_allocation import RandomAllocation
 from artreplay.algorithms.random_choice import RandomChoice
 from artreplay.algorithms.regressor import Regressor

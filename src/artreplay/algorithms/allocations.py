@@ -14,9 +14,9 @@ from artreplay.algorithms.allocation_selectors import PaperChoice, budgeted_choi
 from artreplay.algorithms.bonus import Bonus, Theory, practical
 from artreplay.algorithms.bounds import GrainedBound
 from artreplay.algorithms.budget import ExactChoice, GreedyChoice, solver_of
-from artreplay.algorithms.indexed_points import IndexedGrid, IndexedTree, Split, checked_depth
+from artreplay.algorithms.index_over_boxes import IndexedGrid, IndexedTree, Split, checked_depth
 from artreplay.algorithms.leaves import champions
-from artreplay.algorithms.points import Play, PointAlgorithm, active_levels, checked_levels
+from artreplay.algorithms.point_algorithms import Play, PointAlgorithm, active_levels, checked_levels
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import WITHIN, samples_in
 from artreplay.compiling import Ints

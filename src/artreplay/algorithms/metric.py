@@ -7,9 +7,9 @@ from typing import Any
 
 from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.bonus import Bonus, Theory, practical
-from artreplay.algorithms.indexed_points import IndexedGrid, IndexedTree, Split, checked_depth
+from artreplay.algorithms.index_over_boxes import IndexedGrid, IndexedTree, Split, checked_depth
 from artreplay.algorithms.leaves import BestLeaf, champions
-from artreplay.algorithms.points import Play
+from artreplay.algorithms.point_algorithms import Play
 from artreplay.algorithms.selectors import best
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 

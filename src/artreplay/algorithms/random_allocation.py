@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.budget import GreedyChoice, solver_of
-from artreplay.algorithms.points import GridPoints, active_levels, checked_levels
+from artreplay.algorithms.point_algorithms import GridPoints, active_levels, checked_levels
 from artreplay.algorithms.tally import Tally, tally
 from artreplay.cells import GridCells, grid_cells
 from artreplay.compiling import Floats, Ints, Words, compiled

@@ -13,7 +13,7 @@ import numpy as np
 from artreplay.algorithms.algorithm import RewardRange, checked_reward
 from artreplay.algorithms.allocations import Solver
 from artreplay.algorithms.budget import exact_choice, greedy_choice, solver_of
-from artreplay.algorithms.points import GridPoints, active_levels, checked_levels
+from artreplay.algorithms.point_algorithms import GridPoints, active_levels, checked_levels
 from artreplay.cells import Box, grid_cells
 from artreplay.cells.boxes import LEVEL_AT
 from artreplay.compiling import Floats, Ints

@@ -2,7 +2,7 @@
 
 from artreplay.cells.arms import Arms, ArmSet
 from artreplay.cells.boxes import Box, Lattice, lattice
-from artreplay.cells.components import FeatureComponents, feature_components
+from artreplay.cells.feature_components import FeatureComponents, feature_components
 from artreplay.cells.forest import Forest, forest
 from artreplay.cells.grid import GridCells, grid_cells
 

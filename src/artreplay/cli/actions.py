@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, Regressor
-from artreplay.cli.logs import Log, place_of, split_labels
+from artreplay.cli.log_arguments import Log, place_of, split_labels
 from artreplay.cli.names import POINT_CHOOSERS, class_of, make_base, name_of, takes
 from artreplay.console.options import Request
 from artreplay.console.output import count, number, text_of

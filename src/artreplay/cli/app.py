@@ -11,7 +11,7 @@ from artreplay.cli.check import check
 from artreplay.cli.index import index, inspect
 from artreplay.cli.names import algorithms
 from artreplay.cli.recommend import recommend, tell
-from artreplay.cli.simulate import demo, simulate
+from artreplay.cli.simulations import demo, simulate
 from artreplay.console import run_command, write
 from artreplay.errors import InvalidParameter
 from artreplay.patrol.commands import patrol

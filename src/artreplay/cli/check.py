@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
-from artreplay.algorithms.points import checked_levels
-from artreplay.cli.logs import split_labels
+from artreplay.algorithms.point_algorithms import checked_levels
+from artreplay.cli.log_arguments import split_labels
 from artreplay.console.options import Seed
 from artreplay.console.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter

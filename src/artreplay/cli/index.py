@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from artreplay.cli.logs import place_of
+from artreplay.cli.log_arguments import place_of
 from artreplay.console.options import AsJson, Level, Order, OrderSeed, Reward, Source, Table, Units
 from artreplay.console.output import count, number, percent, show, show_json, size, text_of
 from artreplay.console.output import table as table_of
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import index_history, open_history
+from artreplay.history.inspect_history import inspect_history
 from artreplay.history.inspection import Group, Inspection
-from artreplay.history.looking import inspect_history
 from artreplay.history.stores import append_history, check_store
 from artreplay.history.stores.manifest import bytes_of, is_store, read_manifest
 

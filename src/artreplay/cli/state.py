@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.cli.actions import Actions, Arms, Points, actions_of, algorithm_named, box_of
-from artreplay.cli.logs import Log, place_of, read_log, split_labels
+from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
 from artreplay.cli.names import name_of
 from artreplay.console.options import Request
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in

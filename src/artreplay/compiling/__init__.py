@@ -5,8 +5,10 @@ An algorithm, a ledger or an environment is a *component*: a `NamedTuple` of arr
 one piece of machine code. Nothing is compiled, and numba is not even imported, before a loop asks for it.
 """
 
-from artreplay.compiling.arrays import Floats, Ints, Words
 from artreplay.compiling.components import (
+    Floats,
+    Ints,
+    Words,
     arrays_of,
     classes_of,
     copied,

@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from artreplay.compiling.arrays import Ints
+# The three kinds of array a component holds. Keeping to them keeps the number of compiled loops small.
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]  # keys and counters of random draws
 
 T = TypeVar("T")
 AnyArray = np.ndarray[Any, Any]

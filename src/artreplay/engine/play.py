@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artreplay.compiling import Floats, Ints, Loop, compiled
-from artreplay.engine.logs import DRAW, ENTER, FEED, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
+from artreplay.engine.simulated_logs import DRAW, ENTER, FEED, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
 from artreplay.environments.stack import NOT_A_UNIT, PLAYABLE
 from artreplay.replay.step import (
     AGAIN,

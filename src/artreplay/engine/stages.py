@@ -12,9 +12,9 @@ from artreplay.algorithms.budget import SLACK
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import LEVEL_AT, outside
 from artreplay.compiling import Floats, Ints, copied
-from artreplay.engine.logs import DrawnLog, GivenLog
+from artreplay.engine.simulated_logs import DrawnLog, GivenLog
 from artreplay.environments import ArmEnvironment, PointEnvironment
-from artreplay.environments.arms import world_keys
+from artreplay.environments.arm_environments import world_keys
 from artreplay.environments.point_stack import (
     PlainPointRewards,
     PointRewards,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from artreplay.compiling import Ints, packed
-from artreplay.engine.logs import PLACES as CURSOR_PLACES
-from artreplay.engine.logs import STEPS, WORLD
 from artreplay.engine.play import DONE, GROWN, LOG_IS_DRAWN, NEEDS_MEAN, NOT_AN_ARM, Memory, Order, Record, play
+from artreplay.engine.simulated_logs import PLACES as CURSOR_PLACES
+from artreplay.engine.simulated_logs import STEPS, WORLD
 from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
 from artreplay.environments import ArmEnvironment
 from artreplay.errors import InvalidAction

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
-from artreplay.environments.points import Noise, PointEnvironment, log_draws
+from artreplay.environments.point_environments import Noise, PointEnvironment, log_draws
 from artreplay.errors import InvalidHistory, InvalidParameter, exact
 from artreplay.history import History
 from artreplay.streams import LOG_UNIT

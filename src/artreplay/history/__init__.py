@@ -1,10 +1,9 @@
 """What was logged: samples in a fixed order, checked once at the door."""
 
-from artreplay.history.allocation import Allocation
 from artreplay.history.fingerprint import Fingerprint
-from artreplay.history.history import History
+from artreplay.history.history import Allocation, History
 from artreplay.history.labels import Label, encode_labels
-from artreplay.history.opening import open_history
+from artreplay.history.open_log import open_history
 from artreplay.history.stores import Reading, Store, index_history
 
 __all__ = [

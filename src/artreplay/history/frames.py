@@ -6,7 +6,7 @@ from typing import Any
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidHistory, errors_in
-from artreplay.history.columns import as_arrow, as_numbers
+from artreplay.history.column_values import as_arrow, as_numbers
 from artreplay.history.labels import is_arrow
 
 

@@ -1,21 +1,32 @@
-"""`History`: the logged samples, in order."""
+"""`History`: the logged samples, in order; and `Allocation`, the unit of a log with levels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import frames
-from artreplay.history.allocation import Allocation
-from artreplay.history.columns import as_numbers, as_units, checked_points
+from artreplay.history.column_values import as_numbers, as_units, checked_points
 from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes
 from artreplay.history.labels import Label, encode_labels
 from artreplay.history.shuffling import shuffled_order
+
+
+class Allocation(NamedTuple):
+    """An amount of effort, the level, at a point: the unit of a log that has levels.
+
+    >>> from artreplay import History
+    >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1]).unit(0)
+    Allocation(point=(0.25, 0.5), level=2.0)
+    """
+
+    point: tuple[float, ...]
+    level: float
 
 
 class History:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.algorithms.points import checked_levels
+from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.compiling import Floats
 from artreplay.environments import Patrol
 from artreplay.history import History

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.files import write_whole
 from artreplay.history import History
 from artreplay.patrol.area import Bools
 from artreplay.patrol.forecast import Forecast, Visits, forecast_of
@@ -28,6 +27,7 @@ from artreplay.patrol.samples import all_box_rows, in_order, samples_of
 from artreplay.patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
 from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints
 from artreplay.replay import ArtificialReplay
+from artreplay.whole_files import write_whole
 
 JOURNAL_FILE = "journal.jsonl"
 _FOLDERS = ("records", "plans")

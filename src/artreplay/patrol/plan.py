@@ -13,13 +13,13 @@ import numpy as np
 
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
 from artreplay.patrol.choosing import checked_budget, choosable, choose_places
+from artreplay.patrol.counts_in_words import many
 from artreplay.patrol.forecast import Forecast, Visits, forecast_of
 from artreplay.patrol.reasons import LEARNING, Told, belief_sentences, date_of, day_of, spread_sentences, told_of
 from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
 from artreplay.patrol.tree_planner import tree_plan
 from artreplay.patrol.trust import trust_sentences
-from artreplay.patrol.words import many
 from artreplay.replay import ArtificialReplay
 from artreplay.streams import checked_seed
 

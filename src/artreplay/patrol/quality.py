@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from artreplay.patrol.counts_in_words import many as _many
 from artreplay.patrol.samples import all_box_rows, box_of, walked_waypoints
 from artreplay.patrol.site import Site, proposed_levels
-from artreplay.patrol.words import many as _many
 
 
 @dataclass(frozen=True)

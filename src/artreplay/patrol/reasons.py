@@ -9,8 +9,8 @@ from datetime import date
 import numpy as np
 
 from artreplay.patrol.area import Bools
+from artreplay.patrol.counts_in_words import amount, many
 from artreplay.patrol.forecast import UNKNOWN, WEEK, Forecast, Visits
-from artreplay.patrol.words import amount, many
 
 _BACK = 0.95  # a place that is thought to be back to more than this needs no word about rest
 _MOST_ODDS = 99

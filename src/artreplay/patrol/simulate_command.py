@@ -10,7 +10,7 @@ import typer
 from artreplay.console.options import AsJson
 from artreplay.console.output import NONE, count, show, show_json, table
 from artreplay.engine.progress import Progress
-from artreplay.files import write_whole
+from artreplay.whole_files import write_whole
 
 if TYPE_CHECKING:  # imported when the command runs: it takes a while, and other commands do not need it
     from artreplay.patrol.years import Comparison

@@ -13,13 +13,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms.points import checked_levels
+from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
-from artreplay.files import write_whole
 from artreplay.patrol.area import Area, Bools, checked_crs, read_boundary
 from artreplay.patrol.dates import checked_date_format
 from artreplay.patrol.packages import package
+from artreplay.whole_files import write_whole
 
 Unit = Literal["km", "hours"]
 COLUMNS = ("patrol", "date", "time", "lon", "lat", "category", "waypoint")  # of a plain CSV, that a site can name

@@ -13,11 +13,11 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidRecords
-from artreplay.files import write_whole
 from artreplay.patrol.area import Bools
 from artreplay.patrol.packages import package
 from artreplay.patrol.samples import box_of
 from artreplay.streams import checked_seed, fold
+from artreplay.whole_files import write_whole
 
 FORMAT = "artreplay surface 1"
 HIDDEN = (24, 16)  # the architecture is ours: the paper gives none

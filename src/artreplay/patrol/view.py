@@ -10,6 +10,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.patrol.area import Bools
+from artreplay.patrol.counts_in_words import amount, many
 from artreplay.patrol.forecast import UNKNOWN, Forecast
 from artreplay.patrol.plan import Plan, blurred, blurred_points, squares_for
 from artreplay.patrol.reasons import one_of
@@ -17,7 +18,6 @@ from artreplay.patrol.rings import summed
 from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
 from artreplay.patrol.tree_planner import index_grids
-from artreplay.patrol.words import amount, many
 from artreplay.replay import ArtificialReplay
 
 MOST_DOTS = 4_000  # on one map

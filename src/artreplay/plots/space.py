@@ -21,9 +21,9 @@ from matplotlib.lines import Line2D
 from artreplay.algorithms import PointAlgorithm
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidAction, InvalidParameter, exact
-from artreplay.files import write_whole
 from artreplay.history import Store
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, Policy
+from artreplay.whole_files import write_whole
 
 # From white to a mid blue: darker is higher in grey print too, and dark dots are seen on all of it.
 _COLOURS = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])

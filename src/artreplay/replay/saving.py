@@ -20,13 +20,13 @@ from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
-from artreplay.files import write_whole
 from artreplay.history import Fingerprint, History, Store
 from artreplay.replay.adapters import checked_relation
 from artreplay.replay.own_bases import ComponentAdapter
 from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant
 from artreplay.replay.policy import Policy
 from artreplay.replay.step import KEPT, PENDING
+from artreplay.whole_files import write_whole
 
 FORMAT = 2
 _MAGIC = "artreplay policy"

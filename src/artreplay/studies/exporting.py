@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from artreplay.files import write_whole
 from artreplay.history import Allocation
 from artreplay.studies.decisions import action_again, moment
 from artreplay.studies.study_tables import Tables
+from artreplay.whole_files import write_whole
 
 _PART = 1 << 16  # rows that are written together
 _STATEMENT = (

@@ -14,7 +14,7 @@ from typing import Any
 
 from artreplay.errors import InvalidParameter, StudyUnavailable
 from artreplay.history.addresses import check_address, for_libpq, is_address, is_postgres, masked, shown
-from artreplay.history.needing import needed
+from artreplay.optional_packages import needed
 
 VERSION = 1  # of the tables
 IN_MEMORY = ":memory:"

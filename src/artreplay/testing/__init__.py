@@ -6,6 +6,6 @@ counterexample that has been made as small as it could be.
 
 from artreplay.testing.checks import check_completion, check_coupling, check_irrelevant_data
 from artreplay.testing.outcome import CheckFailed, Summary
-from artreplay.testing.worlds import Points
+from artreplay.testing.random_worlds import Points
 
 __all__ = ["CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"]

@@ -16,7 +16,7 @@ from artreplay.replay.adapters import checked_relation
 from artreplay.replay.own_bases import adapt
 from artreplay.streams import checked_seed
 from artreplay.testing.outcome import CheckFailed, Summary
-from artreplay.testing.worlds import Points, Units, World, draw_world, shrink, units_of
+from artreplay.testing.random_worlds import Points, Units, World, draw_world, shrink, units_of
 
 MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used

@@ -2,7 +2,7 @@
 
 from artreplay.history.addresses import is_postgres
 from artreplay.history.postgres.database import Database, Table
-from artreplay.history.postgres.source import PostgresSource
-from artreplay.history.postgres.store import PostgresArms
+from artreplay.history.postgres.postgres_source import PostgresSource
+from artreplay.history.postgres.postgres_store import PostgresArms
 
 __all__ = ["Database", "PostgresArms", "PostgresSource", "Table", "is_postgres"]

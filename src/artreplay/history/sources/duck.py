@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.history.needing import arrow_reader, needed
 from artreplay.history.sources.source import BATCH, Source
+from artreplay.optional_packages import needed
 
 
 def is_duckdb(path: Path) -> bool:
@@ -66,3 +66,9 @@ class DuckDBSource(Source):
                 yield connection
         except duckdb.Error as error:
             raise InvalidFile(f"{self.name} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def arrow_reader(relation: Any, rows: int) -> Any:
+    """The rows of a DuckDB relation as record batches; the method had another name before DuckDB 2."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(rows)

@@ -22,11 +22,11 @@ from artreplay.errors import ArtReplayError, InvalidFile
 from artreplay.history.addresses import is_address, masked, shown
 from artreplay.history.fingerprint import Fingerprint, RunningDigests
 from artreplay.history.history import History
-from artreplay.history.needing import needed
 from artreplay.history.stores.manifest import check_files, sync_folder, written_file
 from artreplay.history.stores.merging import merged_parts
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched
+from artreplay.optional_packages import needed
 
 FORMAT = 1
 MAGIC = "artreplay clustered"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.history.needing import arrow_reader, needed
+from artreplay.history.sources.duck import arrow_reader
+from artreplay.optional_packages import needed
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[KMGT]i?)?B)", re.IGNORECASE)
 _BATCH = 1 << 17

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidHistory
-from artreplay.history.needing import needed
 from artreplay.history.stores.clustered import MANIFEST, describe, write_directory
+from artreplay.optional_packages import needed
 
 
 def write_clustered(frame: Any, path: str, unit: str, reward: str, order: str) -> None:

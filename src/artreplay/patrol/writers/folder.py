@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 from artreplay.errors import InvalidFile
-from artreplay.files import write_whole
 from artreplay.patrol.plan import Plan
 from artreplay.patrol.view import View
 from artreplay.patrol.writers.page import page_bytes
 from artreplay.patrol.writers.picture import png_bytes
 from artreplay.patrol.writers.tables import csv_bytes, geojson_bytes, geopackage_bytes, gpx_bytes
+from artreplay.whole_files import write_whole
 
 PLAN_FILES = ("plan.gpx", "plan.geojson", "plan.gpkg", "plan.csv", "plan.png", "plan.html", "plan.json")
 

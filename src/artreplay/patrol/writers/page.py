@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.colors import to_hex
 
 from artreplay.compiling import Floats
+from artreplay.patrol.counts_in_words import many
 from artreplay.patrol.plan import Item
 from artreplay.patrol.view import Layer, View
-from artreplay.patrol.words import many
 from artreplay.patrol.writers.picture import COLOURS
 from artreplay.patrol.writers.spreading import spread
 from artreplay.patrol.writers.tables import name_of

@@ -15,12 +15,12 @@ from artreplay.compiling import Ints
 from artreplay.errors import ChangedHistory, InvalidHistory, errors_in
 from artreplay.history.history import History
 from artreplay.history.labels import Label
-from artreplay.history.needing import needed
 from artreplay.history.postgres.database import Table, identifier
-from artreplay.history.postgres.source import as_floats, check_numbers, is_number, ordered_rows
+from artreplay.history.postgres.postgres_source import as_floats, check_numbers, is_number, ordered_rows
 from artreplay.history.sources.columns import Columns
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched
+from artreplay.optional_packages import needed
 
 _ROW_BYTES = 30  # about what a row takes on the wire: 7 of a message, two numbers and their lengths
 # The arms, each found behind the one before it by the index.

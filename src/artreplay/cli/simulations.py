@@ -155,8 +155,8 @@ def _checked_place(out: Path) -> str:
 
 
 def _draw(done: Comparison, out: Path, kind: str) -> None:
-    from artreplay.files import write_whole
     from artreplay.plots import headline
+    from artreplay.whole_files import write_whole
 
     figure = headline(
         random=done.runs["random"],

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from artreplay.errors import InvalidHistory, errors_in
-from artreplay.history.needing import needed
 from artreplay.history.postgres.database import Table, identifier
 from artreplay.history.sources.columns import Columns
 from artreplay.history.sources.source import Source
+from artreplay.optional_packages import needed
 
 _FETCH = 50_000  # rows that are asked for at once
 

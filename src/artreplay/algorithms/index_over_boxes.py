@@ -14,7 +14,7 @@ from artreplay.algorithms.composition import (
     SplittingAlgorithm,
 )
 from artreplay.algorithms.indices import MeanIndex, fresh_values, mean_index
-from artreplay.algorithms.points import GridPoints, TreePoints
+from artreplay.algorithms.point_algorithms import GridPoints, TreePoints
 from artreplay.algorithms.tally import tally
 from artreplay.cells import Forest, GridCells, forest, grid_cells
 from artreplay.cells.boxes import depth_of

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from artreplay.algorithms.budget import best_choice
-from artreplay.algorithms.points import checked_levels
+from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.cells import lattice
 from artreplay.compiling import Floats, Ints, Loop
-from artreplay.environments.arms import world_keys
+from artreplay.environments.arm_environments import world_keys
 from artreplay.environments.stack import Bernoulli, Certain
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay.history import History

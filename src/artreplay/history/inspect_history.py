@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history import frames
-from artreplay.history.columns import as_numbers
+from artreplay.history.column_values import as_numbers
 from artreplay.history.history import History
 from artreplay.history.inspection import Inspection, inspected
 from artreplay.history.labels import is_arrow, is_missing
-from artreplay.history.opening import open_history, read_whole
+from artreplay.history.open_log import open_history, read_whole
 from artreplay.history.postgres import is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
