@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.errors import ArtReplayError, StudyUnavailable
+from artreplay.errors import StudyUnavailable
 from artreplay.history import History, Store, open_history
 from artreplay.history.sources.parts import joined
 from artreplay.history.stores.generations import Indexed
+from artreplay.history.stores.manifest import is_store
 from artreplay.replay.saving import decode, encode
 from artreplay.studies.study_tables import Tables
 
@@ -42,12 +43,9 @@ def opened_log(tables: Tables, said: dict[str, Any], given: History | Store | No
         return given
     if said["kind"] == "given":
         return None
-    try:
-        return open_history(said["place"])
-    except ArtReplayError as error:
-        raise StudyUnavailable(
-            f"the log of this study is not where it was: {error}; say where it is with history="
-        ) from error
+    if not is_store(Path(said["place"])):
+        raise StudyUnavailable(f"the log of this study is not at {said['place']}: say where it is now with history=")
+    return open_history(said["place"])
 
 
 def first_rows(log: History | Store, rows: int) -> History | Store:

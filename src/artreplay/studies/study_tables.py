@@ -180,6 +180,8 @@ class SQLiteTables(Tables):
     def exists(self) -> bool:
         """Whether the file is there, and not empty: a study that was cut short while it was made is none."""
         with self._said_in_a_sentence("read"):
+            if self._inode >= 0:
+                self._check_place()
             if self._is_file and (not self._path.exists() or self._path.stat().st_size == 0):
                 return False
             return bool(self.query("SELECT 1 FROM sqlite_master WHERE name = 'study'"))

@@ -1,0 +1,106 @@
+"""A study in PostgreSQL, on a real server: the same promises as in SQLite."""
+
+from __future__ import annotations
+
+import random
+import threading
+import warnings
+from collections.abc import Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+from bases import EXACT
+from journals import Shelf
+from point_bases import EXACT_POINTS
+from postgres_server import running_server
+from study_journals import live
+
+import artreplay as ar
+from artreplay.errors import InvalidParameter, StudyRefused, StudyUnavailable
+
+pytestmark = pytest.mark.long
+
+ALL = {**EXACT, **EXACT_POINTS}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    yield from running_server()
+
+
+@pytest.mark.parametrize("name", ["MonUCB", "TopUCB", "TreeUCB", "GridAllocation, d=2"])
+def test_every_decision_is_that_of_the_whole_journal(name, address, tmp_path):
+    rng = random.Random(name)
+    shelf = Shelf(ALL[name], tmp_path, logs=20, stores=2)
+    with ar.compiling.using("interpreted"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*past the horizon")
+        for case in range(20):
+            opened, whole = shelf.take(rng, from_store=case % 4 == 0)
+            live(ALL[name], opened, whole, rng, f"{address}#s{case}_{abs(hash(name))}")
+
+
+def made(address: str, name: str, **given: object) -> ar.Study:
+    return ar.Study.create(f"{address}#{name}", ar.MonUCB(3, horizon=10_000), **given)
+
+
+def test_threads_and_owners(address):
+    with made(address, "shared") as study:
+        with pytest.raises(StudyUnavailable, match=r"#shared is in use by process \d+"):
+            ar.Study.open(f"{address}#shared", timeout=0.1)
+        with ar.Study.open(f"{address}#shared", read_only=True) as other:
+            assert other.decisions() == []
+
+        def work() -> None:
+            for _ in range(20):
+                study.reward(study.decide().id, 1.0)
+
+        threads = [threading.Thread(target=work) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [one.state for one in study.decisions()] == ["rewarded"] * 320
+        assert sum(arm.online for arm in study.arms()) == 320
+    with pytest.raises(StudyRefused, match="is a study already"):
+        made(address, "shared")
+
+
+def cut_connections(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'artreplay study'"
+        )
+
+
+def test_a_connection_that_is_lost_and_comes_back(address):
+    with made(address, "lost", wait=timedelta(hours=1)) as study:
+        first = study.decide()
+        cut_connections(address)
+        with pytest.raises(StudyUnavailable, match="#lost cannot be "):
+            study.reward(first.id, 1.0)
+        assert study.open_decisions() == [first]
+        study.reward(first.id, 1.0)
+        assert study._tables.query("SELECT COUNT(*) FROM entry") == [(1,)]
+
+
+def test_an_owner_whose_lock_went_with_its_connection_is_refused(address):
+    with made(address, "taken") as study:
+        study.decide()
+        cut_connections(address)
+        with ar.Study.open(f"{address}#taken", timeout=5) as other:
+            other.decide()
+            for _ in range(3):
+                with pytest.raises(StudyUnavailable):
+                    study.decide()
+            assert len(other.decisions()) == 2
+        with pytest.raises(StudyUnavailable, match="taken over by another process"):
+            study.decide()
+
+
+def test_bad_addresses(address):
+    with pytest.raises(InvalidParameter, match="must end in # and its name"):
+        ar.Study.open(address)
+    with pytest.raises(StudyUnavailable, match=r"postgresql://localhost:1/x#s cannot be read: ") as refused:
+        ar.Study.open("postgresql://me:secret@localhost:1/x#s")
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,31 @@
+"""A process that decides and rewards until it is killed, and says on its standard output what was acknowledged."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import artreplay as ar
+
+
+def work(study: ar.Study, number: int, seed: str) -> None:
+    turn = 0
+    while True:
+        turn += 1
+        decision = study.decide(request_id=f"{seed} {number} {turn}")
+        print("decided", decision.id, flush=True)
+        if turn % 3:
+            study.reward(decision.id, float(turn % 2))
+            print("rewarded", decision.id, turn % 2, flush=True)
+        if turn % 7 == 0:
+            study.void(decision.id)
+            print("void", decision.id, flush=True)
+
+
+if __name__ == "__main__":
+    place, threads, seed = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    with ar.compiling.using("interpreted"):
+        study = ar.Study.open(place)
+        for number in range(threads):
+            threading.Thread(target=work, args=[study, number, seed], daemon=True).start()
+        threading.Event().wait()

@@ -1,0 +1,107 @@
+"""kill −9 at any moment: what was acknowledged is there once, and the next decision is that of a fresh fold."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from study_kit import colours
+
+import artreplay as ar
+
+WORKER = Path(__file__).parent / "killed_worker.py"
+
+
+def killed(place: str, threads: int, seed: str, seconds: float) -> list[list[str]]:
+    """What a process said before it was killed, so long after its first acknowledgement."""
+    process = subprocess.Popen(
+        [sys.executable, str(WORKER), place, str(threads), seed], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said = [process.stdout.readline()]
+    time.sleep(seconds)
+    process.kill()
+    said += process.stdout.readlines()
+    wrong = process.stderr.read().decode()
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+    assert not wrong, wrong
+    return [line.decode().split() for line in said if line.endswith(b"\n")]
+
+
+def acknowledged(said: Iterator[list[str]] | list[list[str]], study: ar.Study) -> None:
+    """Everything that was said is so: decisions are there, once, with the reward that was taken."""
+    states: dict[str, str] = {}
+    for words in said:
+        states[words[1]] = {"decided": "open", "rewarded": "rewarded", "void": "void"}[words[0]]
+        if words[0] == "rewarded":
+            states[words[1]] += f" {words[2]}"
+    entries = study._tables.query(
+        "SELECT d.id, e.kind, e.body FROM entry e JOIN decision d ON d.number = e.decision WHERE e.kind = 'reward'"
+    )
+    rewards = {id_: float(body) for id_, _, body in entries}
+    assert len(rewards) == len(entries), "a reward is there twice"
+    found = {decision.id: decision.state for decision in study.decisions()}
+    for id_, state in states.items():
+        word, _, value = state.partition(" ")
+        assert id_ in found, f"{id_} was acknowledged as {state} and is not there"
+        # What was in progress when the process died may be there as well: a reward, or that it was taken out.
+        assert found[id_] == word or word == "open" or (word == "rewarded" and found[id_] == "void"), (id_, state)
+        if value:
+            assert rewards[id_] == float(value)
+    numbers = [decision.number for decision in study.decisions()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def check_decides_like_a_fresh_fold(place: Path, folder: Path) -> None:
+    """A copy of the files elsewhere, without its snapshots, decides the same."""
+    copy = folder / "copy"
+    for end in ("", "-wal", "-shm"):
+        if Path(f"{place}{end}").exists():
+            shutil.copy(f"{place}{end}", f"{copy}{end}")
+    with ar.Study.open(copy) as fresh:
+        fresh._tables.run("DELETE FROM snapshot")
+        fresh._tables.commit()
+    with ar.Study.open(copy) as fresh, ar.Study.open(place) as study:
+        assert [one.action for one in fresh.decide(count=3)] == [one.action for one in study.decide(count=3)]
+    for end in ("", "-wal", "-shm", ".lock"):
+        Path(f"{copy}{end}").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(310, marks=pytest.mark.long)])
+def test_nothing_acknowledged_is_lost_or_doubled(kills, tmp_path):
+    rng, place, said = random.Random(kills), tmp_path / "s", []
+    colours(place, horizon=1_000_000).close()
+    with ar.compiling.using("interpreted"):
+        for kill in range(kills):
+            said += killed(str(place), 1 + kill % 4, str(kill), rng.random() * 0.2)
+            if kill < 5 or kill % 10 == 0 or kill == kills - 1:
+                check_decides_like_a_fresh_fold(place, tmp_path)
+                with ar.Study.open(place) as study:
+                    acknowledged(said, study)
+    assert sum(words[0] == "rewarded" for words in said) > kills
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "s.lock"]
+
+
+def test_two_processes_lose_and_double_nothing(tmp_path):
+    place, each = tmp_path / "s", 4
+    colours(place).close()
+    code = (
+        "import sys, artreplay as ar\n"
+        "for turn in range(int(sys.argv[2])):\n"
+        "    with ar.Study.open(sys.argv[1], timeout=60) as study:\n"
+        "        study.reward(study.decide().id, 1.0)\n"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(place), str(each)]) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    with ar.Study.open(place) as study:
+        assert [one.state for one in study.decisions()] == ["rewarded"] * 2 * each
+        assert sum(arm.online for arm in study.arms()) == 2 * each
