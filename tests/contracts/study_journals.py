@@ -17,6 +17,9 @@ import numpy as np
 from journals import REWARDS, Difference, Opened
 
 import artreplay as ar
+from artreplay.algorithms import IndexArmAlgorithm
+from artreplay.algorithms.indices import MeanIndex
+from artreplay.algorithms.tally import Tally
 
 EVENTS = (
     ("decide",) * 14 + ("reward",) * 9 + ("observe",) * 3 + ("void open",) * 2 + ("void rewarded",) + ("grow",) * 3
@@ -58,26 +61,39 @@ class StudyOracle:
     def decide(self, among: list[Any] | None) -> Any:
         """The action of the next decision, which is open from then on."""
         base = copy.deepcopy(self.base())
-        means = {}  # without a lowest reward, that of an arm so far
-        if base.reward_range[0] == -np.inf:
-            means = {
-                unit: 0.0 if mean != mean else mean for unit, mean in zip(base.arms, base.statistics()[1], strict=True)
-            }
+        if isinstance(base, IndexArmAlgorithm) and isinstance(base.component.index, MeanIndex):
+            return self._taken(base, self._values(base), among)
         for units in self.open.values():
             for unit in units:
-                base.update(unit, means.get(unit, 0.0) if means else base.reward_range[0])
-        limited = among is not None or bool(self.retired)
-        if limited:
-            numbers = [base.number(label) for label in (self.labels() if among is None else among)]
-            values = base.statistics()[2]
-            numbers.sort(key=lambda number: (-values[number], number))
-            units = [base.arms[number] for number in numbers[: base.width]]
-        else:
-            out = np.empty(base.width, np.int64)
-            if hasattr(base.component, "proposals"):
-                base.component.proposals[0] = self.number
-            count = base.component.propose(out)
-            units = [base.unit(int(number), slot, self.number) for slot, number in enumerate(out[:count])]
+                base.update(unit, base.reward_range[0])
+        if among is not None or self.retired:
+            return self._taken(base, base.statistics()[2], among)
+        out = np.empty(base.width, np.int64)
+        if hasattr(base.component, "proposals"):
+            base.component.proposals[0] = self.number
+        count = base.component.propose(out)
+        return self._opened(base, [base.unit(int(n), slot, self.number) for slot, n in enumerate(out[:count])])
+
+    def _values(self, base: Any) -> list[float]:
+        """The index of each arm after as many failures as it has open units; without a lowest reward, at its mean."""
+        index, values = base.component.index, []
+        open_ = Counter(unit for units in self.open.values() for unit in units)
+        for arm, label in enumerate(base.arms):
+            count, total, value = int(index.tally.counts[arm]), float(index.tally.totals[arm]), float(index.value[arm])
+            if open_[label]:
+                lost = total / count if count and base.reward_range[0] == -np.inf else 0.0
+                more = Tally(np.array([count + open_[label]]), np.array([total + open_[label] * lost]))
+                value = index.bound.lowered(more, 0, 0.0, value)
+            values.append(value)
+        return values
+
+    def _taken(self, base: Any, values: Any, among: list[Any] | None) -> Any:
+        """The best of what is available; ties to the arm that comes first."""
+        numbers = [base.number(label) for label in (self.labels() if among is None else among)]
+        numbers.sort(key=lambda number: (-values[number], number))
+        return self._opened(base, [base.arms[number] for number in numbers[: base.width]])
+
+    def _opened(self, base: Any, units: list[Any]) -> Any:
         self.number += 1
         self.open[self.number] = units
         return units if base.several else units[0]
@@ -199,7 +215,7 @@ class Life:
 
     def _add(self) -> bool | None:
         # The index of the others depends on the number of arms, or on features.
-        if type(self.base) not in (ar.MonUCB, ar.TopUCB, ar.UCB1):
+        if type(self.base) not in (ar.MonUCB, ar.TopUCB, ar.UCB1) or self.base.most_rows is not None:
             return False
         label = f"new {len(self.oracle.added)}"
         self.study.add_arm(label)

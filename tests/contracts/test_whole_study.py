@@ -38,7 +38,7 @@ OTHERS = {
     "RandomChoice": lambda: ar.RandomChoice(5, budget=2, seed=3),
     "RandomAllocation": lambda: ar.RandomAllocation(1, (0, 0.5, 1), budget=1.5, max_units=2, cells_per_side=4),
 }
-SOON = ("MonUCB", "TopUCB", "LinUCB", "TreeUCB, uniform", "GridAllocation, greedy, d=2", "UCB1")
+SOON = ("KLUCB", "TopUCB", "LinUCB", "TreeUCB, uniform", "GridAllocation, greedy, d=2", "UCB1")
 CASES, MANY = 5, 400
 
 

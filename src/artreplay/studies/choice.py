@@ -105,7 +105,7 @@ class ArmChooser(Chooser):
         if self._adapter.reward_range[0] == -np.inf and count:  # without a lowest reward, as many as the mean says
             total += open_ * total / count
         more = Tally(np.array([count + open_]), np.array([total]))
-        return min(value, float(index.bound.upper(more, 0)))
+        return float(index.bound.lowered(more, 0, 0.0, value))
 
 
 class CopyChooser(Chooser):

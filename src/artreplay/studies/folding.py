@@ -82,6 +82,11 @@ class Fold:
         policy.extend(first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], []))
         self.policy, self.seq, self.snapshot_at = policy, seq, seq
 
+    @property
+    def rows(self) -> int:
+        """How many rows the log has."""
+        return self._rows[-1][1] if self._rows else 0
+
     def numbers(self, action: Any) -> list[int]:
         """The numbers of the units of an action."""
         adapter = self.policy._adapter

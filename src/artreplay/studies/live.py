@@ -232,7 +232,9 @@ class Live:
 
     def _warn_past_horizon(self) -> None:
         horizon = self.settings.horizon
-        if horizon is not None and self.decisions > horizon and not self.warned:
+        counts_rows = getattr(self.adapter.base, "most_rows", None) is not None
+        past = self.decisions + (self.fold().rows if counts_rows else 0)
+        if horizon is not None and past > horizon and not self.warned:
             self.warned = True
             warnings.warn(
                 f"decision {self.decisions} is past the horizon of {horizon}: give the study a longer one with "

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
 from artreplay.history import History, Store
-from artreplay.replay import Cell
+from artreplay.replay import Cell, FullStart
 from artreplay.studies import changes
 from artreplay.studies.decisions import COLUMNS, Decision, decision_of
 from artreplay.studies.live import Live
@@ -78,6 +78,8 @@ class Study:
         dropped (`on_timeout="discard"`). A history in memory is kept inside the study, of an indexed store the study
         remembers where it lies. `unknown="skip"` leaves rows out whose label is no arm; `add_arm` brings them in.
         """
+        if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
+            base = FullStart(base, history, unknown=unknown).base
         settings, arms, made = settings_of(base, wait, on_timeout, default, unknown)
         tables = tables_at(place)
         study = cls(tables, clock, history)
