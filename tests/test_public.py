@@ -12,8 +12,8 @@ NAMES = {
     "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "FullStart", "GridAllocation", "GridUCB",
     "History",
     "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation", "RandomChoice", "Regressor", "Runs",
-    "ThompsonSampling", "TopUCB", "TreeAllocation", "TreeUCB", "bonus", "compiled", "compiling", "environments",
-    "errors", "index_history", "load", "open_history", "plots", "psi", "simulate", "testing",
+    "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus", "compiled", "compiling",
+    "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate", "testing",
     "Decision", "Study",
 }  # fmt: skip
 ENVIRONMENTS = {

@@ -33,7 +33,7 @@ from artreplay.algorithms import (
 from artreplay.cells import Box
 from artreplay.compiling import compiled
 from artreplay.engine import Runs, simulate
-from artreplay.history import Allocation, History, index_history, open_history
+from artreplay.history import Allocation, History, Totals, index_history, open_history
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, load
 from artreplay.studies import Decision, Study
 
@@ -66,6 +66,7 @@ __all__ = [
     "Study",
     "ThompsonSampling",
     "TopUCB",
+    "Totals",
     "TreeAllocation",
     "TreeUCB",
     "bonus",

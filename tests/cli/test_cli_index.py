@@ -132,8 +132,8 @@ def test_a_store_that_is_damaged_is_noticed(run: Run, refused: Refused, store: P
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"format": 99}, "is a store of format 99, this version of artreplay reads 3"),
-        ({"format": 1}, "is a store of format 1, this version of artreplay reads 3: index the log again"),
+        ({"format": 99}, "is a store of format 99, this version of artreplay reads 4"),
+        ({"format": 1}, "is a store of format 1, this version of artreplay reads 4: index the log again"),
         ({"rows": 7}, "manifest.json does not fit its checksum"),
         ({"magic": "else"}, "is not an indexed store"),
     ],

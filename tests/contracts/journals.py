@@ -60,6 +60,36 @@ class Oracle:
         self._waiting = []
 
 
+class BlockOracle(Oracle):
+    """The same where logged rows lower an index at the rows 1, 2, 4, … of their arm, and at its last in each part."""
+
+    def __init__(self, base: Any) -> None:
+        super().__init__(base)
+        self._logged: dict[Any, int] = {}
+        self._ends: list[bool] = []  # of each waiting entry: whether it lowers the index
+
+    def add(self, entries: list[tuple[Any, float]]) -> None:
+        last = {unit: place for place, (unit, _) in enumerate(entries)}
+        for place, (unit, _) in enumerate(entries):
+            self._logged[unit] = number = self._logged.get(unit, 0) + 1
+            self._ends.append(number & (number - 1) == 0 or last[unit] == place)
+        self._waiting += entries
+
+    def tell(self, entries: list[tuple[Any, float]]) -> None:
+        self._ends += [True] * len(entries)
+        self._waiting += entries
+        super().tell([])
+
+    def fold(self) -> None:
+        for (unit, reward), lowers in zip(self._waiting, self._ends, strict=True):
+            self.base.make_room(1)
+            algorithm, arm = self.base.component, self.base.number(unit)
+            algorithm.index.tally.add(arm, reward)
+            if lowers:
+                algorithm.tell_selector(algorithm.index.lower(arm, algorithm.fallen))
+        self._waiting, self._ends = [], []
+
+
 class Outcome(NamedTuple):
     """What happened in a case, to see that cases say something."""
 
@@ -77,15 +107,16 @@ def play(
     rng: random.Random,
     folder: Path,
     make_replay: Callable[[Any, Any], Any] = ar.ArtificialReplay,
-    with_full: bool = False,
+    make_full: Callable[[Any, Any], Any] | None = None,
+    make_oracle: Callable[[Any], Oracle] = Oracle,
     events: int = 11,
 ) -> Outcome:
     """One case; an error if replay, or Full Start, decides otherwise than the oracle, or ends in another state."""
     rows = rng.randint(0, len(whole))
     policies = {"replay": make_replay(make_base(), opened(rows))}
-    if with_full:
-        policies["full start"] = ar.FullStart(make_base(), opened(rows))
-    oracle = Oracle(make_base())
+    if make_full is not None:
+        policies["full start"] = make_full(make_base(), opened(rows))
+    oracle = make_oracle(make_base())
     oracle.add(_rows(whole, 0, rows))
     asked: list[Any] = []
     decided_on = -1  # rows of the log when the pending decision was made, if there is one
@@ -176,6 +207,8 @@ def _check_completion(policies: dict[str, Any], oracle: Oracle, whole: ar.Histor
     """Shown what is left over, each policy ends in the very state of the oracle."""
     oracle.fold()
     for name, policy in policies.items():
+        if policy.lower == "blocks":
+            policy._show_what_comes_before([(arm, 0.0) for arm in range(policy.base.n_arms)])
         for row in policy.unused_rows():
             policy.base.update(whole.unit(row), float(whole.rewards[row]))
         differs = state_difference(oracle.base.state(), policy.base.state())

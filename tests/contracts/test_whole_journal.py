@@ -57,7 +57,9 @@ def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: in
     with ar.compiling.using(mode):
         for case in range(cases):
             opened, whole = shelf.take(rng, from_store=case % 4 == 0)
-            happened.update(play(ALL[name], opened, whole, rng, folder, with_full=case % 3 == 0)._asdict())
+            happened.update(
+                play(ALL[name], opened, whole, rng, folder, make_full=ar.FullStart if case % 3 == 0 else None)._asdict()
+            )
     return happened
 
 

@@ -194,8 +194,8 @@ WRONG = {
     "threads": (lambda: ar.simulate(ar.UCB1(2), KArmed(2), threads=0), "threads must be at least 1"),
     "half a thread": (lambda: ar.simulate(ar.UCB1(2), KArmed(2), threads=1.5), "threads must be an integer"),
     "batch": (
-        lambda: ar.simulate(ar.UCB1(2), KArmed(2), start="full-start-batch"),
-        'start="full-start-batch" is for MonUCB',
+        lambda: ar.simulate(ar.LinUCB([[1], [1]], 9), KArmed(2), start="full-start-batch"),
+        'start="full-start-batch" is for algorithms over arms',
     ),
     "small component": (
         lambda: ar.simulate(OwnFewest(np.zeros(3)), KArmed(4)),

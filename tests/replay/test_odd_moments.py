@@ -270,10 +270,3 @@ def test_a_copy_goes_on_as_the_policy_does(copied):
     for one in (policy, other):
         one.tell(one.ask(), [1.0, 0.0])
     assert (policy.ask(), policy.used) == (other.ask(), other.used)
-
-
-def test_a_batch_from_a_store_is_counted_as_read(tmp_path):
-    ar.index_history(pa.table({"arm": [0, 1, 1], "click": [0, 1, 0]}), tmp_path / "log.arh", unit="arm", reward="click")
-    policy = ar.FullStart(ar.MonUCB(2, 10), ar.open_history(tmp_path / "log.arh"), batch=True)
-    policy.ask()
-    assert (policy.reading.used, policy.reading.rows) == (3, 3)

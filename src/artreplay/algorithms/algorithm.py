@@ -130,6 +130,15 @@ class Algorithm:
         low, high = self.reward_range
         return low + values * (high - low) if self.scales else values
 
+    def scaled_sums(self, sums: Floats, samples: Ints) -> Floats:
+        """Sums of so many rewards as the component sees them; rounding does not take a mean out of its range."""
+        if self.reward_range[1] == math.inf:
+            return sums
+        low, high = self.reward_range
+        scaled = (sums - low * samples) / (high - low) if self.scales else sums
+        within: Floats = np.clip(scaled, 0.0, samples)
+        return within
+
     def parameters(self) -> dict[str, Any]:
         """What it was made with, by the names of its constructor."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
@@ -142,6 +151,8 @@ class Algorithm:
 
 class ArmAlgorithm(Algorithm):
     """A base algorithm over finite arms."""
+
+    takes_totals: bool = False  # whether samples of an arm can be taken in at once, as one count and one sum
 
     def __init__(
         self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
@@ -177,6 +188,12 @@ class ArmAlgorithm(Algorithm):
     def describe_arms(self) -> str:
         """A few words for error messages: which arms there are."""
         return self.arm_set.describe()
+
+    def load(self, counts: Ints, totals: Floats) -> None:
+        """Take in all samples of each arm at once, as one count and one sum."""
+        self.make_room(int(counts.max(initial=0)))
+        for arm in np.flatnonzero(counts).tolist():
+            self.component.load(arm, int(counts[arm]), float(totals[arm]))
 
     def cell_of_arms(self) -> Ints:
         """The cell each arm lies in."""

@@ -35,9 +35,8 @@ class IndexAlgorithm(NamedTuple):
         return cell
 
     def load(self, cell: int, count: int, total: float) -> None:
-        """Take all samples of a fresh cell in at once, as one count and one sum."""
-        self.index.tally.counts[cell] += count
-        self.index.tally.totals[cell] += total
+        """Take a block of samples of a cell in at once, as one count and one sum; its index falls once."""
+        self.index.tally.add_block(cell, count, total)
         self.tell_selector(self.index.lower(cell, self.fallen))
 
     def room(self) -> int:

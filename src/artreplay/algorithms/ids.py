@@ -158,6 +158,11 @@ class QuadratureIDS(NamedTuple):
         self.posterior.add(self.key[0], unit, reward)
         self.stale[unit] = 1
 
+    def load(self, unit: int, count: int, total: float) -> None:
+        """Take a block of samples in at once, as one count and one sum."""
+        self.posterior.load(unit, count, total)
+        self.stale[unit] = 1
+
     def tabulate(self, arm: int) -> None:
         """The columns of one arm from its posterior."""
         a = self.posterior.a(arm)
@@ -265,6 +270,11 @@ class SampledIDS(NamedTuple):
         self.posterior.add(self.key[0], unit, reward)
         self.stale[unit] = 1
 
+    def load(self, unit: int, count: int, total: float) -> None:
+        """Take a block of samples in at once, as one count and one sum."""
+        self.posterior.load(unit, count, total)
+        self.stale[unit] = 1
+
     def redraw(self, arm: int) -> None:
         """Fresh draws of one arm's mean, keyed by the arm and how many samples it has been shown."""
         first = self.posterior.tally.counts[arm] * len(self.drawn)
@@ -313,6 +323,7 @@ class IDS(ArmAlgorithm):
     """
 
     summary = "least (expected regret)² / information gain"
+    takes_totals = True
 
     def __init__(
         self,

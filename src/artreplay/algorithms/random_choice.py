@@ -47,6 +47,10 @@ class RandomComponent(NamedTuple):
         """Take one sample in; it changes nothing but what people see."""
         self.tally.add(unit, reward)
 
+    def load(self, unit: int, count: int, total: float) -> None:
+        """Take a block of samples in at once, as one count and one sum."""
+        self.tally.add_block(unit, count, total)
+
 
 class RandomChoice(ArmAlgorithm):
     """Plays arms uniformly at random, `budget` of them at a time, whatever it has been shown.
@@ -56,6 +60,7 @@ class RandomChoice(ArmAlgorithm):
     """
 
     summary = "uniformly random arms"
+    takes_totals = True
 
     def __init__(
         self,

@@ -21,6 +21,11 @@ class Tally(NamedTuple):
         self.counts[cell] += 1
         self.totals[cell] += reward
 
+    def add_block(self, cell: int, count: int, total: float) -> None:
+        """Many samples at once, as one count and one sum."""
+        self.counts[cell] += count
+        self.totals[cell] += total
+
     def copy_cell(self, source: int, target: int) -> None:
         """Let one cell have seen what another has."""
         self.counts[target] = self.counts[source]

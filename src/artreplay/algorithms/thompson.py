@@ -33,6 +33,11 @@ class BetaPosterior(NamedTuple):
         self.successes[arm] += success
         self.tally.add(arm, reward)
 
+    def load(self, arm: int, count: int, total: float) -> None:
+        """Take a block of samples in at once; the sum of their rewards is the number of successes."""
+        self.successes[arm] += total
+        self.tally.add_block(arm, count, total)
+
     def a(self, arm: int) -> float:
         """The first parameter of an arm's posterior."""
         a: float = self.prior_a + self.successes[arm]
@@ -77,6 +82,10 @@ class PosteriorSampling(NamedTuple):
         """Take one sample in."""
         self.posterior.add(self.key[0], unit, reward)
 
+    def load(self, unit: int, count: int, total: float) -> None:
+        """Take a block of samples in at once, as one count and one sum."""
+        self.posterior.load(unit, count, total)
+
 
 Prior = tuple[float, float] | Literal["log"]
 
@@ -96,6 +105,7 @@ class ThompsonSampling(ArmAlgorithm):
     """
 
     summary = "highest draw from Beta posteriors"
+    takes_totals = True
 
     def __init__(
         self,

@@ -24,13 +24,8 @@ class IndexArmAlgorithm(ArmAlgorithm):
     """An algorithm whose component is an `IndexAlgorithm`."""
 
     coupled = True
+    takes_totals = True
     component: IndexAlgorithm
-
-    def load(self, counts: Ints, totals: Floats) -> None:
-        """Take in all samples of each arm at once, as one count and one sum."""
-        self.make_room(int(counts.max(initial=0)))
-        for arm in np.flatnonzero(counts).tolist():
-            self.component.load(arm, int(counts[arm]), float(totals[arm]))
 
     def _tally(self) -> Any:
         return self.component.index.tally
@@ -180,6 +175,7 @@ class LinUCB(IndexArmAlgorithm):
     """
 
     summary = "highest φ·θ̂ + α√(φᵀV⁻¹φ), never rising; cells are feature components"
+    takes_totals = False
 
     def __init__(
         self,

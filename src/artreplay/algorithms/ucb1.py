@@ -46,6 +46,11 @@ class UCB1Component(NamedTuple):
         self.tally.add(unit, reward)
         self.shown[0] += 1
 
+    def load(self, unit: int, count: int, total: float) -> None:
+        """Take a block of samples in at once, as one count and one sum."""
+        self.tally.add_block(unit, count, total)
+        self.shown[0] += count
+
 
 class UCB1(ArmAlgorithm):
     """The classic UCB1: mean + √(2 log t / n), with t the samples shown so far.
@@ -57,6 +62,7 @@ class UCB1(ArmAlgorithm):
     """
 
     summary = "highest mean + √(2 log t / n)"
+    takes_totals = True
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from artreplay.errors import InvalidParameter, errors_in
-from artreplay.history import History, Store, open_history
+from artreplay.history import History, Store, Totals, open_history
 from artreplay.history.addresses import shown
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
@@ -22,7 +22,7 @@ class Log(NamedTuple):
     """A log as it was opened; whether its labels are texts tells how a label that is not in it is to be read."""
 
     path: str
-    history: History | Store
+    history: History | Totals | Store
     typed_as_text: bool
 
     def labels(self) -> list[Hashable]:
@@ -42,12 +42,14 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
     """Open a log by its columns; what is wrong with it is said in one sentence that names the place."""
     if columns.get("unit") is not None and columns["unit"] == columns.get("reward"):
         raise InvalidParameter(f"--unit and --reward must be two columns, both are {columns['unit']!r}")
-    for name in ("unit", "reward"):
+    totals = columns.get("count") is not None or columns.get("sum") is not None
+    for name in ("unit", "count", "sum") if totals else ("unit", "reward"):
         if columns.get(name) is None and not (is_store(Path(path)) or (is_clustered(path) and not is_postgres(path))):
             raise InvalidParameter(f"--{name} must name a column of {place_of(path)}")
     with errors_in(file=place_of(path)):
         history = open_history(path, **columns)
-    written = isinstance(history, History) and not is_postgres(path) and find_source(path, columns.get("table")).written
+    in_memory = not isinstance(history, Store) and not is_postgres(path)
+    written = in_memory and find_source(path, columns.get("table")).written
     labels = getattr(history, "labels", [])
     return Log(path, history, not written and all(isinstance(label, str) for label in labels) and len(labels) > 0)
 

@@ -14,11 +14,13 @@ from artreplay.cli.state import keep, prepared, recalled, reopen
 from artreplay.console.options import (
     AsJson,
     Budget,
+    Count,
     Order,
     OrderSeed,
     Request,
     Source,
     StateFile,
+    Sum,
     Table,
     Units,
     Unknown,
@@ -27,6 +29,7 @@ from artreplay.console.options import (
 from artreplay.console.output import NONE, percent, show, show_json, size
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.history import Reading
 
 _MOST_ROWS = 20
 
@@ -35,6 +38,8 @@ def recommend(
     log: Source,
     unit: Units = None,
     reward: Annotated[str | None, typer.Option(help="The column with the reward that came of it.")] = None,
+    count: Count = None,
+    sum_: Sum = None,
     horizon: Annotated[int | None, typer.Option(help="How many rounds are to be played in all.")] = None,
     algorithm: Annotated[
         str | None,
@@ -85,7 +90,7 @@ def recommend(
     if level is not None:
         raise InvalidParameter(f"--level must be left out: {ALLOCATIONS}")
     columns = {"reward": reward, "until": until, "order": order, "seed": order_seed, "table": table}
-    columns["allow_scan"] = allow_scan or None
+    columns |= {"allow_scan": allow_scan or None, "count": count, "sum": sum_}
     parameters: dict[str, Any] = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
     parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side}
     request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, policy)
@@ -161,14 +166,22 @@ def _show(policy: Any, actions: Actions, action: Any, all_rows: bool) -> None:
 def _use_of_log(policy: Any, actions: Actions) -> list[str]:
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
-    reading = policy.reading
-    if reading.requests:
-        lines[-1] += f"; read {reading.rows:,} rows, {size(reading.bytes)}, in {reading.requests:,} requests"
+    lines[-1] += _what_was_read(policy.reading)
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose {actions.strange}")
     if policy.rounds:
         lines.append(f"{policy.rounds:,} online round{'s' if policy.rounds > 1 else ''} told so far")
     return lines
+
+
+def _what_was_read(reading: Reading) -> str:
+    """What was read in its own unit: rows, sums that stand for many rows, or both."""
+    units = [("row", reading.rows)] if reading.rows or not reading.sums else []
+    units += [("sum", reading.sums)] if reading.sums else []
+    read = " and ".join(f"{number:,} {name}{'' if number == 1 else 's'}" for name, number in units)
+    if reading.requests:
+        return f"; read {read}, {size(reading.bytes)}, in {reading.requests:,} requests"
+    return f"; read {read}" if reading.sums else ""
 
 
 def _as_json(policy: Any, actions: Actions, action: Any) -> dict[str, Any]:

@@ -85,5 +85,10 @@ Table = Annotated[str | None, typer.Option(help="The table of a database, or a q
 Units = Annotated[
     list[str] | None, typer.Option("--unit", help="The column of the arm; for points, once for each coordinate.")
 ]
+Count = Annotated[
+    str | None,
+    typer.Option("--count", help="For a table of totals: the column that says how often the arm was played."),
+]
+Sum = Annotated[str | None, typer.Option("--sum", help="For a table of totals: the column of the sum of rewards.")]
 Reward = Annotated[str | None, typer.Option(help="The column with the reward.")]
 Level = Annotated[str | None, typer.Option(help="The column with the effort at each point.")]

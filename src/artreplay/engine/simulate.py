@@ -19,11 +19,11 @@ from artreplay.engine.stages import Setting, numbered
 from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
-from artreplay.history import History
+from artreplay.history import History, Totals
 from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter
 from artreplay.replay.log import Log
 from artreplay.replay.own_bases import ComponentAdapter, PlainAdapter, adapt
-from artreplay.replay.policies import takes_batches, totals_by_arm, warn_of_short_horizon
+from artreplay.replay.policies import Lower, checked_lower, takes_totals, warn_of_short_horizon
 from artreplay.streams import checked_seed
 
 Start = Literal["artificial-replay", "full-start", "full-start-batch", "ignorant"]
@@ -36,20 +36,23 @@ def simulate(
     base: Any,
     env: ArmEnvironment | PointEnvironment,
     start: Start = "artificial-replay",
-    history: int | History = 1000,
+    history: int | History | Totals = 1000,
     horizon: int = 1000,
     replications: int = 60,
     seed: int = 0,
     threads: int | None = None,
     keep: Keep = "all",
+    *,
+    lower: Lower = "rows",
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
 
     `base` is a template: replication r starts from a copy of it, re-keyed by (seed, its own seed, r). Its own horizon,
     the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
-    `History` used in every replication. The same seed gives the same means, log and rewards to every policy and every
-    algorithm, so that comparisons are paired; the result does not depend on `threads`. `start` may also be
-    "full-start-batch" (see `FullStart(batch=True)`). With `keep="final"` only the last round is kept.
+    `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
+    and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `start` may also be
+    "full-start-batch" (see `FullStart(batch=True)`); `lower` is that of the policies. With `keep="final"` only the last
+    round is kept.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -61,7 +64,7 @@ def simulate(
     (True, True)
     """
     began = time.perf_counter()
-    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep)
+    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower)
     warn_of_short_horizon(base, range(setting.rows))
     n_threads = _checked_threads(threads, setting)
     outputs = setting.outputs()
@@ -137,6 +140,7 @@ def _checked_setting(
     replications: Any,
     seed: Any,
     keep: Any,
+    lower: Any,
 ) -> Setting:
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         raise InvalidParameter(f"env must be one of ar.environments, got {env!r}")
@@ -144,15 +148,18 @@ def _checked_setting(
         raise InvalidParameter(f"start must be one of {', '.join(get_args(Start))}, got {start!r}")
     if keep not in get_args(Keep):
         raise InvalidParameter(f'keep must be "all" or "final", got {keep!r}')
-    if start == "full-start-batch" and not takes_batches(base):
-        raise InvalidParameter(f'start="full-start-batch" is for MonUCB, PsiUCB and TopUCB, got {base!r}')
+    if start == "full-start-batch" and not takes_totals(base):
+        raise InvalidParameter(
+            'start="full-start-batch" is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, '
+            f"ThompsonSampling, UCB1 and the like), got {base!r}"
+        )
     adapter = adapt(base)
     if isinstance(env, ArmEnvironment):
         _check_arms(adapter, env)
     else:
         _check_points(adapter, env)
     given, rows = None, 0
-    if isinstance(history, History):
+    if isinstance(history, (History, Totals)):
         given, rows = history, len(history)
         _check_log(adapter, env, history)
     else:
@@ -161,7 +168,7 @@ def _checked_setting(
         if given is None:
             raise InvalidParameter('prior="log" needs a log to fit it to: give history= as a History, not as a number')
         base = adapter.base
-        base.take_totals(*totals_by_arm(Log(adapter, given, "error"), base.n_arms))
+        base.take_totals(*Log(adapter, given, "error").totals())
     return Setting(
         base=base,
         env=env,
@@ -172,12 +179,18 @@ def _checked_setting(
         replications=checked_count("replications", replications),
         seed=checked_seed(seed),
         keep_all=keep == "all",
+        lower=checked_lower(lower, adapter, None),
         compilable=not isinstance(adapter, PlainAdapter) and current_mode() != "interpreted",
     )
 
 
-def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history: History) -> None:
+def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
     """A log that is given must be one of what the environment plays."""
+    if isinstance(history, Totals):
+        if not takes_totals(adapter.base):
+            raise InvalidParameter(f"totals are for algorithms over arms that keep a sum of each, got {adapter.base!r}")
+        Log(adapter, history, "error")  # the arms are those of the environment, or it was refused before
+        return
     if isinstance(env, ArmEnvironment):
         if history.points is not None and len(history):
             raise InvalidHistory("simulate needs a log of arms, got one of points")

@@ -49,6 +49,8 @@ class DrawnLog(NamedTuple):
             cursor[ROW] = 0
             if cursor[PHASE] == DRAW and last > 0:
                 self.open_queues(ledger)
+            if cursor[PHASE] == PLACE and last > 0:
+                ledger.entries.fold(ledger)
             cursor[PHASE] += 1
         rows: int = last - first
         return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from artreplay.environments.point_stack import (
     with_mean,
 )
 from artreplay.errors import InvalidAction, exact
-from artreplay.history import History
+from artreplay.history import History, Totals
 from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
 from artreplay.replay.ledger import Ledger, empty_ledger, filled_ledger, one_cell
-from artreplay.replay.log import Part
+from artreplay.replay.log import Log, Part
 from artreplay.replay.own_bases import PlainAdapter
+from artreplay.replay.policies import Lower
 from artreplay.replay.reader import ledger_of_rows, ledger_without_rows
 from artreplay.streams import fold, fold_each
 
@@ -41,13 +42,20 @@ class Setting:
     base: Any
     env: ArmEnvironment | PointEnvironment
     start: str
-    given: History | None  # a log used in every replication
+    given: History | Totals | None  # a log used in every replication
     rows: int
     horizon: int
     replications: int
     seed: int
     keep_all: bool
     compilable: bool
+    lower: Lower
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether blocks of rows are shown, and not single rows."""
+        drawn = self.lower == "blocks" and self.start in ("artificial-replay", "full-start")
+        return drawn or (isinstance(self.given, Totals) and self.start != "ignorant")
 
     @property
     def width(self) -> int:
@@ -153,7 +161,9 @@ class ArmStage(Stage):
         cells, n_cells = adapter.cells(np.array([self.env.n_arms - 1]))
         by_cell = replays or (setting.start == "full-start" and adapter.exact)
         first = np.zeros(1, np.int64)
-        if replays or setting.start == "ignorant":
+        # Totals are so few that a base which is not exact is shown all of them first.
+        shows_all = replays and isinstance(setting.given, Totals) and not adapter.exact
+        if (replays and not shows_all) or setting.start == "ignorant":
             first = first[:0]
         elif by_cell:
             first = np.unique(cells.cell, return_index=True)[1]
@@ -164,10 +174,10 @@ class ArmStage(Stage):
         """The given log by these cells, or in one queue; or the place for one."""
         setting, table = self.setting, one_cell() if cells is None else cells
         if setting.given is None or setting.start == "ignorant":
-            return empty_ledger(table, n_cells, setting.rows, counts=True)
-        units, values = self.adapter.numbers_of(setting.given, "error"), self.adapter.rewards_of(setting.given)
-        cell = np.zeros_like(units) if cells is None else cells.cell[units]
-        return filled_ledger(table, n_cells, units, values, None, cell, len(units), None)
+            return empty_ledger(table, n_cells, setting.rows, counts=not setting.in_blocks, blocks=setting.in_blocks)
+        log = Log(self.adapter, setting.given, "error", [] if setting.in_blocks else None).queued()
+        cell = np.zeros_like(log.units) if cells is None else cells.cell[log.units]
+        return filled_ledger(table, n_cells, log.units, log.rewards, None, cell, len(cell), None, log.samples)
 
 
 class PointStage(Stage):
@@ -189,7 +199,7 @@ class PointStage(Stage):
         nothing, queue, first = np.empty(0, np.int64), empty_ledger(one_cell(), 1, counts=True), np.zeros(1, np.int64)
         if setting.start == "ignorant":
             return Ledgers(ledger_without_rows(adapter), queue, nothing)
-        history = setting.given
+        history = cast(History | None, setting.given)
         if history is None:
             points, levels, rewards = self.env.draw_log(key, setting.rows)
             values = np.array(self.env.level_values())[levels]

@@ -16,10 +16,9 @@ from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
 from artreplay.environments import ArmEnvironment
 from artreplay.errors import InvalidAction
 from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
-from artreplay.replay.ledger import enlarged
+from artreplay.replay.ledger import Blocks, Ledger, enlarged
 from artreplay.replay.log import Part
 from artreplay.replay.own_bases import PlainAdapter, adapt
-from artreplay.replay.policies import load_batch
 from artreplay.replay.policy import next_limit
 from artreplay.replay.reader import ledger_of_rows
 from artreplay.replay.step import BAD_PROPOSAL, NEEDS_ROOM, PLACES, ROUND, USED
@@ -64,6 +63,8 @@ class Worker:
     def _seat(self) -> tuple[Adapter, Memory]:
         """A copy of the base whose state is one buffer; a plain object has a state only it knows."""
         adapter = adapt(self.setting.base)
+        if self.setting.in_blocks:
+            adapter.make_room(self.setting.rows)  # a step looks for room for single rows
         state = np.empty(0, np.int64)
         if not isinstance(adapter, PlainAdapter):
             component, state = packed(adapter.algorithm)
@@ -99,7 +100,7 @@ class Worker:
             elif result == LOG_IS_DRAWN and by_names:
                 ledger = ledger_of_rows(adapter, Part(np.arange(len(queue.unit)), queue.unit, queue.reward))
             elif result == LOG_IS_DRAWN:
-                load_batch(adapter.base, queue.unit, queue.reward)
+                _load_batch(adapter.base, queue)
                 self.position[USED] = setting.rows
                 memory.grown[0] = int(adapter.algorithm is not first)
             elif result in (BAD_PROPOSAL, NOT_AN_ARM):
@@ -115,6 +116,14 @@ class Worker:
         if adapter.algorithm is not first:
             _seat_component(adapter, first)
             memory.grown[0] = 0
+
+
+def _load_batch(base: Any, queue: Ledger) -> None:
+    """Load the whole log into a fresh base as one count and one sum per arm, added in the order of the log."""
+    samples = queue.entries.samples if isinstance(queue.entries, Blocks) else None
+    counts, sums = np.bincount(queue.unit, samples, minlength=base.n_arms).astype(np.int64), np.zeros(base.n_arms)
+    np.add.at(sums, queue.unit, queue.reward)
+    base.load(counts, sums)
 
 
 def _complaint(result: int, adapter: Adapter, setting: Setting) -> str:

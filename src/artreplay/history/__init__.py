@@ -5,6 +5,7 @@ from artreplay.history.history import Allocation, History
 from artreplay.history.labels import Label, encode_labels
 from artreplay.history.open_log import open_history
 from artreplay.history.stores import Reading, Store, index_history
+from artreplay.history.totals import Totals
 
 __all__ = [
     "Allocation",
@@ -13,6 +14,7 @@ __all__ = [
     "Label",
     "Reading",
     "Store",
+    "Totals",
     "encode_labels",
     "index_history",
     "open_history",

@@ -187,14 +187,24 @@ class History:
 
         With the old log at hand the very row is named, else a block of rows if the log is long.
         """
-        check_not_shorter(len(self), known)
-        changed = known.first_difference(self.row_hashes)
-        if changed is None:
-            return
-        first, last = changed
-        if isinstance(old, History):
-            first = last = int(np.flatnonzero(old.row_hashes != self.row_hashes[: len(old)])[0])
-        raise changed_between(first, last)
+        check_rows_continue(self.row_hashes, known, old.row_hashes if isinstance(old, History) else None)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self)
+
+
+def check_rows_continue(hashes: Words, known: Fingerprint, old: Words | None) -> None:
+    """Refuse rows with these hashes unless they are the known ones, or those with others appended."""
+    check_not_shorter(len(hashes), known)
+    changed = known.first_difference(hashes)
+    if changed is None:
+        return
+    first, last = changed
+    if old is not None:
+        first = last = int(np.flatnonzero(old != hashes[: len(old)])[0])
+    raise changed_between(first, last)
 
 
 def check_not_shorter(rows: int, known: Fingerprint) -> None:

@@ -41,7 +41,7 @@ def inspect_history(
 ) -> Inspection:
     """What a log looks like to someone who wants to start from it; rows without a reward are counted, not refused."""
     if _is_laid_out(source):  # what is laid out lacks nothing
-        history = open_history(source, unit, reward, level, order, seed=seed, table=table)
+        history: Any = open_history(source, unit, reward, level, order, seed=seed, table=table)
         return inspected(history.stream())
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import InvalidHistory, checked_count
+from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.addresses import check_address, is_address
 from artreplay.history.history import History
 from artreplay.history.labels import present_labels
@@ -18,12 +18,13 @@ from artreplay.history.postgres import Database, PostgresArms, Table, is_postgre
 from artreplay.history.shuffling import shuffled_order
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
-from artreplay.history.sources.columns import check_seed_and_order
+from artreplay.history.sources.columns import check_names, check_seed_and_order
 from artreplay.history.sources.order import Order
 from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
 from artreplay.history.stores.opening import open_clustered, open_store
 from artreplay.history.stores.store import Store
+from artreplay.history.totals import Totals
 
 
 def open_history(
@@ -37,7 +38,9 @@ def open_history(
     seed: int | None = None,
     table: str | None = None,
     allow_scan: bool = False,
-) -> History | Store:
+    count: str | None = None,
+    sum: str | None = None,
+) -> History | Totals | Store:
     """A log wherever it lies: a Parquet or CSV file, a folder, a pattern such as `logs/*.parquet`, a frame, or a store.
 
     A store, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms is read in
@@ -49,6 +52,9 @@ def open_history(
     `order` names the column that fixes the order (equal values stay as the source has them), and `"shuffle"` with a
     `seed` is `History.shuffled(seed)`. Without it the order of the source counts. `until` keeps the first rows only.
 
+    With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
+    columns that say how often an arm was played, and what its rewards add up to.
+
     >>> import artreplay as ar, pyarrow as pa
     >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1], "at": [30, 10, 20]})
     >>> history = ar.open_history(log, unit="arm", reward="click", order="at")
@@ -57,6 +63,9 @@ def open_history(
     """
     until = None if until is None else checked_count("until", until, least=0)
     check_address(source)
+    if count is not None or sum is not None:
+        others = {"reward": reward, "level": level, "order": order, "seed": seed}
+        return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, table)
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
     given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
     if isinstance(source, (str, os.PathLike)) and not is_address(source) and is_store(Path(source)):
@@ -73,6 +82,33 @@ def open_history(
             "(allow_scan=True), or index the log"
         )
     return read_whole(source_of(source, columns, table), columns, until, seed)
+
+
+def _read_totals(
+    source: Any, roles: dict[str, Any], others: dict[str, Any], until: int | None, table: str | None
+) -> Totals:
+    """A table of totals in memory; `roles` are its columns, `others` what does not go with them."""
+    for name, given in others.items():
+        if given is not None:
+            raise InvalidParameter(f"{name}= does not go with count= and sum=: totals have no rewards and no order")
+    for name, given in roles.items():
+        if not isinstance(given, str):
+            raise InvalidParameter(f"{name} must name a column of totals, got {given!r}")
+    unit, count, sum_ = names = list(roles.values())
+    if len(set(names)) < len(names):
+        raise InvalidParameter(f"unit, count and sum must be different columns, got {', '.join(map(repr, names))}")
+    found = source_of(source, Columns(unit, sum_, None, unit), table)  # a database has them in the order of the arms
+    check_names(found.column_names(), roles.items())
+    arms: list[Any] = []
+    numbers: list[Any] = [np.empty((2, 0))]
+    with errors_in(columns=roles):
+        for batch in found.tables(names):
+            with errors_in(rows_before=len(arms)):
+                columns = found.numbers(batch, count, "count"), found.numbers(batch, sum_, "sum")
+                part = Totals(found.labels(batch, unit), *columns)
+            arms += [part.unit(row) for row in range(part.n_rows)]
+            numbers.append(np.stack(columns))
+    return Totals(arms, *np.concatenate(numbers, axis=1), until=until)
 
 
 def read_whole(source: Source, columns: Columns, until: int | None, seed: int | None) -> History:

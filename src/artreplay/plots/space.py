@@ -201,7 +201,7 @@ def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any
 
 def _logged(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[Dots, Floats]:
     """Where the samples of the log lie, unused and used; in one dimension with their rewards as height."""
-    history = policy.history.load() if isinstance(policy.history, Store) else policy.history
+    history: Any = policy.history.load() if isinstance(policy.history, Store) else policy.history
     if history is None or history.points is None:
         return {UNUSED: np.empty((0, 2)), USED: np.empty((0, 2))}
     known = base.numbers(history.points, history.levels, skip=True) >= 0

@@ -110,5 +110,5 @@ def _used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
         counts[: len(cells.cell)] += marks[cells.cell]
         return counts
     for part, shown in policy._used_parts():
-        counts = counts + count(part.units[shown])
+        counts = counts + part.counted(count, shown)
     return counts

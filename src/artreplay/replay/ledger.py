@@ -119,6 +119,9 @@ class SingleRows(NamedTuple):
         algorithm.update_logged(ledger.unit[at], ledger.reward[at], NO_ALLOWANCE)
         return 1
 
+    def fold(self, ledger: Any) -> None:
+        """Rows stay as they are."""
+
 
 @compiled
 class Blocks(NamedTuple):
@@ -131,6 +134,22 @@ class Blocks(NamedTuple):
         samples: int = self.samples[at]
         algorithm.load(ledger.unit[at], samples, ledger.reward[at])
         return samples
+
+    def fold(self, ledger: Any) -> None:
+        """Put the rows of each queue together to the blocks of a log of one part, as `block_ends` has them."""
+        for cell in range(len(ledger.next)):
+            first, stop = ledger.next[cell], ledger.stop[cell]
+            to, begin, end, before, total = first, first, first + 1, 0.0, 0.0
+            for at in range(first, stop):
+                total += ledger.reward[at]
+                if at + 1 == end or at + 1 == stop:
+                    samples = at + 1 - begin
+                    ledger.unit[to] = ledger.unit[at]
+                    ledger.reward[to] = min(max(total - before, 0.0), 1.0 * samples)
+                    self.samples[to] = samples
+                    to, begin, before = to + 1, at + 1, total
+                    end = first + 2 * (end - first)
+            ledger.stop[cell] = to
 
 
 @compiled(scratch=("spare_unit", "spare_reward", "spare_place"))

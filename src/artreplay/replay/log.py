@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,33 +13,60 @@ from numpy.typing import NDArray
 from artreplay.algorithms import describe_range
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory, errors_in
-from artreplay.history import History, Reading, Store
+from artreplay.history import History, Reading, Store, Totals
 from artreplay.history.stores import ArmStore, PointStore
 from artreplay.replay.adapters import Adapter, Unknown
+from artreplay.replay.blocks import block_ends, blocks_of, scaled_sums, summed_blocks
 
+AnyHistory = History | Totals | Store
 Flags = NDArray[np.bool_]
 
 
+def checked_history(history: Any) -> AnyHistory:
+    """Refuse what is no log."""
+    if not isinstance(history, (History, Totals, Store)):
+        what = type(history).__name__
+        raise InvalidHistory(f"history must be a History, Totals, or what open_history gives, got {what}")
+    return history
+
+
 class Part(NamedTuple):
-    """Consecutive rows of a log, without those that are skipped: their numbers, units and rewards."""
+    """Consecutive rows of a log, without those that are skipped: their numbers, units and rewards.
+
+    Rows of totals are blocks of samples, and their rewards sums.
+    """
 
     rows: Ints
     units: Ints
     rewards: Floats
+    samples: Ints | None = None  # in each row, where they are blocks
+
+    def counted(self, count: Callable[[Ints], Ints], which: Any) -> Ints:
+        """The samples of these rows by unit or box, as `count` does it; where they are blocks, by arm."""
+        if self.samples is None:
+            return count(self.units[which])
+        arms = len(count(np.empty(0, np.int64)))
+        return np.bincount(self.units[which], self.samples[which], minlength=arms).astype(np.int64)
 
 
 class Log:
     """A log in memory, or in a store of which what can be known is checked without reading it."""
 
-    def __init__(self, adapter: Adapter, history: History | Store, unknown: Unknown) -> None:
-        if not isinstance(history, (History, Store)):
-            raise InvalidHistory(f"history must be a History, or what open_history gives, got {type(history).__name__}")
+    def __init__(
+        self, adapter: Adapter, history: AnyHistory, unknown: Unknown, part_ends: Sequence[int] | None = None
+    ) -> None:
+        """`part_ends` has the rows at which parts of the journal end, where rows are read in blocks."""
+        checked_history(history)
         self.adapter = adapter
         self.history = history
+        self.part_ends = part_ends
         self._unknown = unknown
         self.whole: Part | None = None  # of a log in memory
         self.numbers: Ints = np.empty(0, np.int64)  # of each label of a store of arms: its unit, −1 if it is skipped
-        if isinstance(history, History):
+        if isinstance(history, Totals):
+            rows, units, samples, sums, self.skipped = blocks_of(adapter, history, unknown)
+            self.whole = Part(rows, units, sums, samples)
+        elif isinstance(history, History):
             self.whole = self._part(history, unknown, 0)
             self.skipped = len(history) - len(self.whole.rows)
         else:
@@ -53,6 +81,33 @@ class Log:
     def in_memory(self) -> Log:
         """The same log, all of it read."""
         return self if self.whole is not None else Log(self.adapter, self.store.load(), self._unknown)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether blocks of rows are shown, and not single rows."""
+        return self.part_ends is not None or isinstance(self.history, Totals)
+
+    def queued(self) -> Part:
+        """What is queued of a log in memory: its rows, or blocks of them."""
+        if self.whole is None or self.part_ends is None or not isinstance(self.history, History):
+            return cast(Part, self.whole)
+        rewards = self.history.rewards[self.whole.rows]  # as they were logged: sums are scaled, not what is added
+        units, samples, sums = summed_blocks(self.whole.rows, self.whole.units, rewards, np.array(self.part_ends))
+        return Part(np.empty(0, np.int64), units, scaled_sums(self.adapter, sums, samples), samples)
+
+    def blocks(self, code: int, since: int) -> tuple[Ints, Floats]:
+        """The samples and the sums, as the base sees them, of the blocks of a label of a store behind `since`."""
+        store = cast(ArmStore, self.store)
+        parts = np.array([store.count_before(code, row) for row in self.part_ends or ()], np.int64)
+        ends = block_ends(int(store.counts()[code]), parts, since)
+        edges = np.concatenate([[since] if since else np.empty(0, np.int64), ends])
+        if len(ends) == 0:
+            return ends, np.empty(0)
+        sums = store.sums(code, edges)
+        self.checked_rewards(np.array([sums.low, sums.high]))
+        samples, totals = np.diff(edges, prepend=0), np.diff(sums.totals, prepend=0.0)
+        samples, totals = samples[-len(ends) :], totals[-len(ends) :]
+        return samples, scaled_sums(self.adapter, totals, samples)
 
     def unit(self, place: int) -> Any:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
@@ -158,8 +213,16 @@ class Log:
             np.add.at(counts, self.numbers[known], self.store.counts()[known])
             return counts
         for part in self.parts():
-            counts = counts + count(part.units)
+            counts = counts + part.counted(count, slice(None))
         return counts
+
+    def totals(self) -> tuple[Ints, Floats]:
+        """The samples of each arm and the sum of their rewards as the base sees it; a store is asked for sums only."""
+        counts, sums = np.zeros(self.adapter.base.n_arms, np.int64), np.zeros(self.adapter.base.n_arms)
+        found = Totals.of(self.store if self.whole is None else self.history)
+        _, units, samples, totals, _ = blocks_of(self.adapter, found, "skip")
+        counts[units], sums[units] = samples, totals
+        return counts, sums
 
     def used(self, marks: Ints, cells_of: Callable[[Ints], Ints], counted: bool) -> Iterator[tuple[Part, Flags]]:
         """All rows in order, and which of them lie before the mark of their cell.
@@ -174,14 +237,16 @@ class Log:
                 continue
             order = np.argsort(cells, kind="stable")
             counts = np.bincount(cells, minlength=len(marks))
+            samples = np.ones_like(cells) if part.samples is None else part.samples
+            running = np.concatenate([[0], np.cumsum(samples[order])])
+            stop = np.cumsum(counts)
             rank = np.empty(len(cells), np.int64)
-            rank[order] = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
+            rank[order] = running[:-1] - np.repeat(running[stop - counts], counts)
             yield part, seen[cells] + rank < marks[cells]
-            seen += counts
+            seen += running[stop] - running[stop - counts]
 
     def reading(self, used: int) -> Reading:
         """What was read of the log: all of one in memory."""
-        if self.whole is not None:
-            return Reading(used, len(self.history), 0, 0)
-        read = self.store.reading
-        return Reading(used, read.rows, read.bytes, read.requests)
+        if isinstance(self.history, Totals):
+            return Reading(used, sums=self.history.n_rows)
+        return Reading(used, len(self.history)) if self.whole is not None else replace(self.store.reading, used=used)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence, Sized
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from artreplay.algorithms import Algorithm, IndexArmAlgorithm, LinUCB
-from artreplay.compiling import Floats, Ints
+from artreplay.algorithms import Algorithm, ArmAlgorithm
+from artreplay.compiling import UNBOUNDED, Ints
 from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History, Store
-from artreplay.replay.adapters import Relation, Unknown, checked_relation, checked_unknown
+from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.history import Fingerprint, History, Totals
+from artreplay.replay.adapters import Adapter, Relation, Unknown, checked_relation, checked_unknown
 from artreplay.replay.ledger import Ledger, marks_of, unread_samples
-from artreplay.replay.log import Flags, Log, Part
+from artreplay.replay.log import AnyHistory, Flags, Log, Part, checked_history
 from artreplay.replay.own_ledgers import NamedCells, OwnLedger, RelatedRows, unread_places
 from artreplay.replay.policy import Policy
 from artreplay.replay.reader import Reader, open_ledger
 from artreplay.replay.step import NO_ROW, SERVING, USED
+
+Lower = Literal["rows", "blocks"]
 
 
 class Ignorant(Policy):
@@ -43,22 +45,24 @@ class HistoryPolicy(Policy):
 
     _marks_without_log: Ints  # while it was loaded and its log has not been given yet
 
-    def __init__(self, base: Any, history: History | Store, *, unknown: Unknown = "error") -> None:
+    def __init__(self, base: Any, history: AnyHistory, *, unknown: Unknown = "error", lower: Lower = "rows") -> None:
         super().__init__(base)
         self.unknown = checked_unknown(unknown)
+        self.lower = checked_lower(lower, self._adapter, self.relation)
+        self._part_ends: list[int] = []  # the rows at which parts of the log ended that were extended since
         self._read_history(history, None)
 
-    def extend(self, history: History | Store) -> None:
+    def extend(self, history: AnyHistory) -> None:
         """Continue with a log that has grown: the same rows, in the same order, with more behind them.
 
         The new rows join the journal now, behind what was told before. Any other change is refused, and the sentence
         names the row.
         """
-        if not isinstance(history, (History, Store)):
-            raise InvalidHistory(f"history must be a History, or what open_history gives, got {type(history).__name__}")
         known = self.fingerprint()
-        history.check_continues(known, self.history)
-        self._read_history(history, self.marks(), grown=len(history) > known.rows)
+        checked_history(history).check_continues(known, self.history)
+        grown = history.n_rows > known.rows
+        part_ends = [*self._part_ends, known.rows] if grown and self.lower == "blocks" else self._part_ends
+        self._read_history(history, self.marks(), grown, part_ends)
 
     def fingerprint(self) -> Fingerprint:
         """What the policy remembers of its log."""
@@ -74,11 +78,20 @@ class HistoryPolicy(Policy):
         """
         return self._marks_without_log if self._log is None else self._marks()
 
-    def _read_history(self, history: History | Store, marks: Ints | None, grown: bool = False) -> None:
+    def _read_history(
+        self, history: AnyHistory, marks: Ints | None, grown: bool = False, part_ends: Sequence[int] = ()
+    ) -> None:
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
-        log, ledger, reader = self._opened(Log(self._adapter, history, self.unknown), marks)
+        if isinstance(history, Totals) and not takes_totals(self._adapter.base):
+            raise InvalidParameter(
+                "totals are for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
+                f"ThompsonSampling, UCB1 and the like), got {self._adapter.base!r}"
+            )
+        given = Log(self._adapter, history, self.unknown, part_ends if self.lower == "blocks" else None)
+        log, ledger, reader = self._opened(given, marks)
+        self._make_room_for_blocks(log)
         if marks is None and getattr(self.base, "wants_totals", False):
-            self.base.take_totals(*totals_by_arm(log, self.base.n_arms))
+            self.base.take_totals(*log.totals())
         if log.whole is not None:
             unread = unread_samples(ledger) if isinstance(ledger, Ledger) else len(ledger.unread())
             if unread != log.size - self._position[USED]:
@@ -88,12 +101,19 @@ class HistoryPolicy(Policy):
             self._log, self._fingerprint, self._reader = log, None, reader
             self._set_ledger(ledger)
             self.skipped = log.skipped
+            self._part_ends = list(part_ends)
             self._grown = self._grown or grown
             self._position[SERVING] = 0
             self._interpreted_parts = ()
             self._close_again(closed)
         if marks is None or grown:
             warn_of_short_horizon(self.base, history)
+
+    def _make_room_for_blocks(self, log: Log) -> None:
+        """Let arrays grow that a whole block could run over: a step looks for room for single rows."""
+        if log.in_blocks and self._adapter.algorithm.room() < UNBOUNDED:
+            logged = log.counts(partial(np.bincount, minlength=self._adapter.base.n_arms))
+            self._adapter.make_room(int(logged.max(initial=0)))
 
     def closed_cells(self) -> list[Any]:
         """What the base calls the cells that it knows to have no unread row, where it is told of them."""
@@ -132,9 +152,9 @@ class FullStart(HistoryPolicy):
 
     The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
     does not matter, and the log is read arm by arm. `batch=True` instead loads one count and one sum per arm at once,
-    as the paper describes it, for index algorithms over arms; rows that come later are shown one at a time. That is
-    *not* the same algorithm: an index that is a running minimum depends on the order, and Artificial Replay is not
-    exact against it.
+    as the paper describes it, for algorithms over arms that keep those; rows that come later are shown one at a time.
+    That is *not* the same algorithm: an index that is a running minimum depends on the order, and Artificial Replay is
+    not exact against it. `lower="blocks"` is for comparing with `ArtificialReplay(lower="blocks")`.
 
     >>> import artreplay as ar
     >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
@@ -147,13 +167,22 @@ class FullStart(HistoryPolicy):
     kind = "full-start"
     _queue: Ledger | OwnLedger  # of everything, where rows are shown in the order of the log
 
-    def __init__(self, base: Any, history: History | Store, batch: bool = False, *, unknown: Unknown = "error") -> None:
+    def __init__(
+        self,
+        base: Any,
+        history: AnyHistory,
+        batch: bool = False,
+        *,
+        unknown: Unknown = "error",
+        lower: Lower = "rows",
+    ) -> None:
         self.batch = bool(batch)
-        if self.batch and not takes_batches(base):
+        if self.batch and not takes_totals(base):
             raise InvalidParameter(
-                f"batch=True is for index algorithms over arms (MonUCB, PsiUCB, TopUCB), got {base!r}"
+                "batch=True is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
+                f"ThompsonSampling, UCB1 and the like), got {base!r}"
             )
-        super().__init__(base, history, unknown=unknown)
+        super().__init__(base, history, unknown=unknown, lower=lower)
 
     @property
     def _by_cell(self) -> bool:
@@ -189,10 +218,10 @@ class FullStart(HistoryPolicy):
 
     def _load_batch(self, log: Log) -> None:
         base = self._adapter.base
-        counts, totals = totals_by_arm(log, base.n_arms)
-        _, ledger, reader = self._opened(log, np.append(counts, 0))
+        counts, sums = log.totals()
+        _, ledger, reader = self._opened(log, np.append(counts, 0) if self._by_cell else np.array([log.size]))
         with Uninterrupted():
-            base.load(counts, totals)
+            base.load(counts, sums)
             self._set_ledger(ledger)
             self._reader = reader
             self._position[USED] = log.size
@@ -216,6 +245,10 @@ class ArtificialReplay(HistoryPolicy):
     as exact, every decision is the one that Full Start makes over the same journal. `relation` replaces the base's
     cells: a callable `(logged_unit, proposed_unit, base) -> bool`, or "trivial" (everything is related).
 
+    With `lower="blocks"` rows of the log lower an index only at the rows 1, 2, 4, 8, … of an arm and at its last row,
+    so that a store, or a database, is asked for a few sums and not for rows. Where rows are cheap this is what a
+    service should use. It is exact against `FullStart(lower="blocks")`.
+
     >>> import artreplay as ar
     >>> history = ar.History(["red", "red", "blue", "blue"], [0, 0, 1, 1])
     >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=2), history)
@@ -227,10 +260,22 @@ class ArtificialReplay(HistoryPolicy):
     kind = "artificial-replay"
 
     def __init__(
-        self, base: Any, history: History | Store, relation: Relation = None, *, unknown: Unknown = "error"
+        self,
+        base: Any,
+        history: AnyHistory,
+        relation: Relation = None,
+        *,
+        unknown: Unknown = "error",
+        lower: Lower = "rows",
     ) -> None:
         self.relation = checked_relation(relation)
-        super().__init__(base, history, unknown=unknown)
+        super().__init__(base, history, unknown=unknown, lower=lower)
+
+    def _show_log(self) -> None:
+        """Totals are so few that a base which is not exact is shown all of them first, as by Full Start."""
+        log = self._log
+        if log is not None and isinstance(log.history, Totals) and not self._adapter.exact and self.unused > 0:
+            self._read_to_end("_ledger", log.some_units())
 
     def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, Ledger | OwnLedger, Reader | None]:
         if callable(self.relation):
@@ -279,27 +324,19 @@ def warn_of_short_horizon(base: Any, history: Sized) -> None:
         )
 
 
-def takes_batches(base: Any) -> bool:
-    """Whether counts and sums can be loaded into this base at once: a mean per arm, and no other state."""
-    return isinstance(base, IndexArmAlgorithm) and not isinstance(base, LinUCB)
+def takes_totals(base: Any) -> bool:
+    """Whether many samples of an arm can be loaded into this base at once, as one count and one sum."""
+    return isinstance(base, ArmAlgorithm) and base.takes_totals
 
 
-def totals_by_arm(log: Log, n_arms: int) -> tuple[Ints, Floats]:
-    """The rows of each arm and the sum of their rewards, added in the order of the log; all of it is read for that."""
-    counts, totals = np.zeros(n_arms, np.int64), np.zeros(n_arms)
-    for part in log.parts() if log.whole is not None else log.behind(0):
-        add_batch(counts, totals, part.units, part.rewards)
-    return counts, totals
-
-
-def load_batch(base: IndexArmAlgorithm, units: Ints, rewards: Floats) -> None:
-    """Load the whole log into a fresh base as one count and one sum per arm, added in the order of the log."""
-    counts, totals = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
-    add_batch(counts, totals, units, rewards)
-    base.load(counts, totals)
-
-
-def add_batch(counts: Ints, totals: Floats, units: Ints, rewards: Floats) -> None:
-    """Count more rows, and add their rewards in the order of the log."""
-    counts += np.bincount(units, minlength=len(counts))
-    np.add.at(totals, units, rewards)
+def checked_lower(lower: Any, adapter: Adapter, relation: Relation) -> Lower:
+    """Where rows of the log lower an index: each of them, or the ends of blocks only."""
+    if lower not in get_args(Lower):
+        raise InvalidParameter(f'lower must be "rows" or "blocks", got {lower!r}')
+    if lower == "blocks" and not (takes_totals(adapter.base) and adapter.exact and relation is None):
+        other = "a relation" if relation is not None else repr(adapter.base)
+        raise InvalidParameter(
+            f'lower="blocks" is for index algorithms over arms (KLUCB, MonUCB, PsiUCB, TopUCB), got {other}'
+        )
+    checked: Lower = lower
+    return checked

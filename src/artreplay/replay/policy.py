@@ -12,11 +12,11 @@ import numpy as np
 from artreplay.compiling import UNBOUNDED, Ints, Loop, current_mode, views
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidAction, InvalidHistory
-from artreplay.history import Allocation, Fingerprint, History, Reading, Store
+from artreplay.history import Allocation, Fingerprint, Reading
 from artreplay.replay.adapters import Adapter, NamedAdapter, Relation, Unknown
 from artreplay.replay.cell import Cell, cells_of, used_by_cell
 from artreplay.replay.ledger import Ledger, enlarged
-from artreplay.replay.log import Flags, Log, Part
+from artreplay.replay.log import AnyHistory, Flags, Log, Part
 from artreplay.replay.own_bases import ComponentAdapter, adapt
 from artreplay.replay.own_ledgers import OwnLedger, RelatedRows
 from artreplay.replay.reader import Reader, ledger_without_rows
@@ -64,6 +64,7 @@ class Policy:
         self._reader: Reader | None = None
         self._ledger: Ledger | OwnLedger = ledger_without_rows(self._adapter)
         self._fingerprint: Fingerprint | None = None  # of a log that is known and not at hand
+        self._size_without_log = 0  # its samples without those that are skipped
         self._grown = False  # whether the log has grown since the pending decision was made
         self._interpreted_parts: tuple[Any, ...] = ()  # of a step; () if they must be put together
         self._spent = 0.0  # seconds of interpretation
@@ -287,9 +288,7 @@ class Policy:
             raise InvalidHistory("this policy was loaded without its log: give it with extend(history) first")
 
     def _log_size(self) -> int:
-        if self._log is None:
-            return 0 if self._fingerprint is None else self._fingerprint.rows - self.skipped
-        return self._log.size
+        return self._size_without_log if self._log is None else self._log.size
 
     def _marks(self) -> Ints:
         """Which rows of the log were shown: those before the mark of the cell they lie in."""
@@ -307,13 +306,13 @@ class Policy:
         return self._adapter.base
 
     @property
-    def history(self) -> History | Store | None:
+    def history(self) -> AnyHistory | None:
         """The log; None without one, or while a loaded policy waits for it."""
         return None if self._log is None else self._log.history
 
     @property
     def reading(self) -> Reading:
-        """How much of the log was read: rows used, rows and bytes read, requests to a file or a database."""
+        """How much of the log was read: samples used; rows or sums, and bytes, read; requests to a file or database."""
         return Reading() if self._log is None else self._log.reading(self.used)
 
     @property

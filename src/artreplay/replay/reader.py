@@ -15,6 +15,7 @@ from artreplay.history.stores import ArmStore, PointStore
 from artreplay.history.stores.merging import rows_of
 from artreplay.replay.adapters import Adapter
 from artreplay.replay.ledger import (
+    Blocks,
     Ledger,
     Table,
     empty_ledger,
@@ -40,6 +41,7 @@ class Rows(NamedTuple):
     places: Ints | None
     end: int
     more: bool  # whether the log may have more
+    samples: Ints | None = None  # in each, where they are blocks
 
 
 class Reader:
@@ -71,6 +73,8 @@ class Reader:
         ledger.reward[start:stop] = rows.rewards
         if rows.places is not None:
             ledger.place[start:stop] = rows.places
+        if rows.samples is not None:
+            ledger.entries.samples[start:stop] = rows.samples
         ledger.next[cell], ledger.stop[cell] = start, stop
         ledger.end[cell], ledger.more[cell] = rows.end, rows.more
         self._free = stop
@@ -87,7 +91,11 @@ class Reader:
         space = max(2 * (size + need), _FIRST)
         next_, stop = np.minimum(ledger.next, 0), np.zeros_like(ledger.stop)
         next_[live], stop[live] = ends - sizes, ends
+        entries = ledger.entries
+        if isinstance(entries, Blocks):
+            entries = Blocks(resized(entries.samples[places], space))
         moved = ledger._replace(
+            entries=entries,
             unit=resized(ledger.unit[places], space),
             reward=resized(ledger.reward[places], space),
             place=resized(ledger.place[places], space) if len(ledger.place) else ledger.place,
@@ -154,6 +162,26 @@ class ArmReader(Reader):
         return ledger
 
 
+class BlockReader(Reader):
+    """Reads the sums of an arm, all that are left: there are few."""
+
+    def __init__(self, log: Log, cell: Ints) -> None:
+        """`cell` has the cell of each unit."""
+        super().__init__(log)
+        known = np.flatnonzero(log.numbers >= 0)
+        self.code_of = dict(zip(cell[log.numbers[known]].tolist(), known.tolist(), strict=True))
+
+    def read(self, ledger: Ledger) -> Rows:
+        """The blocks of the arm that is wanted."""
+        cell = int(ledger.wanted[0])
+        code, since = self.code_of[cell], int(ledger.end[cell])
+        samples, sums = self.log.blocks(code, since)
+        ends = since + np.cumsum(samples)
+        units = np.full(len(samples), self.log.numbers[code])
+        end = int(ends[-1]) if len(ends) else since
+        return Rows(units, sums, ends - samples, end, False, samples)
+
+
 class BoxReader(Reader):
     """Reads the rows of a box in order."""
 
@@ -202,7 +230,7 @@ def open_ledger(log: Log, own: bool, marks: Ints | None) -> tuple[Ledger | OwnLe
     if own and marks is not None:
         marks = inherited_marks(marks, adapter.parents())
     if log.whole is not None:
-        return ledger_of_rows(adapter, log.whole, own, len(log.history), marks), None
+        return ledger_of_rows(adapter, log.queued(), own, log.history.n_rows, marks), None
     cells, n_cells = adapter.cells(log.numbers) if own else (one_cell(), 1)
     ledger, reader = _lazy_ledger(log, cells, n_cells, not own or adapter.counts_rows, marks)
     return enlarged(ledger, adapter.cell_space()), reader
@@ -218,17 +246,22 @@ def ledger_of_rows(
     cell = adapter.cells_of(cells, rows.units) if own else np.zeros(len(rows.units), np.int64)
     numbers = None if not own or adapter.counts_rows else rows.rows
     last = len(rows.units) if end is None else end
-    filled = filled_ledger(cells, n_cells, rows.units, rows.rewards, numbers, cell, last, marks)
+    filled = filled_ledger(cells, n_cells, rows.units, rows.rewards, numbers, cell, last, marks, rows.samples)
     return enlarged(filled, adapter.cell_space())
 
 
 def _lazy_ledger(log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints | None) -> tuple[Ledger, Reader]:
     """The ledger of a store of which nothing was read so far."""
-    store, ledger = log.store, empty_ledger(cells, n_cells, _FIRST, counts=counted)
+    store = log.store
+    ledger = empty_ledger(cells, n_cells, _FIRST, counts=counted and not log.in_blocks, blocks=log.in_blocks)
     if marks is not None:
         if len(marks) > n_cells:
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
         ledger.end[: len(marks)] = marks
+    if log.in_blocks:
+        sums = BlockReader(log, cells.cell)
+        ledger.more[list(sums.code_of)] = 1
+        return ledger, sums
     if not counted:
         ledger.more[:] = ledger.end < len(store)
         return ledger, BoxReader(log)

@@ -20,15 +20,16 @@ from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
-from artreplay.history import Fingerprint, History, Store
+from artreplay.history import Fingerprint
 from artreplay.replay.adapters import checked_relation
+from artreplay.replay.log import AnyHistory
 from artreplay.replay.own_bases import ComponentAdapter
-from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant
+from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant, checked_lower
 from artreplay.replay.policy import Policy
 from artreplay.replay.step import KEPT, PENDING
 from artreplay.whole_files import write_whole
 
-FORMAT = 2
+FORMAT = 3
 _MAGIC = "artreplay policy"
 _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
 _SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, KL, Hoeffding, SubGaussian, BernoulliKL)}
@@ -69,7 +70,10 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
         document["history"] = {
             "rows": known.rows,
             "block": known.block,
+            "samples": policy._log_size(),
             "unknown": policy.unknown,
+            "lower": policy.lower,
+            "part_ends": policy._part_ends,
             "skipped": policy.skipped,
             "batch": getattr(policy, "batch", False),
             "grown": policy._grown,
@@ -82,7 +86,7 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
 
 def load(
     path: str | os.PathLike[str],
-    history: History | Store | None = None,
+    history: AnyHistory | None = None,
     *,
     base: Any = None,
     relation: Any = None,
@@ -362,13 +366,16 @@ def _restore_history(
     if entry["relation"] != _GIVEN_AGAIN and relation is not None:
         raise InvalidParameter("the file holds a policy without a relation of your own: leave relation= out")
     policy.relation = relation if entry["relation"] == _GIVEN_AGAIN else checked_relation(entry["relation"])
+    policy.lower = checked_lower(entry["lower"], policy._adapter, policy.relation)
+    policy._part_ends = [checked_count("part_ends", end, least=0) for end in entry["part_ends"]]
     policy.unknown = entry["unknown"]
     policy.skipped = entry["skipped"]
     if isinstance(policy, FullStart):
         policy.batch = entry["batch"]
     rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])
-    marks = arrays["marks"]
-    if marks.ndim != 1 or marks.dtype != np.int64 or (marks < 0).any() or (marks > rows).any():
+    marks, policy._size_without_log = arrays["marks"], checked_count("samples", entry["samples"], least=0)
+    most = max(rows, policy._size_without_log)
+    if marks.ndim != 1 or marks.dtype != np.int64 or (marks < 0).any() or (marks > most).any():
         raise InvalidFile("the marks in the file are not those of a log of its size")
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
     policy._marks_without_log = marks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def opened_log(tables: Tables, said: dict[str, Any], given: History | Store | No
         return None
     if not is_store(Path(said["place"])):
         raise StudyUnavailable(f"the log of this study is not at {said['place']}: say where it is now with history=")
-    return open_history(said["place"])
+    return cast(Store, open_history(said["place"]))
 
 
 def first_rows(log: History | Store, rows: int) -> History | Store:
@@ -57,7 +57,7 @@ def first_rows(log: History | Store, rows: int) -> History | Store:
     if isinstance(log, History):
         return log.rows(np.arange(rows))
     if isinstance(log, Indexed):
-        return open_history(log.folder, until=rows)
+        return cast(Store, open_history(log.folder, until=rows))
     raise StudyUnavailable(
         f"the log of this study had {rows} rows before, and {log.name} cannot be read as it was then: index it"
     )

@@ -12,14 +12,14 @@ from typing import Any, Self
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import ChangedHistory, InvalidHistory, errors_in
+from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, errors_in
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.postgres.database import Table, identifier
 from artreplay.history.postgres.postgres_source import as_floats, check_numbers, is_number, ordered_rows
 from artreplay.history.sources.columns import Columns
 from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.store import ArmStore, Fetched
+from artreplay.history.stores.store import ArmStore, Fetched, Sums
 from artreplay.optional_packages import needed
 
 _ROW_BYTES = 30  # about what a row takes on the wire: 7 of a message, two numbers and their lengths
@@ -28,6 +28,15 @@ _ARMS = (
     "WITH RECURSIVE _found AS ((SELECT {unit} AS arm FROM {table} ORDER BY {unit} LIMIT 1) UNION ALL"
     " SELECT (SELECT {unit} FROM {table} WHERE {unit} > _found.arm ORDER BY {unit} LIMIT 1) FROM _found"
     " WHERE _found.arm IS NOT NULL) "
+)
+# Running sums of an arm, the lowest and the highest reward, and whether a row of it cannot be used.
+_SUMS = (
+    "WITH _rows AS (SELECT {reward}::float8 AS reward, row_number() OVER _order AS number,"
+    " sum({reward}::float8) OVER (_order ROWS UNBOUNDED PRECEDING) AS total,"
+    " {reward} IS NULL OR {order} = lag({order}) OVER _order AS bad"
+    " FROM {table} WHERE {unit} = %s AND {order} <= %s WINDOW _order AS (ORDER BY {order}))"
+    " SELECT number, total, _all.low, _all.high, _all.bad FROM _rows, (SELECT min(reward) AS low, max(reward) AS high,"
+    " bool_or(bad) AS bad FROM _rows) AS _all WHERE number = ANY(%s) ORDER BY number"
 )
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -53,6 +62,7 @@ class PostgresArms(ArmStore):
         self._last = self._last_order(until)
         self.labels: list[Label] = [] if self._last is None else self._distinct()
         self._check_labels()
+        self._orders: dict[int, Any] = {}  # of some numbers of rows: the order of the last of them
         self._pages: dict[int, tuple[int, Any]] = {}  # of each label: samples read, and the order of the last one
 
     def _check_labels(self) -> None:
@@ -180,6 +190,26 @@ class PostgresArms(ArmStore):
         self.reading.rows += len(rows)
         orders = np.array([as_row(order) for order, _ in rows], np.int64) if with_rows else np.empty(0, np.int64)
         return Fetched(orders, np.array([reward for _, reward in rows], np.float64), exhausted)
+
+    def count_before(self, code: int, row: int) -> int:
+        """How many samples of a label lie in the first so many rows of the log."""
+        if row not in self._orders:
+            found = self._query("SELECT {order} FROM {table} ORDER BY {order} OFFSET %s LIMIT 1", [max(row - 1, 0)])
+            self._orders[row] = found[0][0] if found else self._last
+        last = [self.labels[code], self._orders[row]]
+        ((count,),) = self._query("SELECT count(*) FROM {table} WHERE {unit} = %s AND {order} <= %s", last)
+        return int(count) if row else 0
+
+    def sums(self, code: int, ends: Ints) -> Sums:
+        """The sums of the first so many rewards of a label, which the server adds up in order."""
+        try:
+            found = self._query(_SUMS, [self.labels[code], self._last, ends.tolist()])
+        except InvalidFile:  # of rewards that the server takes for no numbers
+            found = []
+        if len(found) < len(ends) or found[0][4]:
+            return super().sums(code, ends)  # which names what is wrong
+        self.reading.sums += len(found)
+        return Sums(np.array([total for _, total, *_ in found], np.float64), found[0][2], found[0][3])
 
     def _check(self, label: Label, rows: list[Any]) -> None:
         for place, (order, reward) in enumerate(rows):

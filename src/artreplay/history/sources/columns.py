@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from artreplay.errors import InvalidHistory, InvalidParameter
@@ -46,10 +46,15 @@ class Columns(NamedTuple):
         """Refuse a source that lacks a column, or has it twice."""
         roles = [("unit", name) for name in self.units] + [("reward", self.reward)]
         roles += [(role, name) for role, name in (("level", self.level), ("order", self.sorted_by)) if name is not None]
-        for role, name in roles:
-            if list(names).count(name) != 1:
-                columns = ", ".join(map(repr, names)) or "none"
-                raise InvalidHistory(f"there must be one column {name!r} ({role}=), the columns are {columns}")
+        check_names(names, roles)
+
+
+def check_names(names: Sequence[str], roles: Iterable[tuple[str, str]]) -> None:
+    """Refuse a source that lacks a column for something, or has it twice."""
+    for role, name in roles:
+        if list(names).count(name) != 1:
+            columns = ", ".join(map(repr, names)) or "none"
+            raise InvalidHistory(f"there must be one column {name!r} ({role}=), the columns are {columns}")
 
 
 def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None) -> Columns:

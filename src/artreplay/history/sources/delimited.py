@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.compiling import Floats
 from artreplay.errors import InvalidHistory
 from artreplay.history.history import History
 from artreplay.history.sources.columns import Columns
@@ -73,6 +74,15 @@ class DelimitedSource(FileSource):
         points = np.column_stack([_numbers(table.column(name), "coordinate", name) for name in columns.units])
         levels = None if columns.level is None else _numbers(table.column(columns.level), "level")
         return History(points, rewards, levels=levels)
+
+    def labels(self, table: Any, name: str) -> Any:
+        """A column of a batch as labels, as they are written."""
+        return _labels(table.column(name))
+
+    def numbers(self, table: Any, name: str, what: str) -> Floats:
+        """A column of a batch as numbers; `what` is for errors."""
+        numbers: Floats = _numbers(table.column(name), what)
+        return numbers
 
 
 def _labels(column: Any) -> Any:

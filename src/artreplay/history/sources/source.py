@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from artreplay.compiling import Floats
+from artreplay.history import frames
 from artreplay.history.history import History
 from artreplay.history.sources.columns import Columns
 
@@ -38,3 +40,11 @@ class Source:
     def history(self, table: Any, columns: Columns) -> History:
         """A batch as a history; errors count its rows from 0."""
         return History.from_frame(table, columns.unit, columns.reward, level=columns.level)
+
+    def labels(self, table: Any, name: str) -> Any:
+        """A column of a batch as labels."""
+        return frames.column(getattr(table, "frame", table), name)
+
+    def numbers(self, table: Any, name: str, what: str) -> Floats:
+        """A column of a batch as numbers; `what` is for errors."""
+        return frames.numbers(getattr(table, "frame", table), name, what)

@@ -2,7 +2,8 @@
 
 A folder holds `part-*.parquet` with the columns `row` and `reward`, sorted by (arm, row) over all files in the order of
 their names; `directory.parquet` with the columns `arm` and `count`, in the same order of arms; and `artreplay.json`.
-`artreplay index` adds `digests.parquet`, what policies remember of the log, and checksums; other engines need not.
+`artreplay index` adds `digests.parquet`, what policies remember of the log, `sums.parquet`, running sums of the rewards
+of each arm, and checksums; other engines need not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.compiling import Ints
+from artreplay.compiling import Floats, Ints
 from artreplay.errors import ArtReplayError, InvalidFile
 from artreplay.history.addresses import is_address, masked, shown
 from artreplay.history.fingerprint import Fingerprint, RunningDigests
@@ -25,7 +26,8 @@ from artreplay.history.history import History
 from artreplay.history.stores.manifest import check_files, sync_folder, written_file
 from artreplay.history.stores.merging import merged_parts
 from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.store import ArmStore, Fetched
+from artreplay.history.stores.running_sums import RunningSums, how_many_kept, kept_ends
+from artreplay.history.stores.store import ArmStore, Fetched, Sums
 from artreplay.optional_packages import needed
 
 FORMAT = 1
@@ -33,6 +35,7 @@ MAGIC = "artreplay clustered"
 MANIFEST = "artreplay.json"
 DIRECTORY = "directory.parquet"
 DIGESTS = "digests.parquet"
+SUMS = "sums.parquet"
 GROUP = 1 << 16  # rows of a row group: what is read at least
 _KEPT = 16  # row groups that stay in memory
 _WINDOW = 1 << 21  # rows that are put in order at once: for each, a row group of every arm is decoded
@@ -160,6 +163,26 @@ class ClusteredArms(ArmStore):
         rows = self._range("row", first, last) if with_rows else np.empty(0, np.int64)
         return Fetched(rows, rewards, stop >= self._counts[code])
 
+    def sums(self, code: int, ends: Ints) -> Sums:
+        """The sums of the first so many rewards of a label: those that are kept, if they were written with the log."""
+        if self._written_sums is None:
+            return super().sums(code, ends)
+        totals, starts = self._written_sums
+        known = np.concatenate([[0], kept_ends(0, int(self._counts[code]))])
+        values = np.concatenate([[0.0], totals[starts[code] : starts[code + 1]]])
+        self.reading.sums += len(known) - 1
+        return self._completed(code, known, values, ends)
+
+    @cached_property
+    def _written_sums(self) -> tuple[Floats, Ints] | None:
+        """The sums of all labels, and where those of each begin."""
+        if not self.manifest.get("sums"):
+            return None
+        table, size = self._small_table(SUMS)
+        self.reading.count(0, size)
+        starts = np.concatenate([[0], np.cumsum(how_many_kept(np.zeros_like(self._counts), self._counts))])
+        return _numbers(table.column("sum"), np.float64), starts
+
     def _range(self, column: str, first: int, last: int) -> Any:
         if first >= last:
             return np.empty(0, np.float64 if column == "reward" else np.int64)
@@ -252,17 +275,22 @@ class ClusteredWriter:
         import pyarrow.parquet as pq
 
         counts = np.zeros(len(labels), np.int64)
+        sums = RunningSums(counts, np.zeros(len(labels)))
         schema = pa.schema([("row", pa.int64()), ("reward", pa.float64())])
         with pq.ParquetWriter(self._folder / "part-00000.parquet", schema) as writer:
             for batch in batches:
-                counts += np.bincount(np.asarray(batch.column("code")), minlength=len(labels))
+                codes = np.asarray(batch.column("code"))
+                counts += np.bincount(codes, minlength=len(labels))
+                sums.add(codes, np.asarray(batch.column("reward")))
                 table = pa.table([batch.column("row"), batch.column("reward")], schema=schema)
                 writer.write_table(table, row_group_size=GROUP)
         write_directory(self._folder, labels, counts.tolist())
         pq.write_table(pa.table({"digest": digests.digests}), self._folder / DIGESTS)
-        names = ["part-00000.parquet", DIRECTORY, DIGESTS]
+        pq.write_table(pa.table({"sum": sums.finish()}), self._folder / SUMS)
+        names = ["part-00000.parquet", DIRECTORY, DIGESTS, SUMS]
         more = {
             "seed": seed,
+            "sums": True,
             "block": digests.block,
             "checksums": {name: written_file(self._folder / name) for name in names},
         }

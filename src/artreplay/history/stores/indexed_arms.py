@@ -16,13 +16,16 @@ from artreplay.history.stores.generations import Indexed
 from artreplay.history.stores.manifest import decode_label_list, read_array
 from artreplay.history.stores.merging import merged_parts
 from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.store import ArmStore, Fetched
+from artreplay.history.stores.running_sums import how_many_kept, kept_ends
+from artreplay.history.stores.store import ArmStore, Fetched, Sums
 
 
 class _Generation(NamedTuple):
     """The rows that were added at one time."""
 
     starts: Ints  # of each label: where its samples begin in the columns; one more entry for the end
+    sums_at: Ints  # of each label: where its sums begin
+    sums: FileColumn
     rewards: FileColumn
     rows: FileColumn
 
@@ -33,12 +36,15 @@ class IndexedArms(Indexed, ArmStore):
     def __init__(self, folder: Path, until: int | None = None) -> None:
         super().__init__(folder)
         self._labels(self.manifest["generations"][-1])
-        self._generations = [self._opened(generation) for generation in self.manifest["generations"]]
-        self.opening_bytes = sum(generation.starts.nbytes for generation in self._generations)
         # Of each label, how many samples came with the generations before.
-        self._before = np.zeros((len(self._generations) + 1, len(self.labels)), np.int64)
-        for number, generation in enumerate(self._generations):
-            self._before[number + 1] = self._before[number] + np.diff(generation.starts)
+        self._before = np.zeros((len(self.manifest["generations"]) + 1, len(self.labels)), np.int64)
+        self._generations: list[_Generation] = []
+        for number, generation in enumerate(self.manifest["generations"]):
+            counts = read_array(self.folder, generation, "counts.i8", "<i8")
+            self._before[number + 1] = self._before[number]
+            self._before[number + 1, : len(counts)] += counts
+            self._generations.append(self._opened(generation, *self._before[number : number + 2]))
+        self.opening_bytes = sum(generation.starts.nbytes for generation in self._generations)
         self._counts: Ints = self._before[-1]
         if until is not None and until < self._rows:
             self._cut(until)
@@ -46,14 +52,16 @@ class IndexedArms(Indexed, ArmStore):
     def _labels(self, generation: dict[str, Any]) -> None:
         self.labels: list[Label] = decode_label_list(read_array(self.folder, generation, "labels.json", "u1"))
 
-    def _opened(self, generation: dict[str, Any]) -> _Generation:
-        counts = read_array(self.folder, generation, "counts.i8", "<i8")
-        starts = np.zeros(len(self.labels) + 1, np.int64)
-        np.cumsum(counts, out=starts[1 : len(counts) + 1])
-        starts[len(counts) + 1 :] = starts[len(counts)]
+    def _opened(self, generation: dict[str, Any], before: Ints, now: Ints) -> _Generation:
         folder = self.folder / generation["name"]
         width = generation["row_bytes"]
-        return _Generation(starts, FileColumn(folder / "reward.f8", "<f8"), FileColumn(folder / "row", f"<u{width}"))
+        return _Generation(
+            np.concatenate([[0], np.cumsum(now - before)]),
+            np.concatenate([[0], np.cumsum(how_many_kept(before, now))]),
+            FileColumn(folder / "sums.f8", "<f8"),
+            FileColumn(folder / "reward.f8", "<f8"),
+            FileColumn(folder / "row", f"<u{width}"),
+        )
 
     def _cut(self, until: int) -> None:
         """Only the first rows belong to the log: of each label, those below `until`, and no label without any."""
@@ -62,7 +70,10 @@ class IndexedArms(Indexed, ArmStore):
         present = np.flatnonzero(counts)
         self._counts = counts[present]
         self._before = self._before[:, present]
-        self._generations = [opened._replace(starts=opened.starts[present]) for opened in self._generations]
+        self._generations = [
+            opened._replace(starts=opened.starts[present], sums_at=opened.sums_at[present])
+            for opened in self._generations
+        ]
         self.labels = [self.labels[code] for code in present.tolist()]
 
     def _first_at(self, code: int, row: int) -> int:
@@ -82,6 +93,26 @@ class IndexedArms(Indexed, ArmStore):
     def counts(self) -> Ints:
         """How many samples each label has."""
         return self._counts
+
+    def count_before(self, code: int, row: int) -> int:
+        """How many samples of a label lie in the first so many rows; at the end of a generation that is known."""
+        for number, generation in enumerate(self.manifest["generations"]):
+            if row == generation["first"] + generation["rows"]:
+                return min(int(self._before[number + 1][code]), int(self._counts[code]))
+        return min(self._first_at(code, row), int(self._counts[code]))
+
+    def sums(self, code: int, ends: Ints) -> Sums:
+        """The sums of the first so many rewards of a label: those that are kept are read, all at once."""
+        kept: list[Ints] = [np.zeros(1, np.int64)]
+        totals: list[Floats] = [np.zeros(1)]
+        for number, generation in enumerate(self._generations):
+            mine = kept_ends(int(self._before[number][code]), int(self._before[number + 1][code]))
+            if len(mine):
+                at = int(generation.sums_at[code])
+                kept.append(mine)
+                totals.append(generation.sums.read(at, at + len(mine), self.reading))
+                self.reading.sums += len(mine)
+        return self._completed(code, np.concatenate(kept), np.concatenate(totals), ends)
 
     def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """The next `n` samples of a label behind its first `after` ones."""

@@ -8,12 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from artreplay.compiling import resized
 from artreplay.history.history import History
 from artreplay.history.sources import Columns
 from artreplay.history.stores.covering import CODE_BITS, Raster, raster_of
+from artreplay.history.stores.indexed_arms import IndexedArms
 from artreplay.history.stores.indexed_points import Cut
 from artreplay.history.stores.manifest import Written, decode_label_list, encode_label_list, read_array, written_array
+from artreplay.history.stores.running_sums import RunningSums
 from artreplay.history.stores.surveying import Survey
+from artreplay.history.totals import Totals
 
 
 class Layout:
@@ -50,6 +54,11 @@ class ArmLayout(Layout):
     kind = "arms"
     sorted_by = ("code", "row")
 
+    def __init__(self, survey: Survey, before: Totals | None = None) -> None:
+        """`before` has what each label earned in the rows that are there already."""
+        super().__init__(survey)
+        self._before = Totals([], [], []) if before is None else before
+
     def schema(self) -> Any:
         """The number of the label, the row, the reward."""
         import pyarrow as pa
@@ -70,14 +79,18 @@ class ArmLayout(Layout):
         labels = list(self.survey.numbering.labels)
         encoded = encode_label_list(labels)
         counts = np.zeros(len(labels), np.int64)
+        sums = RunningSums(resized(self._before.counts, len(labels)), resized(self._before.sums, len(labels)))
         with _Columns(folder, ("reward.f8", "row")) as columns:
             for batch in batches:
                 codes = np.asarray(batch.column("code"))
                 counts += np.bincount(codes, minlength=len(labels))
-                columns.write("reward.f8", np.asarray(batch.column("reward")).astype("<f8"))
+                rewards = np.asarray(batch.column("reward"))
+                sums.add(codes, rewards)
+                columns.write("reward.f8", rewards.astype("<f8"))
                 columns.write("row", np.asarray(batch.column("row")).astype(f"<u{row_bytes}"))
                 advance(columns.rows(len(codes)))
             files = columns.finish()
+        files["sums.f8"] = written_array(folder / "sums.f8", sums.finish().astype("<f8"))
         files["counts.i8"] = written_array(folder / "counts.i8", counts.astype("<i8"))
         files["labels.json"] = written_array(folder / "labels.json", encoded)
         return files
@@ -208,7 +221,7 @@ def _continued(folder: Path, manifest: dict[str, Any]) -> Layout:
         last = manifest["generations"][-1]
         survey = Survey(decode_label_list(read_array(folder, last, "labels.json", "u1")))
         survey.rewards = rewards
-        return ArmLayout(survey)
+        return ArmLayout(survey, Totals.of(IndexedArms(folder)))
     space = {name: np.array(side) for name, side in manifest["space"].items()}
     survey = Survey(levels=manifest["levels"] or ())
     survey.rewards, survey.has_levels = rewards, manifest["levels"] is not None

@@ -17,7 +17,7 @@ import numpy as np
 from artreplay.errors import CannotSave, InvalidFile
 from artreplay.history.labels import Label
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 _MAGIC = "artreplay store"
 _PIECE = 1 << 24

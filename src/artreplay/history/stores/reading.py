@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 @dataclass
 class Reading:
-    """Samples shown to the base; rows and bytes that were read for them; requests to a file or a database."""
+    """Samples shown to the base; rows, sums and bytes that were read for them; requests to a file or a database.
+
+    A sum stands for many rows: it is a row of `Totals`, or the end of a block of rows.
+    """
 
     used: int = 0
     rows: int = 0
     bytes: int = 0
     requests: int = 0
+    sums: int = 0
 
     def count(self, rows: int, size: int, requests: int = 1) -> None:
         """One more look at the log."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import ChangedHistory
@@ -14,6 +17,16 @@ from artreplay.history.history import History, changed_between, check_not_shorte
 from artreplay.history.labels import Label
 from artreplay.history.sources.parts import joined
 from artreplay.history.stores.reading import Reading
+
+_MOST_ADDED = 1 << 18  # rows that are added up at once
+
+
+class Sums(NamedTuple):
+    """Sums of the first rewards of an arm, and bounds on the rewards that are in them."""
+
+    totals: Floats
+    low: float
+    high: float
 
 
 class Fetched(NamedTuple):
@@ -49,6 +62,11 @@ class Store:
 
     def __len__(self) -> int:
         raise NotImplementedError
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self)
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order from a row on, a bounded number of rows at a time."""
@@ -107,6 +125,48 @@ class ArmStore(Store):
     def counts(self) -> Ints:
         """How many samples each label has."""
         raise NotImplementedError
+
+    def count_before(self, code: int, row: int) -> int:
+        """How many samples of a label lie in the first so many rows of the log."""
+        low, high = 0, int(self.counts()[code])
+        while low < high:
+            middle = (low + high) // 2
+            if int(self.read(code, middle, 1, with_rows=True).rows[0]) < row:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def sums(self, code: int, ends: Ints) -> Sums:
+        """The sums of the first so many rewards of a label, for each of `ends`, which rise; added in order.
+
+        `ends` count samples. A store that keeps sums reads those, and rows only where it has none.
+        """
+        return self._added(code, 0, 0.0, ends)
+
+    def _completed(self, code: int, known: Ints, totals: Floats, ends: Ints) -> Sums:
+        """The sums for `ends`, of which those for `known` are at hand."""
+        place = np.searchsorted(known, ends, side="right") - 1
+        found = totals[place]
+        for at in np.flatnonzero(known[place] != ends).tolist():
+            found[at] = self._added(code, int(known[place[at]]), float(found[at]), ends[at : at + 1]).totals[0]
+        return Sums(found, *(self.reward_bounds or (math.inf, -math.inf)))
+
+    def _added(self, code: int, after: int, total: float, ends: Ints) -> Sums:
+        """The sums, from one that is known on, by reading rows."""
+        low, high = (math.inf, -math.inf) if self.reward_bounds is None else self.reward_bounds
+        sums = np.zeros(len(ends))
+        last = int(ends.max(initial=0))
+        while after < last:
+            rewards = self.read(code, after, min(last - after, _MOST_ADDED), with_rows=False).rewards
+            if len(rewards) == 0:
+                raise ChangedHistory(f"{self.name} changed while it was read: a row of {self.labels[code]!r} is gone")
+            running = np.cumsum(np.concatenate([[total], rewards]))
+            inside = (ends > after) & (ends <= after + len(rewards))
+            sums[inside] = running[ends[inside] - after]
+            after, total = after + len(rewards), float(running[-1])
+            low, high = min(low, float(rewards.min())), max(high, float(rewards.max()))
+        return Sums(sums, low, high)
 
     def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """About `n` samples of a label behind its first `after` ones; `rows` is empty unless it is asked for."""

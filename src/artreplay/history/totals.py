@@ -1,0 +1,129 @@
+"""`Totals`: the log of those who kept no rows, one count and one sum of rewards for each arm."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, Words
+from artreplay.errors import InvalidHistory, exact
+from artreplay.history import frames
+from artreplay.history.column_values import as_numbers, as_units
+from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes
+from artreplay.history.history import History, check_rows_continue
+from artreplay.history.labels import Label, encode_labels
+from artreplay.history.stores.store import ArmStore
+
+
+class Totals:
+    """What each arm earned in all: how often it was played, and the sum of its rewards.
+
+    This is the table of impressions and clicks that most people have. Each row is one block of samples, which is
+    loaded at once; an arm may have several rows, one for each day, say, and rows may be appended later. `len()` is the
+    number of samples.
+
+    >>> import artreplay as ar
+    >>> totals = ar.Totals(["red", "blue"], counts=[1000, 500], sums=[31, 22])
+    >>> len(totals)
+    1500
+    >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=10_000), totals)
+    >>> policy.ask(), policy.used
+    ('blue', 1500)
+    """
+
+    def __init__(self, arms: Any, counts: Any, sums: Any, *, until: int | None = None) -> None:
+        counts, sums, units = as_numbers(counts, "count"), as_numbers(sums, "sum"), as_units(arms)
+        if isinstance(units, np.ndarray) and units.ndim == 2:
+            raise InvalidHistory("totals must be those of arms, got points")
+        if not len(units) == len(counts) == len(sums):
+            raise InvalidHistory(
+                f"arms, counts and sums must be equally long, got {len(units)}, {len(counts)} and {len(sums)}"
+            )
+        units, counts, sums = units[:until], counts[:until], sums[:until]
+        for row in np.flatnonzero(~((counts >= 0) & (counts == np.floor(counts)) & (counts < 1 << 53)))[:1].tolist():
+            problem = f"is {exact(counts[row])}, expected a whole number of at least 0"
+            raise InvalidHistory(problem, what="count", row=row)
+        for row in np.flatnonzero(~np.isfinite(sums))[:1].tolist():
+            raise InvalidHistory(f"is {exact(sums[row])}, expected a finite number", what="sum", row=row)
+        for row in np.flatnonzero((counts == 0) & (sums != 0))[:1].tolist():
+            raise InvalidHistory(f"is {exact(sums[row])}, expected 0, because the count is 0", what="sum", row=row)
+        self.labels: list[Label]
+        self.codes: Ints
+        self.labels, self.codes = encode_labels(units)
+        self.counts: Ints = counts.astype(np.int64)
+        self.sums: Floats = sums
+
+    @classmethod
+    def from_frame(cls, frame: Any, unit: str, count: str, sum: str, *, until: int | None = None) -> Totals:
+        """Totals from the columns of a pandas, polars or pyarrow frame.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"item": ["red", "blue"], "shown": [1000, 500], "clicked": [31, 22]})
+        >>> Totals.from_frame(table, unit="item", count="shown", sum="clicked")
+        <Totals of 1500 samples on 2 arms>
+        """
+        columns = frames.column(frame, unit), frames.numbers(frame, count), frames.numbers(frame, sum)
+        return cls(*columns, until=until)
+
+    @classmethod
+    def of(cls, history: Any) -> Totals:
+        """What the arms of a log earned, one row for each; of a store only the sums it keeps are read."""
+        if isinstance(history, Totals):
+            counts = np.bincount(history.codes, history.counts, minlength=len(history.labels))
+            return cls(history.labels, counts, _added(history.codes, history.sums, len(history.labels)))
+        if isinstance(history, ArmStore):
+            counts = history.counts()
+            sums = [
+                history.sums(code, np.array([count])).totals[0] if count else 0.0 for code, count in enumerate(counts)
+            ]
+            return cls(history.labels, counts, np.array(sums, np.float64))
+        if not isinstance(history, History) or history.points is not None:
+            raise InvalidHistory(f"totals are those of a log of arms, got {history!r}")
+        counts = np.bincount(history.codes, minlength=len(history.labels))
+        return cls(history.labels, counts, _added(history.codes, history.rewards, len(history.labels)))
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+    def __repr__(self) -> str:
+        return f"<Totals of {len(self)} samples on {len(self.labels)} arms>"
+
+    def unit(self, row: int) -> Any:
+        """The arm of a row."""
+        return self.labels[self.codes[row]]
+
+    def means(self) -> tuple[Ints, Floats]:
+        """How many samples each label has, and their mean, nan without any."""
+        whole = Totals.of(self)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return whole.counts, whole.sums / whole.counts
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+        return len(self.counts)
+
+    @cached_property
+    def row_hashes(self) -> Words:
+        """A hash of each row."""
+        if not self.labels:
+            return np.empty(0, np.uint64)
+        return hashes_of(label_hashes(self.labels)[self.codes], [self.counts.astype(np.float64), self.sums])
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What a policy remembers of these totals."""
+        return fingerprint(self.row_hashes)
+
+    def check_continues(self, known: Fingerprint, old: object = None) -> None:
+        """Refuse this table unless it is the known one, or that with rows appended."""
+        check_rows_continue(self.row_hashes, known, old.row_hashes if isinstance(old, Totals) else None)
+
+
+def _added(codes: Ints, values: Floats, labels: int) -> Floats:
+    """The sum of the values of each label, added in order."""
+    sums = np.zeros(labels)
+    np.add.at(sums, codes, values)
+    return sums
