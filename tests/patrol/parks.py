@@ -20,8 +20,12 @@ PARK = shapely.box(WEST, SOUTH, EAST, NORTH)
 PAWS = "Waypoint Date,Waypoint Time,Patrol Start Date,Patrol End Date,Patrol ID,X,Y,pawsclass1,pawsclass2"
 
 
+ON_THE_WAY = tuple((f"*.{kind}", "waypoints") for kind in ("csv", "geojson", "gpkg", "shp"))
+
+
 def site(**options: Any) -> Site:
-    given: dict[str, Any] = {"name": "Test park", "levels": (1.0, 3.0), "finest": 8} | options
+    """A site whose tables are all of places on the way, unless the test says otherwise."""
+    given: dict[str, Any] = {"name": "Test park", "levels": (1.0, 3.0), "finest": 8, "files": ON_THE_WAY} | options
     return Site(**given).with_area(Area.around(PARK))
 
 

@@ -52,9 +52,7 @@ def test_a_gpx_waypoint_without_a_time_joins_the_nearest_track_point(tmp_path: P
     (tmp_path / "P1.gpx").write_text(text)
     table, _ = read_records(tmp_path / "P1.gpx", site())
     seen = [row for row in table.to_pylist() if row["category"] == "Snare"]
-    assert [(row["patrol"], f"{row['time']:%H:%M}", row["waypoint"]) for row in seen] == [
-        ("walk 2016-03-15T08:00:00Z", "09:00", "004")
-    ]
+    assert [(row["patrol"], f"{row['time']:%H:%M}") for row in seen] == [("walk 2016-03-15T08:00:00Z", "09:00")]
 
 
 def test_gpx_without_any_time_is_refused(tmp_path: Path, expected: Any) -> None:
@@ -97,7 +95,7 @@ class TestTheSameDevice:
         return Park.create(tmp_path / "park", site())
 
     def added(self, park: Park, path: Path) -> tuple[int, int]:
-        found = park.add_records(read_records(path, park.site)[0])
+        found = park.add_records(read_records(path, park.site, nothing_found=True)[0])
         return found.new, found.known
 
     def test_a_file_that_has_grown_adds_what_is_new(self, park: Park, tmp_path: Path) -> None:
@@ -115,10 +113,10 @@ class TestTheSameDevice:
         assert self.added(park, device(tmp_path / "device.gpx", track(14))) == (1, 2)
         assert len(park.waypoints["patrol"].unique()) == 1
 
-    def test_waypoints_alone_under_another_name(self, park: Park, tmp_path: Path) -> None:
+    def test_waypoints_alone_are_no_way(self, park: Park, tmp_path: Path) -> None:
         mark = '<wpt lat="0.1" lon="31.1"><time>2016-03-15T08:00:00Z</time><name>snare</name></wpt>'
-        self.added(park, device(tmp_path / "device.gpx", mark))
-        assert self.added(park, device(tmp_path / "copy.gpx", mark)) == (0, 1)
+        with pytest.raises(InvalidRecords, match="export the tracks of the same patrols too"):
+            self.added(park, device(tmp_path / "device.gpx", mark))
 
     def test_two_tracks_of_one_name_are_two_patrols(self, park: Park, tmp_path: Path) -> None:
         later = track(14, lat=0.3).replace("T08", "T09")

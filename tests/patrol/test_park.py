@@ -257,7 +257,7 @@ def test_a_place_of_the_plan_that_a_device_brings_home_is_no_find(park, tmp_path
     kilometres = []
     for number, whole in enumerate((alone, text.replace("</gpx>", walked), untimed.replace("</gpx>", walked))):
         (tmp_path / f"{number}.gpx").write_text(whole, encoding="utf-8")
-        table, quality = read_records(tmp_path / f"{number}.gpx", snares)
+        table, quality = read_records(tmp_path / f"{number}.gpx", snares, nothing_found=True)
         kilometres.append(quality.km)
         assert (quality.planned, quality.broken_tracks, quality.unnamed_categories) == (5 * (number > 0), 0, ())
         assert (quality.last_day, len(table)) == ("2016-05-02", 4)

@@ -78,7 +78,7 @@ def test_csv_has_the_same_places(folder):
 @pytest.mark.parametrize("name", ["plan.geojson", "plan.gpkg", "plan.csv"])
 def test_our_own_reader_finds_the_same_places(folder, name, tmp_path):
     """As records: a plan lies where it says, for a team that takes it home again."""
-    site = bay_site(columns=COLUMNS if name == "plan.csv" else COLUMNS[:4])
+    site = bay_site(columns=COLUMNS if name == "plan.csv" else COLUMNS[:4], files=(("plan.*", "waypoints"),))
     table, _ = read_records(folder / name, site, date_format="%Y-%m-%d")
     assert_places(np.stack([np.asarray(table["lon"]), np.asarray(table["lat"])], axis=1))
 

@@ -225,6 +225,17 @@ def checked_crs(crs: Any) -> str:
     return text
 
 
+def checked_input_crs(crs: Any) -> str:
+    """What the positions of tables are in, by a name such as EPSG:32636."""
+    pyproj = package("pyproj")
+    text = f"EPSG:{crs}" if isinstance(crs, int) and not isinstance(crs, bool) else str(crs)
+    try:
+        pyproj.CRS.from_user_input(text)
+    except pyproj.exceptions.CRSError:
+        raise InvalidParameter(f"input_crs must name what positions are in, such as EPSG:32636, got {crs!r}") from None
+    return text
+
+
 def read_boundary(path: Path, crs: str | None = None) -> Any:
     """The polygons of a vector file (GeoPackage, GeoJSON, shapefile, zipped or not), in longitude and latitude.
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from datetime import time as clock
+from functools import lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -35,6 +36,22 @@ FORMATS = (
 _TIME = re.compile(
     r"(\d{1,2}):(\d{2})(?::(\d{2})(\.\d+)?)?\s*([AaPp])?\.?(?:[Mm]\.?)?\s*(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})?",
 )
+_MONTHS = (  # what a month's name begins with, in English, French, Spanish, Portuguese, German, Italian, Dutch, Swahili
+    ("Jan", "jan ene gen jän"),
+    ("Feb", "feb fév fev"),
+    ("Mar", "mar mär maa mac"),
+    ("Apr", "apr avr abr"),
+    ("May", "may mai mei mag"),
+    ("Jun", "jun juin giu"),
+    ("Jul", "jul juil lug"),
+    ("Aug", "aug aoû aou ago"),
+    ("Sep", "sep set"),
+    ("Oct", "oct okt out ott"),
+    ("Nov", "nov"),
+    ("Dec", "dec déc dic dez des"),
+)
+_NAMES = {start: english for english, starts in _MONTHS for start in starts.split()}
+_WORD = re.compile(r"[^\W\d_]+\.?")
 _EARLIEST, _LATEST = date(1970, 1, 1), date(2100, 1, 1)
 
 
@@ -117,12 +134,32 @@ def _days(texts: Sequence[str], date_format: str | None, source: str) -> list[da
 
 
 def parsed(text: str, form: str) -> date | None:
-    """A day written in this form; None if it is not, or in no century of ours."""
+    """A day written in this form; None if it is not, or in no century of ours. Months may have names of many languages.
+
+    >>> parsed("5 de março de 2016", "%d %B %Y"), parsed("05-févr.-2016", "%d-%b-%Y")
+    (datetime.date(2016, 3, 5), datetime.date(2016, 2, 5))
+    """
     try:
-        day = datetime.strptime(text, form).date()
+        by_name = "%b" in form.lower()
+        day = (
+            datetime.strptime(_in_english(text), form.replace("%B", "%b")) if by_name else datetime.strptime(text, form)
+        )
     except ValueError:
         return None
-    return day if _EARLIEST <= day < _LATEST else None
+    return day.date() if _EARLIEST <= day.date() < _LATEST else None
+
+
+@lru_cache(maxsize=65_536)
+def _in_english(text: str) -> str:
+    """A date with the English short name of its month."""
+
+    def name(word: re.Match[str]) -> str:
+        letters = word[0].rstrip(".").casefold()
+        if letters == "de":  # 5 de março de 2016
+            return ""
+        return next((_NAMES[letters[:size]] for size in (4, 3) if letters[:size] in _NAMES), word[0])
+
+    return " ".join(_WORD.sub(name, text).split())
 
 
 def _with_format(texts: Sequence[str], form: str, source: str) -> list[date | None]:

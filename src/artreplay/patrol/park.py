@@ -25,13 +25,13 @@ from artreplay.patrol.plan import Plan, Wish, make_plan
 from artreplay.patrol.reasons import day_of
 from artreplay.patrol.samples import all_box_rows, in_order, samples_of
 from artreplay.patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
-from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints
+from artreplay.patrol.waypoints import DIGITS, FORM, form_of, no_waypoints, with_legs
 from artreplay.replay import ArtificialReplay
 from artreplay.whole_files import write_whole
 
 JOURNAL_FILE = "journal.jsonl"
 _FOLDERS = ("records", "plans")
-_KEY = ("patrol", "day", "time", "waypoint", "category", "lon", "lat")  # rows that agree in these are the same
+_KEY = ("patrol", "day", "time", "waypoint", "leg", "category", "lon", "lat")  # rows that agree in these are the same
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Park:
         """All waypoints, in the order in which they came in."""
         files = [self.folder / entry["file"] for entry in self.journal.of_kind("records")]
         try:
-            tables = [pq.read_table(file) for file in files]
+            tables = [with_legs(pq.read_table(file)) for file in files]
         except (OSError, pa.ArrowException) as error:
             raise InvalidFile(f"the records in {self.folder} cannot be read: {error}") from error
         for table in tables:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # what the commands need is imported when they run: it takes 
 
 ParkFolder = Annotated[Path, typer.Argument(help="The park folder, as `patrol import` made it.")]
 Blur = Annotated[float, typer.Option("--blur-m", help="Round positions in all files to so many metres.")]
+NothingFound = Annotated[
+    bool, typer.Option("--nothing-found", help="Tracks without any sighting are patrols that found nothing.")
+]
 _FAR = 366  # days ahead, from which the date of a record is worth a doubt
 
 
@@ -108,6 +111,7 @@ def record(
     records: Annotated[Path, typer.Argument(help="The new records: any file or folder that `patrol import` reads.")],
     plan: Annotated[Path, typer.Option("--plan", help="The plan they belong to: its folder, or its plan_id.")],
     date_format: Annotated[str | None, typer.Option(help="How days are written, such as %d/%m/%Y.")] = None,
+    nothing_found: NothingFound = False,
     as_json: AsJson = False,
 ) -> None:
     """Add new records to a park, and say what became of a plan: the effort as walked, and what was found."""
@@ -121,14 +125,14 @@ def record(
     if plan_id not in plans:
         known = ", ".join(plans) or "none"
         raise InvalidParameter(f"{park} has no plan {plan_id}: its plans are {known}")
-    found, quality = read_records(records, opened.site, date_format)
+    found, quality = read_records(records, opened.site, date_format, nothing_found)
     outcome = opened.record(plans[plan_id], found, quality, source=records.name)
     if as_json:
         numbers = {"elsewhere": outcome.elsewhere, "visits": outcome.visits, "other_days": outcome.other_days}
         items = [one.__dict__ for one in outcome.items]
         show_json({"plan_id": plan_id, "items": items} | numbers | outcome.added.__dict__)
         return
-    show(*quality.warnings(), *_outcome(outcome, plans[plan_id]))
+    show(*quality.files, *quality.warnings(), *_outcome(outcome, plans[plan_id]))
 
 
 def _headline(plan: Plan) -> str:

@@ -27,6 +27,7 @@ class Reading:
     outside: int  # the boundary
     without_patrol: int  # these rows stay
     in_utc: bool  # whether times are those of UTC, because nobody says which zone the park has
+    files: tuple[str, ...]  # what each of them was taken for
     notes: tuple[str, ...]  # what else there is to say about the files
 
 
@@ -43,6 +44,7 @@ class Quality:
     outside: int
     without_patrol: int
     in_utc: bool
+    files: tuple[str, ...]
     notes: tuple[str, ...]
     broken_tracks: int
     waypoints: int  # distinct ones, kept
@@ -71,6 +73,7 @@ class Quality:
     def sentences(self) -> list[str]:
         """The report, one sentence a line, what is unusual last; it names no place."""
         said = [
+            *self.files,
             f"{_many(self.rows, 'row')} read",
             f"{_many(self.waypoints, 'waypoint')} of {_many(self.patrols, 'patrol')} kept",
             f"{_many(self.days, 'day')}" + (f", from {self.first_day} to {self.last_day}" if self.days else ""),

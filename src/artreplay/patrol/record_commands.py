@@ -11,7 +11,7 @@ import typer
 from artreplay.console.options import AsJson, Seed
 from artreplay.console.output import seconds, show, show_json
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.patrol.plan_commands import ParkFolder, draw_map, plan, record
+from artreplay.patrol.plan_commands import NothingFound, ParkFolder, draw_map, plan, record
 
 if TYPE_CHECKING:  # imported when the commands run: it takes a while, and other commands do not need it
     from artreplay.patrol.site import Site
@@ -24,7 +24,7 @@ def import_records(
     records: Annotated[
         Path,
         typer.Argument(
-            help="SMART package for PAWS (folder or zip), CSV, GPX, GeoPackage, GeoJSON, shapefile; or a folder."
+            help="A file or a folder: SMART (package for PAWS, XML, CSV), EarthRanger, CyberTracker, GPX, KML, GIS."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The park folder: a new one, or one to add to.")],
@@ -32,6 +32,7 @@ def import_records(
         Path | None, typer.Option(help="The site file (YAML); that of the park folder if there is one.")
     ] = None,
     date_format: Annotated[str | None, typer.Option(help="How days are written, such as %d/%m/%Y.")] = None,
+    nothing_found: NothingFound = False,
     as_json: AsJson = False,
 ) -> None:
     """Read patrol records into a park folder, and say what they are like.
@@ -41,7 +42,7 @@ def import_records(
     from artreplay.patrol.park import JOURNAL_FILE, Park
     from artreplay.patrol.readers.records import read_all
 
-    found = read_all(records, _site(site, output), date_format)
+    found = read_all(records, _site(site, output), date_format, nothing_found)
     made = found.site
     if made.levels_are_open:  # a park keeps the levels it has; a new one gets those that fit its first records
         proposed = found.quality.proposed_levels

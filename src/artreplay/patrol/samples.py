@@ -44,7 +44,7 @@ class Walked(NamedTuple):
 def walked_waypoints(table: Any, site: Site) -> Walked:
     """Effort and label of each waypoint: half of the way to both its neighbours, and whether a sight counts."""
     km = np.nan_to_num(site.area.to_km(table["lon"], table["lat"]), posinf=1e9, neginf=-1e9)
-    done = walk(codes(table["patrol"]), days(table), times(table), ranks(table["waypoint"]), km)
+    done = walk(tracks_of(table["patrol"], table["leg"]), days(table), times(table), ranks(table["waypoint"]), km)
     row = done.order[done.first]
     inside = np.asarray(table["inside"])[row]
     found = segments(done, inside, site.max_gap_km, site.max_speed_kmh)
@@ -146,6 +146,11 @@ def codes(column: Any) -> Ints:
     """A column of texts as numbers, in the order of first appearance."""
     encoded = (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).dictionary_encode()
     return np.asarray(encoded.indices.cast(pa.int64()))
+
+
+def tracks_of(patrol: Any, leg: Any) -> Ints:
+    """The patrol and leg of each row as one number."""
+    return _packed(np.stack([codes(patrol), codes(leg)], axis=1))
 
 
 def ranks(column: Any) -> Ints:

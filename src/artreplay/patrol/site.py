@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,16 +17,28 @@ import numpy as np
 from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
-from artreplay.patrol.area import Area, Bools, checked_crs, read_boundary
+from artreplay.patrol.area import Area, Bools, checked_crs, checked_input_crs, read_boundary
 from artreplay.patrol.dates import checked_date_format
 from artreplay.patrol.packages import package
 from artreplay.whole_files import write_whole
 
 Unit = Literal["km", "hours"]
-COLUMNS = ("patrol", "date", "time", "lon", "lat", "category", "waypoint")  # of a plain CSV, that a site can name
+COLUMNS = (
+    "patrol",
+    "device",
+    "leg",
+    "date",
+    "time",
+    "lon",
+    "lat",
+    "geometry",
+    "category",
+    "waypoint",
+)  # a site can name
+FILE_KINDS = ("tracks", "sightings", "waypoints")
 SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
 # What a park can change: nothing that was read depends on these lines. (Of effort, its unit is fixed.)
-CHANGEABLE = ("name", "effort", "period_days", "observations", "date_format", "columns")
+CHANGEABLE = ("name", "effort", "period_days", "observations", "date_format", "columns", "input_crs", "files")
 _QUANTILES = (0.5, 0.8, 0.95)  # of the effort of a visit
 _ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _BETWEEN = " / "  # the parts of a category, from the general to the particular
@@ -60,6 +73,8 @@ class Site:
     time_zone: str | None = None  # of times that bring an offset with them
     finest: int = 32  # boxes along each side of the square, at most
     columns: tuple[tuple[str, str], ...] = ()  # what a plain CSV calls patrol, date, time, lon, lat, category, waypoint
+    input_crs: str | None = None  # of x and y in tables, and of files that do not say what theirs is
+    files: tuple[tuple[str, str], ...] = ()  # patterns of file names, and what these are: tracks, sightings, waypoints
     levels_are_open: bool = False  # whether the site file leaves the levels to what the records propose
 
     def __post_init__(self) -> None:
@@ -176,6 +191,10 @@ class Site:
         """What the site's own files call a column; None if the site file does not say."""
         return dict(self.columns).get(name)
 
+    def kind_of_file(self, name: str) -> str | None:
+        """What the site file says that a file is; None if it says nothing."""
+        return next((kind for pattern, kind in self.files if fnmatch(name.casefold(), pattern.casefold())), None)
+
     def document(self) -> dict[str, Any]:
         """What a site file says, beside its boundary."""
         levels = [
@@ -187,7 +206,8 @@ class Site:
         document["period_days"] = self.period
         document["observations"] = "any" if self.observations is None else dict(self.observations)
         document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "finest")}
-        optional = {"date_format": self.date_format, "time_zone": self.time_zone, "columns": dict(self.columns) or None}
+        optional = {name: getattr(self, name) for name in ("date_format", "time_zone", "input_crs")}
+        optional |= {"columns": dict(self.columns) or None, "files": dict(self.files) or None}
         return document | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -270,6 +290,10 @@ def _parameters(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if not isinstance(given["columns"], dict):
             raise InvalidParameter(f"columns must say, for example, 'lon: Longitude', got {given['columns']!r}")
         given["columns"] = tuple((str(name), str(column)) for name, column in given["columns"].items())
+    if "files" in given:
+        if not isinstance(given["files"], dict):
+            raise InvalidParameter(f"files must say, for example, '*.csv: sightings', got {given['files']!r}")
+        given["files"] = tuple((str(name), str(kind)) for name, kind in given["files"].items())
     known = [field.name for field in fields(Site)][:-1]
     for name in given:
         if name not in known:
@@ -326,8 +350,13 @@ def _checked(site: Site) -> dict[str, Any]:
         "max_speed_kmh": _positive("max_speed_kmh", site.max_speed_kmh),
         "finest": finest,
     }
+    for pattern, kind in site.files:
+        if kind not in FILE_KINDS:
+            raise InvalidParameter(f"files can be {', '.join(FILE_KINDS)}, got {kind!r} for {pattern!r}")
     if site.crs is not None:
         change["crs"] = checked_crs(site.crs)
+    if site.input_crs is not None:
+        change["input_crs"] = checked_input_crs(site.input_crs)
     if site.date_format is not None:
         change["date_format"] = checked_date_format(site.date_format)
     if site.time_zone is not None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-FORM = 2  # of the table in a park folder; 1 had the number of a leg, which depended on what was imported together
+FORM = 3  # of the table in a park folder; 2 had no legs, and 1 numbers of legs that depended on what came together
 DIGITS = 7  # of longitude and latitude: a centimetre, so that a file that was written and read again is the same
 _FORM_NAME = b"artreplay.waypoints"
 
 # `day` and `time` are those of the park; a row without a category is a place a patrol passed and saw nothing at. Rows
 # that are not `inside` the boundary count for nothing: they stay so that a way outside is never taken for one inside,
-# whatever the order in which the rows of a track are imported.
+# whatever the order in which the rows of a track are imported. Between two legs of a patrol's day nobody walked.
 SCHEMA = pa.schema(
     [
         pa.field("patrol", pa.string(), nullable=False),
@@ -23,6 +23,7 @@ SCHEMA = pa.schema(
         pa.field("lat", pa.float64(), nullable=False),
         pa.field("category", pa.string()),
         pa.field("waypoint", pa.string(), nullable=False),
+        pa.field("leg", pa.string(), nullable=False),
         pa.field("source", pa.string(), nullable=False),
         pa.field("inside", pa.bool_(), nullable=False),
     ],
@@ -31,14 +32,22 @@ SCHEMA = pa.schema(
 
 
 def waypoint_table(columns: Mapping[str, Any]) -> Any:
-    """A table of waypoints from its columns, in any order; without `inside`, all of them are."""
-    given = {"inside": [True] * len(columns["patrol"])} | dict(columns)
+    """A table of waypoints from its columns, in any order; by default all of them are inside, and of one leg."""
+    count = len(columns["patrol"])
+    given = {"inside": [True] * count, "leg": [""] * count} | dict(columns)
     return pa.table({name: pa.array(given[name], SCHEMA.field(name).type) for name in SCHEMA.names}, schema=SCHEMA)
 
 
 def no_waypoints() -> Any:
     """A table without rows."""
     return SCHEMA.empty_table()
+
+
+def with_legs(table: Any) -> Any:
+    """A stored table of the form before this one, in which a patrol's day was one leg."""
+    if form_of(table.schema) != FORM - 1:
+        return table
+    return waypoint_table({name: table[name].combine_chunks() for name in table.column_names})
 
 
 def form_of(schema: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,41 @@ from artreplay.patrol.site import COLUMNS, Site, join_beside, join_category
 
 # What each column may be called, folded; shapefiles keep ten letters of a name.
 _ALIASES: dict[str, tuple[str, ...]] = {
-    "patrol": ("patrol id", "patrolid", "patrol"),
-    "date": ("waypoint date", "waypoint d", "date", "day"),
-    "time": ("waypoint time", "waypoint t", "time", "datetime", "timestamp"),
-    "lon": ("x", "lon", "longitude", "long", "lng"),
-    "lat": ("y", "lat", "latitude"),
-    "waypoint": ("waypoint id", "waypoint i", "waypoint"),
+    "patrol": ("patrol id", "patrolid", "patrol", "patrol serial number"),
+    "device": (
+        "groupby col",
+        "subject name",
+        "subject id",
+        "device id",
+        "device name",
+        "device",
+        "username",
+        "user name",
+    ),
+    "leg": ("patrol leg id", "leg id", "leg"),
+    "date": ("waypoint date", "waypoint d", "track date", "date", "day", "datum", "fecha", "data"),
+    "time": ("waypoint time", "waypoint t", "fixtime", "segment start", "time", "datetime", "timestamp", "reported at"),
+    "ending": ("segment end",),
+    "lon": ("x", "lon", "longitude", "long", "lng", "easting"),
+    "lat": ("y", "lat", "latitude", "northing"),
+    "geometry": ("geometry", "geom", "wkt", "the geom", "track", "location"),
+    "waypoint": ("waypoint id", "waypoint i", "waypoint", "serial number", "report id"),
 }
-_CATEGORIES = re.compile(r"observation category \d+|observatio|observat \d+|pawsclass ?\d+|category|observation|label")
+_DEGREES = ("lon", "longitude", "long", "lng", "lat", "latitude")  # names that say what the numbers are
+_CATEGORIES = re.compile(
+    r"observation category \d+|observatio|observat \d+|pawsclass ?\d+|category|observation|label|event type|report type"
+)
 _BESIDE = re.compile(r"pawsclass ?\d+")  # each of these columns is a category by itself, not a part of one
 _NOTHING = {"", "0", "no", "false", "none", "nan", "null"}
 _SOMETHING = {"1", "yes", "true"}
+
+
+class Kind(StrEnum):
+    """What a file says: where patrols walked, what they saw, or both."""
+
+    TRACKS = "tracks"  # effort, and nothing about what was seen
+    SIGHTINGS = "sightings"  # what was seen, and nothing about the way
+    WAYPOINTS = "waypoints"  # places on the way, with what was seen there, or that nothing was
 
 
 @dataclass(frozen=True)
@@ -44,16 +69,18 @@ class Raw:
     source: str  # the name of the file
     notes: tuple[str, ...] = ()  # what is to be said of the file
     iso: bool = False  # whether days are dates of the file's own, year first, however people write them here
+    kind: Kind = Kind.WAYPOINTS
+    leg: Any = None  # texts: between two legs nobody walked
+    device: Any = None  # texts: whose rows of a day are one patrol, where the file names none
 
     def __len__(self) -> int:
         return len(self.lon)
 
     def take(self, rows: Ints) -> Raw:
         """Some of the rows."""
-        texts = {
-            name: getattr(self, name).take(pa.array(rows))
-            for name in ("patrol", "date", "time", "category", "waypoint")
-        }
+        names = ("patrol", "date", "time", "category", "waypoint", "leg", "device")
+        columns = {name: getattr(self, name) for name in names}
+        texts = {name: column.take(pa.array(rows)) for name, column in columns.items() if column is not None}
         return replace(self, **texts, lon=self.lon[rows], lat=self.lat[rows])
 
 
@@ -104,6 +131,38 @@ class Columns:
         name = self.name_of(meaning)
         return self.missing() if name is None else self.texts[name]
 
+    def optional(self, meaning: str) -> Any:
+        """A column of texts; None if the file has no such column."""
+        name = self.name_of(meaning)
+        return None if name is None else self.texts[name]
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether a column says what was seen."""
+        return bool(self._category_names())
+
+    def kind(self, categories: Any) -> Kind:
+        """What a table of points is: of sightings if every row is one, of tracks if no column says what was seen.
+
+        A table for PAWS has all places on the way, and an empty class where nothing was seen.
+        """
+        if not self.has_categories:
+            return Kind.TRACKS
+        is_paws = any(_BESIDE.fullmatch(folded(name)) for name in self._category_names())
+        return Kind.SIGHTINGS if categories.null_count == 0 and not is_paws else Kind.WAYPOINTS
+
+    @property
+    def is_in_degrees(self) -> bool:
+        """Whether the names of the columns say that positions are longitude and latitude."""
+        return any(folded(self.name_of(meaning) or "") in _DEGREES for meaning in ("lon", "lat"))
+
+    def without_patrol(self) -> tuple[str, ...]:
+        """A word on a file that names no patrols."""
+        if self.name_of("patrol") is not None:
+            return ()
+        device = " and device" if self.name_of("device") is not None else ""
+        return (f"{self.source} names no patrols: its rows of one day{device} are taken to be of one patrol",)
+
     def missing(self) -> Any:
         """A column of nothing."""
         rows = len(next(iter(self.texts.values()))) if self.texts else 0
@@ -134,14 +193,16 @@ class Columns:
 
     def categories(self) -> Any:
         """One category per row, joined from all columns that hold a part of it."""
-        own = self.site.column("category")
-        if own is not None and folded(own) in self._by_folded:
-            names = [self._by_folded[folded(own)]]
-        else:
-            names = [name for alias, name in self._by_folded.items() if _CATEGORIES.fullmatch(alias)]
+        names = self._category_names()
         if not names:
             return self.missing()
         return _joined([self.texts[name] for name in names], [bool(_BESIDE.fullmatch(folded(name))) for name in names])
+
+    def _category_names(self) -> list[str]:
+        own = self.site.column("category")
+        if own is not None and folded(own) in self._by_folded:
+            return [self._by_folded[folded(own)]]
+        return [name for alias, name in self._by_folded.items() if _CATEGORIES.fullmatch(alias)]
 
 
 _SPOKEN = {"lon": "longitude", "lat": "latitude"}

@@ -4,39 +4,80 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow
 
 from artreplay.errors import InvalidFile, InvalidRecords
+from artreplay.patrol.packages import package
 from artreplay.patrol.readers.columns import Columns, Raw, numbers
+from artreplay.patrol.readers.vector import corners, raw_of, to_degrees
 from artreplay.patrol.site import Site
 
 _START = 65_536  # bytes to look at first
 _DELIMITERS = ",;\t|"
+_PAIR = re.compile(r"(longitude|latitude)[\'\"]?\s*:\s*(-?\d+(?:\.\d+)?)")
 
 
-def read_delimited(path: Path, site: Site) -> Raw:
+def read_delimited(path: Path, site: Site, is_in_degrees: bool = False) -> Raw:
     """The rows of a text in columns, whatever separates them and whatever letters it is written in."""
     texts = _texts(path)
     columns = Columns(texts, site, path.name)
-    columns.need("lon", "lat", "patrol")
+    if columns.name_of("geometry") is not None and columns.name_of("lon") is None:
+        shapes = _shapes(columns.text("geometry"), path.name)
+        there = corners(shapes, texts)
+        crs = site.input_crs if _is_far(there.lon) else None  # WKT of ecoscope and EarthRanger is in degrees
+        lon, lat = to_degrees(there.lon, there.lat, crs, path.name)
+        return raw_of(columns, there._replace(lon=lon, lat=lat), iso=False)
+    columns.need("lon", "lat")
     if columns.name_of("date") is None:
         columns.need("time")
     day, time = columns.moments()
+    crs = None if is_in_degrees or columns.is_in_degrees else site.input_crs
+    lon, lat = to_degrees(numbers(columns.text("lon")), numbers(columns.text("lat")), crs, path.name)
+    categories = columns.categories()
     return Raw(
         patrol=columns.text("patrol"),
         date=day,
         time=time,
-        category=columns.categories(),
+        category=categories,
         waypoint=columns.text("waypoint"),
-        lon=numbers(columns.text("lon")),
-        lat=numbers(columns.text("lat")),
+        lon=lon,
+        lat=lat,
         source=path.name,
-        notes=columns.notes,
+        notes=(*columns.notes, *columns.without_patrol()),
+        kind=columns.kind(categories),
+        leg=columns.optional("leg"),
+        device=columns.optional("device"),
     )
+
+
+def _is_far(x: Any) -> bool:
+    return bool((np.abs(x[np.isfinite(x)]) > 180.0).any())
+
+
+def _shapes(texts: Any, source: str) -> Any:
+    """Shapes from WKT, from hexadecimal WKB, or from a longitude and a latitude in braces; None where there is none."""
+    shapely = package("shapely")
+    made = [_shape(text, shapely) if text else None for text in texts.to_pylist()]
+    if not any(shape is not None for shape in made):
+        raise InvalidRecords(f"{source}: no row has a shape that can be read: they are WKT, such as POINT (lon lat)")
+    return np.array(made, object)
+
+
+def _shape(text: str, shapely: Any) -> Any:
+    pairs = {name: float(number) for name, number in _PAIR.findall(text.casefold())}
+    if {"longitude", "latitude"} <= set(pairs):
+        return shapely.Point(pairs["longitude"], pairs["latitude"])
+    try:
+        is_hex = text[:2] in ("00", "01")
+        return shapely.from_wkb(text) if is_hex else shapely.from_wkt(text.partition(";")[2] or text)
+    except (shapely.errors.GEOSException, ValueError):
+        return None
 
 
 def _texts(path: Path) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidRecords
-from artreplay.patrol.readers.columns import Raw, split_moments
-from artreplay.patrol.readers.vector import features, layers
+from artreplay.patrol.readers.columns import Kind, Raw, split_moments
+from artreplay.patrol.readers.vector import columns_of, features, layers
 from artreplay.patrol.site import Site, join_category
 
 _NEAR = 50.0 / 111_320.0  # 50 m, in degrees of latitude
 _NO_SYMBOLS = frozenset({"flag, blue", "flag", "waypoint", "wpt", "dot"})  # of waypoints nobody gave another one
 _NO_NAME = re.compile(r"(waypoint|wpt|wp|point|mark)?[\s_#-]*\d*", re.IGNORECASE)
-_NO_TRACK = "waypoints"  # the patrol of waypoints in a file without tracks
+_NUMBERS = ("track_fid", "track_seg_id")  # of the track of a point, and of the segment of the track
 
 
 def read_gpx(path: Path, site: Site) -> list[Raw]:
@@ -31,7 +31,9 @@ def read_gpx(path: Path, site: Site) -> list[Raw]:
         found.append(_waypoints(path, site, found[0] if found else None))
     found = [raw for raw in found if len(raw)]
     if not found:
-        raise InvalidRecords(f"{path.name} is empty: it has neither tracks nor waypoints")
+        raise InvalidRecords(
+            f"{path.name} is empty: it has neither tracks nor waypoints; a route is a plan that nobody may have walked"
+        )
     if not any(text for raw in found for text in raw.date.to_pylist()):
         raise InvalidRecords(
             f"{path.name}: its tracks have no time, so that nobody can say on which day they were walked: "
@@ -41,51 +43,59 @@ def read_gpx(path: Path, site: Site) -> list[Raw]:
 
 
 def _tracks(path: Path) -> Raw:
-    lon, lat, row, texts, *_ = features(path, "track_points")
-    tracks = features(path, "tracks").texts
+    there = features(path, "track_points")
+    texts, row = there.texts, there.row
+    tracks = columns_of(path, "tracks")
     names = tracks["name"].to_pylist() if "name" in tracks else []
-    numbers = [int(text or 0) for text in texts["track_fid"].take(row).to_pylist()] if len(lon) else []
-    moments = texts["time"].take(row)
-    patrols = _patrols(names, numbers, moments.to_pylist())
+    numbers, parts = ([int(text or 0) for text in texts[name].take(row).to_pylist()] for name in _NUMBERS)
+    moments = texts["time"].take(row) if "time" in texts else pa.nulls(len(row), pa.string())
+    began = _first_moments(numbers, moments.to_pylist())
+    patrols = [f"{_track_name(names, number)} {moment}".strip() for number, moment in zip(numbers, began, strict=True)]
+    legs = _first_moments(list(zip(numbers, parts, strict=True)), moments.to_pylist())
     day, time = split_moments(moments)
-    nothing = pa.nulls(len(lon), pa.string())
-    return Raw(pa.array(patrols, pa.string()), day, time, nothing, nothing, lon, lat, path.name, iso=True)
+    nothing = pa.nulls(len(there.lon), pa.string())
+    return Raw(
+        pa.array(patrols, pa.string()), day, time, nothing, nothing, there.lon, there.lat, path.name,
+        iso=True, kind=Kind.TRACKS, leg=pa.array(legs, pa.string()),
+    )  # fmt: skip
 
 
-def _patrols(names: list[str | None], numbers: list[int], moments: list[str | None]) -> list[str]:
-    """The patrol of each point: the name of its track and when that began.
+def _first_moments(groups: Sequence[Hashable], moments: list[str | None]) -> list[str]:
+    """When the group of each point began.
 
-    Neither the name of the file nor what else is in it matters: the same track is the same patrol in a file that has
-    grown, or has another name.
+    A patrol is a track, known by its name and its first time, and a leg of it is a segment: neither the name of the
+    file nor what else is in it matters, so that they are the same in a file that has grown, or has another name.
     """
-    began: dict[int, str] = {}
-    for number, moment in zip(numbers, moments, strict=True):
-        if moment and moment < began.get(number, "~"):
-            began[number] = moment
-    made = {}
-    for number in set(numbers):
-        name = (names[number] if number < len(names) else None) or "track"
-        made[number] = f"{name.strip()} {began.get(number, '')}".strip()
-    return [made[number] for number in numbers]
+    began: dict[Hashable, str] = {}
+    for group, moment in zip(groups, moments, strict=True):
+        if moment and moment < began.get(group, "~"):
+            began[group] = moment
+    return [began.get(group, "") for group in groups]
+
+
+def _track_name(names: list[str | None], number: int) -> str:
+    return ((names[number] if number < len(names) else None) or "track").strip()
 
 
 def _waypoints(path: Path, site: Site, tracks: Raw | None) -> Raw:
-    """Each belongs to the track that was walked when it was taken, or, without a time, to one that passed there."""
-    lon, lat, row, texts, *_ = features(path, "waypoints")
+    """What was seen, and when; without a time it was when the track passed there."""
+    there = features(path, "waypoints")
+    texts, count = there.texts, len(there.lon)
     fields = [
-        texts[name].take(row).to_pylist() if name in texts else [None] * len(lon) for name in ("name", "sym", "desc")
+        texts[name].take(there.row).to_pylist() if name in texts else [None] * count for name in ("name", "sym", "desc")
     ]
     categories = [_seen(name or "", sym or "", desc or "", site) for name, sym, desc in zip(*fields, strict=True)]
-    day, time = split_moments(texts["time"].take(row))
-    patrols = pa.array([_NO_TRACK] * len(lon), pa.string())
-    if tracks is not None and len(lon):
-        nearest = pa.array(_nearest(tracks, day, time, lon, lat))
-        patrols = tracks.patrol.take(nearest)
+    day, time = split_moments(texts["time"].take(there.row) if "time" in texts else pa.nulls(count, pa.string()))
+    if tracks is not None and count:
         timeless = pc.equal(pc.fill_null(day, ""), "")
+        nearest = pa.array(_nearest(tracks, there.lon, there.lat))
         day = pc.if_else(timeless, tracks.date.take(nearest), day)
         time = pc.if_else(timeless, tracks.time.take(nearest), time)
     said, names = pa.array(categories, pa.string()), pa.array(fields[0], pa.string())
-    return Raw(patrols, day, time, said, names, lon, lat, path.name, _bare(said.null_count, path.name), iso=True)
+    return Raw(
+        pa.nulls(count, pa.string()), day, time, said, names, there.lon, there.lat, path.name,
+        _bare(said.null_count, path.name), iso=True, kind=Kind.SIGHTINGS,
+    )  # fmt: skip
 
 
 def _seen(name: str, sym: str, desc: str, site: Site) -> str | None:
@@ -105,26 +115,12 @@ def _bare(count: int, source: str) -> tuple[str, ...]:
     return (f"{source}: {many} nothing but a number: such a place counts as one where nothing was seen",)
 
 
-def _nearest(tracks: Raw, day: Any, time: Any, lon: Floats, lat: Floats) -> Ints:
-    """For each waypoint the track point nearest in time; without a time, in space.
-
-    In space it is the earliest of all that are near, so that it stays the same when tracks of later days come in.
-    """
-    walked, taken = _instants(tracks.date, tracks.time), _instants(day, time)
+def _nearest(tracks: Raw, lon: Floats, lat: Floats) -> Ints:
+    """For each waypoint the earliest of all track points that are near: it stays so when later days come in."""
+    began = np.argsort(np.array([f"{one or '~'}T{two or ''}" for one, two in zip(
+        tracks.date.to_pylist(), tracks.time.to_pylist(), strict=True)]), kind="stable")  # fmt: skip
     found = np.empty(len(lon), np.int64)
     for place in range(len(lon)):
-        away = np.abs(walked - taken[place])
-        if np.isnan(away).all():
-            far = np.hypot((tracks.lon - lon[place]) * np.cos(np.radians(lat[place])), tracks.lat - lat[place])
-            away = np.where(far <= max(_NEAR, far.min()), np.nan_to_num(walked, nan=np.inf), np.nan)
-        found[place] = np.nanargmin(away)
+        far = np.hypot((tracks.lon - lon[place]) * np.cos(np.radians(lat[place])), tracks.lat - lat[place])[began]
+        found[place] = began[np.argmax(far <= max(_NEAR, far.min()))]
     return found
-
-
-def _instants(day: Any, time: Any) -> Floats:
-    """Seconds, nan where there is no time; GDAL writes all times of a file in one way."""
-    texts = [
-        f"{one}T{two[:8]}" if one and two else "NaT" for one, two in zip(day.to_pylist(), time.to_pylist(), strict=True)
-    ]
-    instants = np.array([text.replace("/", "-") for text in texts], "datetime64[s]")
-    return np.where(np.isnat(instants), np.nan, instants.astype(np.int64).astype(np.float64))

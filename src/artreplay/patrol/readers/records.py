@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +13,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from artreplay.compiling import Floats, Ints
+from artreplay.compiling import Ints
 from artreplay.errors import InvalidFile, InvalidRecords
 from artreplay.patrol.area import Bools
+from artreplay.patrol.counts_in_words import many
 from artreplay.patrol.dates import Moments, check_zones, checked_date_format, read_moments
 from artreplay.patrol.park import JOURNAL_FILE
 from artreplay.patrol.plan import PLANNED
 from artreplay.patrol.quality import Quality, Reading, quality_of
-from artreplay.patrol.readers.columns import Raw
+from artreplay.patrol.readers.columns import Kind, Raw
 from artreplay.patrol.readers.delimited import read_delimited
 from artreplay.patrol.readers.gpx import read_gpx
+from artreplay.patrol.readers.markup import read_kml, read_smart_xml
+from artreplay.patrol.readers.sightings import Rows, joined
 from artreplay.patrol.readers.smart import SmartPackage
+from artreplay.patrol.readers.unpacking import unpacked
 from artreplay.patrol.readers.vector import read_vector
-from artreplay.patrol.samples import codes, ranks
+from artreplay.patrol.samples import codes, ranks, tracks_of
 from artreplay.patrol.site import Site
 from artreplay.patrol.tracks import walk
 from artreplay.patrol.waypoints import DIGITS, SCHEMA
@@ -34,7 +37,16 @@ from artreplay.patrol.waypoints import DIGITS, SCHEMA
 _DELIMITED = (".csv", ".tsv", ".txt")
 _GPX = ".gpx"
 _VECTOR = (".gpkg", ".geojson", ".json", ".shp")
-_KINDS = "a SMART package for PAWS (a folder or zip), CSV, GPX, GeoPackage, GeoJSON or a shapefile"
+_KML = (".kml", ".kmz")
+_XML = ".xml"
+_KINDS = (
+    "a SMART package for PAWS (a folder or zip), patrols as XML, CSV, GPX, KML, KMZ, GeoPackage, GeoJSON or a shapefile"
+)
+_TAKEN = {
+    Kind.TRACKS: "tracks, which say where patrols walked",
+    Kind.SIGHTINGS: "sightings, which say what was seen",
+    Kind.WAYPOINTS: "waypoints, which say both",
+}
 
 
 class Records(NamedTuple):
@@ -45,14 +57,19 @@ class Records(NamedTuple):
     site: Site
 
 
-def read_records(path: Path | str, site: Site, date_format: str | None = None) -> tuple[Any, Quality]:
+def read_records(
+    path: Path | str, site: Site, date_format: str | None = None, nothing_found: bool = False
+) -> tuple[Any, Quality]:
     """The waypoints in a file, a folder of files or a zip, and the report on their quality."""
-    found = read_all(path, site, date_format)
+    found = read_all(path, site, date_format, nothing_found)
     return found.table, found.quality
 
 
-def read_all(path: Path | str, site: Site, date_format: str | None = None) -> Records:
-    """Like `read_records`, with the site as the records complete it: a SMART package brings its boundary."""
+def read_all(path: Path | str, site: Site, date_format: str | None = None, nothing_found: bool = False) -> Records:
+    """Like `read_records`, with the site as the records complete it: a SMART package brings its boundary.
+
+    Tracks without any sighting are patrols that found nothing only with `nothing_found`.
+    """
     path = Path(path)
     if not path.exists():
         raise InvalidFile(f"{path} does not exist")
@@ -61,18 +78,9 @@ def read_all(path: Path | str, site: Site, date_format: str | None = None) -> Re
     with ExitStack() as stack:
         name = path.name or str(path)
         if path.suffix.lower() == ".zip" and path.is_file():
-            path = _unpacked(path, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+            path = stack.enter_context(unpacked(path))
         raws, site = _raw(path, site, name)
-        return _cleaned(raws, site, site.date_format if date_format is None else date_format)
-
-
-def _unpacked(path: Path, folder: Path) -> Path:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InvalidFile(f"{path} cannot be unpacked: {error}") from error
-    return folder
+        return _cleaned(raws, site, site.date_format if date_format is None else date_format, nothing_found)
 
 
 def _raw(path: Path, site: Site, name: str) -> tuple[list[Raw], Site]:
@@ -86,7 +94,7 @@ def _raw(path: Path, site: Site, name: str) -> tuple[list[Raw], Site]:
     if package is not None:
         site = package.prepared(site)
         return [package.read(site)], site
-    kinds = (*_DELIMITED, _GPX, *_VECTOR)
+    kinds = (*_DELIMITED, _GPX, *_VECTOR, *_KML, _XML)
     files = sorted(
         file for file in path.rglob("*") if file.suffix.lower() in kinds and not _passed_over(file, path, site)
     )
@@ -109,6 +117,14 @@ def _passed_over(file: Path, root: Path, site: Site) -> bool:
 
 
 def _one_file(path: Path, site: Site) -> list[Raw]:
+    if path.stat().st_size == 0:
+        raise InvalidRecords(f"{path.name} is empty")
+    said = site.kind_of_file(path.name)
+    found = _read(path, site)
+    return found if said is None else [replace(raw, kind=Kind(said)) for raw in found]
+
+
+def _read(path: Path, site: Site) -> list[Raw]:
     kind = path.suffix.lower()
     if kind in _DELIMITED:
         return [read_delimited(path, site)]
@@ -116,31 +132,17 @@ def _one_file(path: Path, site: Site) -> list[Raw]:
         return read_gpx(path, site)
     if kind in _VECTOR:
         return read_vector(path, site)
+    if kind in _KML:
+        return read_kml(path)
+    if kind == _XML:
+        return read_smart_xml(path)
     raise InvalidRecords(f"{path.name} is of no known kind: records are {_KINDS}")
 
 
 # -- what cannot be right -----------------------------------------------------------------------------------------
 
 
-class _Rows(NamedTuple):
-    """The columns of all files, row by row."""
-
-    patrol: Any
-    category: Any
-    waypoint: Any
-    source: Any
-    lon: Floats
-    lat: Floats
-    day: Any
-    time: Any
-
-    def take(self, rows: Any) -> _Rows:
-        """Some of the rows; `rows` are numbers, or yes and no for each."""
-        numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return _Rows(*(one.take(pa.array(numbers)) if isinstance(one, pa.Array) else one[numbers] for one in self))
-
-
-def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Records:
+def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None, nothing_found: bool) -> Records:
     read = sum(map(len, raws))
     raws, planned = _without_plans(raws)
     moments = [
@@ -156,7 +158,10 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Record
         raise InvalidRecords(f"{raws[0].source}: no row of {read:,} has {why}")
     kept = rows.take(_distinct(rows))
     duplicates = len(rows.lon) - len(kept.lon)
-    table = _walked(kept, site, raws[0].source)
+    if not _inside(kept, site).any():
+        raise _all_outside(kept, site, raws[0].source)
+    on_tracks = joined(kept, site, nothing_found)
+    table = _walked(on_tracks.rows.take(_distinct(on_tracks.rows)), site)
     outside = len(table) - int(pc.sum(table["inside"]).as_py())
     bad_times = sum(one.bad_times for one in moments)
     reading = Reading(
@@ -168,10 +173,19 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None) -> Record
         bad_times=bad_times,
         outside=outside,
         without_patrol=int(pc.sum(pc.equal(kept.patrol, "")).as_py()),
-        notes=tuple(note for raw in raws for note in raw.notes),
+        files=tuple(_taken_for(raws)),
+        notes=(*dict.fromkeys(note for raw in raws for note in raw.notes), *on_tracks.notes),
         in_utc=site.time_zone is None and any(UTC in one.zones for one in moments),
     )
     return Records(table, quality_of(table, site, reading), site)
+
+
+def _taken_for(raws: Sequence[Raw]) -> list[str]:
+    """What each file was taken for, one line each."""
+    said: dict[str, list[str]] = {}
+    for raw in raws:
+        said.setdefault(raw.source, []).append(f"{many(len(raw), 'row')} of {_TAKEN[raw.kind]}")
+    return [f"{source}: {' and '.join(dict.fromkeys(parts))}" for source, parts in said.items()]
 
 
 def _without_plans(raws: Sequence[Raw]) -> tuple[list[Raw], int]:
@@ -187,30 +201,38 @@ def _without_plans(raws: Sequence[Raw]) -> tuple[list[Raw], int]:
     return kept, planned
 
 
-def _together(raws: Sequence[Raw], moments: Sequence[Moments]) -> _Rows:
+def _together(raws: Sequence[Raw], moments: Sequence[Moments]) -> Rows:
     def column(name: str) -> Any:
         """One column of all files."""
-        parts = [getattr(raw, name) for raw in raws]
+        parts = [pa.nulls(len(raw), pa.string()) if (one := getattr(raw, name)) is None else one for raw in raws]
         joined = pa.chunked_array(
             [pa.array(part, pa.string()) if not isinstance(part, pa.Array) else part for part in parts]
         )
         return pc.utf8_trim_whitespace(joined.combine_chunks())
 
-    return _Rows(
-        patrol=pc.fill_null(column("patrol"), ""),
+    day = np.concatenate([one.day for one in moments])
+    count = len(day)
+    named = pc.fill_null(column("patrol"), "")
+    device = pc.fill_null(column("device"), "")
+    by_device = pc.binary_join_element_wise(device, pa.array(np.datetime_as_string(day).tolist(), pa.string()), " ")
+    is_open = pc.and_(pc.equal(named, ""), pc.not_equal(device, ""))
+    return Rows(
+        patrol=pc.if_else(is_open, by_device, named) if count else named,
         category=column("category"),
         waypoint=pc.fill_null(column("waypoint"), ""),
+        leg=pc.fill_null(column("leg"), ""),
         source=pa.array([raw.source for raw in raws for _ in range(len(raw))], pa.string()),
+        kind=pa.array([raw.kind.value for raw in raws for _ in range(len(raw))], pa.string()),
         lon=np.round(np.concatenate([raw.lon for raw in raws]), DIGITS),
         lat=np.round(np.concatenate([raw.lat for raw in raws]), DIGITS),
-        day=np.concatenate([one.day for one in moments]),
+        day=day,
         time=np.concatenate([one.time for one in moments]),
     )
 
 
-def _distinct(rows: _Rows) -> Ints:
+def _distinct(rows: Rows) -> Ints:
     """The first of all rows that say the same: a sighting is written once per member of the team, and counts once."""
-    codes_of = [codes(column.fill_null("")) for column in (rows.patrol, rows.waypoint, rows.category)]
+    codes_of = [codes(column.fill_null("")) for column in (rows.patrol, rows.waypoint, rows.leg, rows.category)]
     numbers = [rows.day.astype(np.int64), rows.time.astype(np.int64), rows.lon, rows.lat]
     order = np.lexsort([*codes_of, *numbers])
     same = np.ones(max(len(order) - 1, 0), np.bool_)
@@ -219,23 +241,25 @@ def _distinct(rows: _Rows) -> Ints:
     return np.sort(order[np.insert(~same, 0, True)])
 
 
-def _walked(rows: _Rows, site: Site, source: str) -> Any:
-    """The table in the order in which it was walked."""
+def _inside(rows: Rows, site: Site) -> Bools:
     km = site.area.to_km(rows.lon, rows.lat)
     inside: Bools = np.isfinite(km[:, 0]) & np.isfinite(km[:, 1])
     inside[inside] = site.area.inside(site.area.km_to_unit(km[inside]))
-    if not inside.any():
-        raise _all_outside(rows, site, source)
-    known = np.nan_to_num(km, posinf=1e9, neginf=-1e9)
-    order = walk(codes(rows.patrol), rows.day, rows.time, ranks(rows.waypoint), known).order
+    return inside
+
+
+def _walked(rows: Rows, site: Site) -> Any:
+    """The table in the order in which it was walked."""
+    km = np.nan_to_num(site.area.to_km(rows.lon, rows.lat), posinf=1e9, neginf=-1e9)
+    order = walk(tracks_of(rows.patrol, rows.leg), rows.day, rows.time, ranks(rows.waypoint), km).order
     rows = rows.take(order)
-    columns = rows._asdict() | {"inside": inside[order]}
+    columns = rows._asdict() | {"inside": _inside(rows, site)}
     time = pa.array(rows.time, pa.timestamp("us"))  # NaT becomes null
     columns |= {"day": pa.array(rows.day, pa.date32()), "time": time}
     return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
 
 
-def _all_outside(rows: _Rows, site: Site, source: str) -> InvalidRecords:
+def _all_outside(rows: Rows, site: Site, source: str) -> InvalidRecords:
     """None of the points is in the park: most often because x and y are swapped."""
     turned = site.area.to_unit(np.clip(rows.lat, -180, 180), np.clip(rows.lon, -90, 90))
     finite = np.isfinite(turned).all(axis=1)

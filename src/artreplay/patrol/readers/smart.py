@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile
-from artreplay.patrol.area import LONLAT, Area, read_boundary
+from artreplay.patrol.area import Area, read_boundary
 from artreplay.patrol.packages import package
-from artreplay.patrol.readers.columns import Raw
+from artreplay.patrol.readers.columns import Kind, Raw
 from artreplay.patrol.readers.delimited import read_delimited
 from artreplay.patrol.site import Site
 
@@ -43,20 +43,15 @@ class SmartPackage:
         return site
 
     def read(self, site: Site) -> Raw:
-        """Its rows, in longitude and latitude."""
-        raw = read_delimited(self.folder / DATA, site)
+        """Its rows, in longitude and latitude: an empty class says that nothing was seen there."""
         crs = self._crs()
-        if crs is None:
-            return raw
         pyproj = package("pyproj")
         try:
-            change = pyproj.Transformer.from_crs(crs, LONLAT, always_xy=True)
+            is_metric = crs is not None and not pyproj.CRS.from_user_input(crs).is_geographic
         except pyproj.exceptions.CRSError as error:
             raise InvalidFile(f"{CRS} is not a projection: {error}") from error
-        if pyproj.CRS.from_user_input(crs).is_geographic:
-            return raw
-        lon, lat = change.transform(raw.lon, raw.lat)
-        return replace(raw, lon=lon, lat=lat)
+        site = replace(site, input_crs=crs) if is_metric else site
+        return replace(read_delimited(self.folder / DATA, site, is_in_degrees=not is_metric), kind=Kind.WAYPOINTS)
 
     def _crs(self) -> str | None:
         path = self.folder / CRS
