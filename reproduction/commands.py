@@ -27,10 +27,10 @@ class BackendName(StrEnum):
     RAY = "ray"
 
 
-Only = Annotated[list[str] | None, typer.Option(help="An experiment, may be repeated; all of them if not said.")]
+Only = Annotated[list[str] | None, typer.Option(help="An experiment, may be repeated; by default all of them.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="A tiny version of everything, in seconds.")]
-Replicated = Annotated[int | None, typer.Option(help="Replications of every setting; 60 or 400 if not said.")]
-Jobs = Annotated[int | None, typer.Option(help="Processes at work; one for each core if not said.")]
+Replicated = Annotated[int | None, typer.Option(help="Replications of every setting; by default 60 or 400.")]
+Jobs = Annotated[int | None, typer.Option(help="How many processes work; by default one for each core.")]
 ResultsFolder = Annotated[Path, typer.Option(help="The folder with the results.")]
 ReportFolder = Annotated[Path | None, typer.Option(help="The folder of the report; report, or report-smoke.")]
 
@@ -54,7 +54,7 @@ def reproduce(
     force: Annotated[bool, typer.Option("--force", help="Compute again what is finished.")] = False,
     backend: Annotated[BackendName, typer.Option(help="Processes of this machine, or a cluster.")] = BackendName.LOKY,
     address: Annotated[
-        str | None, typer.Option(help="Where the dask or ray cluster is; one is started here if not said.")
+        str | None, typer.Option(help="The address of the dask or ray cluster; by default one is started here.")
     ] = None,
     results: ResultsFolder = Path("results"),
     report_to: Annotated[

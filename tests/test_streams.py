@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.compiling import Loop, using
 from artreplay.errors import InvalidParameter
+from artreplay.parameters import checked_seed
 from artreplay.streams import (
     below,
     beta,
-    checked_seed,
     fold,
     fold_each,
     normal,

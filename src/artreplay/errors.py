@@ -10,11 +10,11 @@ from typing import Any
 
 
 class ArtReplayError(Exception):
-    """The root; its sentence says what must hold and what came instead."""
+    """The root of the tree. Its sentence says what must hold and what came instead."""
 
 
 class InvalidParameter(ArtReplayError, ValueError):
-    """A parameter of an algorithm, a policy, an environment or a simulation is out of range."""
+    """A parameter of an algorithm, a policy, an environment or a simulation is missing or not what it must be."""
 
 
 class InvalidHistory(ArtReplayError, ValueError):
@@ -56,11 +56,11 @@ class InvalidHistory(ArtReplayError, ValueError):
 
 
 class InvalidAction(ArtReplayError, ValueError):
-    """An action or a reward that was told, or proposed by a user's algorithm, cannot be taken."""
+    """An action or a reward that was told, or that a user's algorithm proposed, cannot be used."""
 
 
 class ChangedHistory(InvalidHistory):
-    """A log was offered in place of the one a policy knows, and it is not that log with rows appended."""
+    """A policy was given another log than the one it knows: more has changed than rows added at the end."""
 
 
 class InvalidFile(ArtReplayError):
@@ -123,19 +123,19 @@ def errors_in(
 
 
 def exact(number: float) -> str:
-    """A number for an error message, with every digit that tells it from another: 0.1 + 0.2 is not 0.3."""
+    """A number for an error message, with all the digits it takes to tell it from others: 0.1 + 0.2 is not 0.3."""
     return repr(float(number)).removesuffix(".0")
 
 
 def checked_number(name: str, value: Any) -> float:
-    """A parameter that measures something, as a plain float; its range is for the caller to check."""
+    """Returns a parameter that measures something as a plain float; the caller checks its range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameter(f"{name} must be a number, got {value!r}")
     return float(value)
 
 
 def checked_count(name: str, value: Any, least: int = 1) -> int:
-    """A parameter that counts something, as a plain int."""
+    """Returns a parameter that counts something as a plain int."""
     try:
         number = operator.index(value)
     except TypeError:

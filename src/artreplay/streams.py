@@ -8,13 +8,11 @@ and Shaw, 2011). Its counter holds (number of the draw, unit, purpose and attemp
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Loop, Words, compiled
-from artreplay.errors import InvalidParameter
 
 # What a draw is for. Draws of different purposes never share a counter.
 (
@@ -179,7 +177,7 @@ def mixed(word: Any) -> Any:
 
 
 def fold(*parts: int) -> int:
-    """One 64-bit key from any number of seeds, replication numbers and the like, in order."""
+    """Combine any number of seeds, replication numbers and the like, in order, into one 64-bit key."""
     key = 0
     for part in parts:
         while True:
@@ -205,10 +203,3 @@ def _mix(word: int) -> int:
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
     return word ^ (word >> 31)
-
-
-def checked_seed(seed: object) -> int:
-    """A seed as a plain int: any integer that is not negative."""
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0:
-        raise InvalidParameter(f"seed must be an integer of at least 0, got {seed!r}")
-    return int(seed)

@@ -12,7 +12,7 @@ from artreplay.errors import InvalidFile
 
 
 def write_whole(path: Path, write: Any) -> None:
-    """Write a file under a temporary name, force it to disk, and rename it: the old file, or the new one."""
+    """Write a file under a temporary name, force it to disk, then rename it, so that there is always a whole file."""
     if not path.name:
         raise InvalidFile(f"{path} cannot be written: it must be the name of a file")
     temporary = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"

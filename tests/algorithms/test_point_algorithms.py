@@ -314,7 +314,7 @@ def test_a_description_makes_the_same_algorithm_again(name):
     again = type(base)(**base.parameters())
     assert repr(again) == repr(base)
     assert again.propose() == base.propose()
-    base.update(base.propose()[0] if base.several else base.propose(), 0.0)
+    base.update(base.propose()[0] if base.proposes_list else base.propose(), 0.0)
     assert again.propose() == ALL[name](play="uniform", seed=5, box=[(-0.6, 0.8), (0, 1)]).propose()
 
 

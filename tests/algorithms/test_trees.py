@@ -253,9 +253,9 @@ def test_champions_are_those_of_a_search_after_every_update(make):
     base = make()
     rng = random.Random(1)
     for point, level, reward in draws(base.dim, 60, 7, LEVELS):
-        several = base.propose() if base.several else [base.propose()]
+        several = base.propose() if base.proposes_list else [base.propose()]
         check_champions(base)
-        unit = point if not base.several else ar.Allocation(point, LEVELS[level])
+        unit = point if not base.proposes_list else ar.Allocation(point, LEVELS[level])
         base.update(unit if rng.random() < 0.5 else rng.choice(several), reward)
         check_champions(base)
 

@@ -51,7 +51,7 @@ class Oracle:
             out = np.empty(self.base.width, np.int64)
             count = self.base.component.propose(out)
             units = [self.base.unit(int(number), slot, self.rounds) for slot, number in enumerate(out[:count])]
-            self._pending = units if self.base.several else units[0]
+            self._pending = units if self.base.proposes_list else units[0]
         return self._pending
 
     def fold(self) -> None:
@@ -200,7 +200,7 @@ def _rows(whole: ar.History, first: int, last: int) -> list[tuple[Any, float]]:
 def _foreign(base: Any, whole: ar.History, rng: random.Random) -> Any:
     """An action that nobody asked for: units that the log has, sooner or later."""
     units = [whole.unit(rng.randrange(len(whole))) for _ in range(rng.randint(1, base.width))]
-    return units if base.several else units[0]
+    return units if base.proposes_list else units[0]
 
 
 def _check_completion(policies: dict[str, Any], oracle: Oracle, whole: ar.History) -> None:

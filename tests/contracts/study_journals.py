@@ -96,7 +96,7 @@ class StudyOracle:
     def _opened(self, base: Any, units: list[Any]) -> Any:
         self.number += 1
         self.open[self.number] = units
-        return units if base.several else units[0]
+        return units if base.proposes_list else units[0]
 
 
 class Life:
@@ -125,7 +125,7 @@ class Life:
 
     def _value(self, units: list[Any]) -> Any:
         values = [self.rng.choice(REWARDS) for _ in units]
-        return values if self.base.several else values[0]
+        return values if self.base.proposes_list else values[0]
 
     def happen(self, event: str) -> None:
         done = getattr(self, "_" + event.replace(" ", "_"))()
@@ -160,7 +160,9 @@ class Life:
         units = self.oracle.open.pop(number)
         value = self._value(units)
         self.study.reward(self.ids[number], value)
-        self.oracle.entries.append((number, list(zip(units, value if self.base.several else [value], strict=True))))
+        self.oracle.entries.append(
+            (number, list(zip(units, value if self.base.proposes_list else [value], strict=True)))
+        )
         self.rewarded.append(number)
         return None
 
@@ -169,8 +171,8 @@ class Life:
             self.whole.unit(self.rng.randrange(len(self.whole))) for _ in range(self.rng.randint(1, self.base.width))
         ]
         value = self._value(units)
-        self.study.observe(units if self.base.several else units[0], value)
-        self.oracle.entries.append((None, list(zip(units, value if self.base.several else [value], strict=True))))
+        self.study.observe(units if self.base.proposes_list else units[0], value)
+        self.oracle.entries.append((None, list(zip(units, value if self.base.proposes_list else [value], strict=True))))
 
     def _void_open(self) -> bool | None:
         return self._void(list(self.oracle.open))

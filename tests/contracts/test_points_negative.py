@@ -97,7 +97,7 @@ class SlowReplay:
             if sum(self.serve(number) for number in proposed) == 0:
                 break
         played = [self.adapter.base.unit(number, slot, self.round) for slot, number in enumerate(proposed)]
-        return played if self.adapter.is_several else played[0]
+        return played if self.adapter.proposes_list else played[0]
 
     def serve(self, proposed: int) -> bool:
         row = self.find(proposed)

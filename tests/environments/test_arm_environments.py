@@ -188,7 +188,7 @@ WRONG = {
     "a bad share above 1": (lambda: KArmed(2, bad_share=1.1), r"bad_share must lie in \[0, 1\]"),
     "a negative bad share": (lambda: KArmed(2, bad_share=-0.1), r"bad_share must lie in \[0, 1\]"),
     "nan for a bad share": (lambda: KArmed(2, bad_share=math.nan), r"bad_share must lie in \[0, 1\]"),
-    "a bad share of one arm": (lambda: KArmed(1, bad_share=0.5), "with at least 2 arms"),
+    "a bad share of one arm": (lambda: KArmed(1, bad_share=0.5), "bad_share needs at least 2 arms"),
     "no budget": (lambda: TopArms(3, 0), "budget must be at least 1"),
     "a budget too high": (lambda: TopArms(3, 4), "budget must be at most the number of arms, got 4 of 3"),
     "no dimension": (lambda: Linear(3, 0), "dim must be at least 1"),

@@ -31,12 +31,12 @@ def test_slices_begin_with_one_step_and_grow_while_they_are_short(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("base", "laborious"),
+    ("base", "expensive"),
     [(costly(200, 100), True), (costly(200, 100, "greedy"), False), (costly(6, 3), False), (ar.MonUCB(3, 9), False)],
     ids=["large table", "no table", "small table", "arms"],
 )
-def test_only_a_large_table_is_compiled_for_at_once(base, laborious):
-    assert base.laborious == laborious
+def test_only_a_large_table_is_compiled_for_at_once(base, expensive):
+    assert base.expensive == expensive
 
 
 @pytest.mark.as_users_run

@@ -96,7 +96,7 @@ def test_any_point_may_be_told_whatever_was_asked(start, name):
         if row % 3 == 0:
             policy.ask()
         unit = log.unit(row)
-        policy.tell([unit] if policy.base.several else unit, [0.5] if policy.base.several else 0.5)
+        policy.tell([unit] if policy.base.proposes_list else unit, [0.5] if policy.base.proposes_list else 0.5)
         if row % 10 == 9:
             box = cell_of(policy.base, unit)
             [cell] = [cell for cell in policy.cells() if cell.unit == box]
@@ -128,7 +128,7 @@ def test_a_tell_that_is_refused_leaves_everything_as_it_was(start, name):
         good = middle(policy.base)
         wrong = [*BAD_POINTS, *([x] * policy.base.dim for x in (math.nan, math.inf, 99.0, "a"))]
         calls = [(point, 0.5) for point in wrong] + [(good, reward) for reward in BAD_REWARDS]
-        if policy.base.several:
+        if policy.base.proposes_list:
             unit = ar.Allocation(good, 1)
             calls = [([unit, ar.Allocation(point, 1)], [0.5, 0.5]) for point in wrong]
             calls += [([unit, unit], [0.5, reward]) for reward in BAD_REWARDS]

@@ -119,12 +119,12 @@ def test_arms_come_and_go_for_algorithms_without_a_standing_index(base):
         study.retire_arm(0)
         study.add_arm("new")
         played = [study.decide() for _ in range(12)]
-        flat = [arm for decision in played for arm in (decision.action if base.several else [decision.action])]
+        flat = [arm for decision in played for arm in (decision.action if base.proposes_list else [decision.action])]
         assert 0 not in flat
         for decision in played:
-            study.reward(decision.id, [1.0, 0.0] if base.several else 1.0)
+            study.reward(decision.id, [1.0, 0.0] if base.proposes_list else 1.0)
         chosen = study.decide(among=["new", 1]).action
-        assert set(chosen if base.several else [chosen]) <= {"new", 1}
+        assert set(chosen if base.proposes_list else [chosen]) <= {"new", 1}
 
 
 def test_the_number_of_arms_that_an_index_is_made_with_stays(tmp_path):

@@ -19,7 +19,8 @@ from artreplay.compiling import Floats, Ints, copied, state_of, with_room
 from artreplay.compiling.growth import Growers
 from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.history import Label
-from artreplay.streams import checked_seed, fold
+from artreplay.parameters import checked_seed
+from artreplay.streams import fold
 
 RewardRange = tuple[float, float]
 
@@ -33,12 +34,12 @@ class Algorithm:
 
     coupled: bool = False  # whether Artificial Replay acts exactly like Full Start
     summary: str = ""  # a few words for the list of algorithms
-    several: bool = False  # whether a proposal is a list
-    laborious: bool = False  # whether a single proposal is so much work that it is worth compiling
+    proposes_list: bool = False  # whether a proposal is a list
+    expensive: bool = False  # whether a single proposal takes so long that compiling it pays
     horizon: int  # T, where an index depends on it
-    most_rows: int | None = None  # of a log that the horizon has a place for, where it counts them
+    most_rows: int | None = None  # the most rows of a log that the horizon allows for, if it counts them
     bonus: Bonus
-    table: BonusTable | None = None  # of a bonus of the user's own
+    table: BonusTable | None = None  # the table of a user's own bonus
     wants_totals: bool = False  # whether it is given what the arms of a log earned when a policy is made
     component: Any
 
@@ -67,7 +68,7 @@ class Algorithm:
         out = np.empty(self.width, np.int64)
         units = self.component.propose(out)
         proposed = [self.unit(number, slot) for slot, number in enumerate(out[:units].tolist())]
-        return proposed if self.several else proposed[0]
+        return proposed if self.proposes_list else proposed[0]
 
     def update(self, unit: Any, reward: float) -> None:
         """Show one sample."""
@@ -85,12 +86,12 @@ class Algorithm:
         raise NotImplementedError
 
     def make_room(self, need: int) -> None:
-        """Let `need` more samples be shown without an array running over."""
+        """Grow arrays if needed, so that `need` more samples fit."""
         if self.component.room() < need:
             self.component = with_room(self.component, need, self.growers())
 
     def growers(self) -> Growers:
-        """How parts grow that need more than a component can hold."""
+        """How to grow the parts that cannot grow by themselves."""
         return {} if self.table is None else {TableBound: self.table.grown}
 
     def grows(self, array: str) -> bool:
@@ -112,12 +113,12 @@ class Algorithm:
         return new
 
     def state(self) -> dict[str, Any]:
-        """What has been learnt, in a form that is equal if and only if the same was learnt."""
+        """What was learnt, in a form that can be compared: equal if and only if the same was learnt."""
         return state_of(self.component)
 
     @property
     def scales(self) -> bool:
-        """Whether rewards reach the component as anything but themselves."""
+        """Whether rewards are rescaled before they reach the component."""
         return self.reward_range not in ((0.0, 1.0), (-math.inf, math.inf))
 
     def scaled(self, rewards: Any) -> Any:
@@ -126,7 +127,7 @@ class Algorithm:
         return (rewards - low) / (high - low) if self.scales else rewards
 
     def unscaled(self, values: Any) -> Any:
-        """The way back."""
+        """The inverse of `scaled`: values in [0, 1] as rewards of the reward range."""
         low, high = self.reward_range
         return low + values * (high - low) if self.scales else values
 
@@ -200,7 +201,7 @@ class ArmAlgorithm(Algorithm):
         return np.arange(self.n_arms, dtype=np.int64)
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
-        """Per arm, as they stand: samples shown, their mean (nan without samples), index if there is one."""
+        """For each arm: how many samples it was shown, their mean (nan if none), and its index if it has one."""
         tally = self._tally()
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self.unscaled(tally.totals / tally.counts)
@@ -237,8 +238,10 @@ def checked_range(reward_range: Any) -> RewardRange:
     except (TypeError, ValueError):
         raise InvalidParameter(f"reward_range must be a pair (low, high), got {reward_range!r}") from None
     unbounded = (low, high) == (-math.inf, math.inf)
-    if not unbounded and not (math.isfinite(low) and math.isfinite(high) and low < high):
+    if not unbounded and not (low < high and math.isfinite(low) and math.isfinite(high)):
         raise InvalidParameter(f"reward_range must be finite with low < high, got ({low}, {high})")
+    if not unbounded and high - low == math.inf:  # rewards are divided by it
+        raise InvalidParameter(f"reward_range must be so narrow that high - low is finite, got ({low}, {high})")
     return low, high
 
 

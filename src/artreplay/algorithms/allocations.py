@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +14,27 @@ from artreplay.algorithms.allocation_selectors import PaperChoice, budgeted_choi
 from artreplay.algorithms.bonus import Bonus, Theory, practical
 from artreplay.algorithms.bounds import GrainedBound
 from artreplay.algorithms.budget import ExactChoice, GreedyChoice, solver_of
-from artreplay.algorithms.index_over_boxes import IndexedGrid, IndexedTree, Split, checked_depth
+from artreplay.algorithms.index_over_boxes import IndexedGrid, IndexedTree, Split
 from artreplay.algorithms.leaves import champions
 from artreplay.algorithms.point_algorithms import Play, PointAlgorithm, active_levels, checked_levels
 from artreplay.cells import Lattice
-from artreplay.cells.boxes import WITHIN, samples_in
+from artreplay.cells.boxes import WITHIN, depth_of, samples_in
 from artreplay.compiling import Ints
-from artreplay.errors import InvalidParameter, checked_count, checked_number
+from artreplay.errors import InvalidParameter
 from artreplay.morton import interleaved, mirrored
+from artreplay.parameters import Count, Positive, Seed, Width, checked
 
 Solver = Literal["exact", "greedy"]
 Rule = Literal["finest", "paper"]
 Mask = NDArray[np.bool_]
 
-_LABORIOUS = 1 << 20  # entries of the exact solver's table, times levels: about a second without compiling
+_EXPENSIVE = 1 << 20  # entries of the exact solver's table, times levels: about a second without compiling
 
 
 class _Allocating(PointAlgorithm):
     """What both share: a budget of effort, the solver that splits it, and the boxes that can be chosen at all."""
 
-    several = True
+    proposes_list = True
     levels: tuple[float, ...]
     max_units: int
     _most: int
@@ -47,13 +48,13 @@ class _Allocating(PointAlgorithm):
     def _split_budget(self, levels: Any, budget: Any, max_units: Any, solver: Any) -> tuple[Ints, Any]:
         """Check the budget, and keep it; the numbers of the levels above 0, and the solver for them."""
         self.levels = checked_levels(levels)
-        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
+        self.budget, self.max_units = budget, max_units
         self.solver: Solver = solver
         active = active_levels(self.levels)
         boxes = self.lattice.side**self.dim
         made = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units, boxes)
         self._most = made.most
-        self.laborious = isinstance(made, ExactChoice) and made.table.size * len(active) > _LABORIOUS
+        self.expensive = isinstance(made, ExactChoice) and made.table.size * len(active) > _EXPENSIVE
         return active, made
 
 
@@ -62,8 +63,8 @@ class GridAllocation(_Allocating, IndexedGrid):
 
     `solver="exact"` finds the largest sum of indices; `"greedy"` takes boxes by index per level, as the paper does,
     and can leave budget unspent when `max_units` binds. A level of 0 is never chosen; rows logged at it are kept.
-    `mask` has True for each box that can be chosen, along one axis for each coordinate; None for all boxes. A box
-    outside it has an index of minus infinity, and samples that lie there are data like any other.
+    `mask` is an array with one axis for each coordinate, True for each box that can be chosen; by default all can. A
+    box outside the mask has an index of minus infinity; samples that lie there are used like any other.
 
     >>> import artreplay as ar
     >>> base = ar.GridAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, cells_per_side=4)
@@ -77,26 +78,26 @@ class GridAllocation(_Allocating, IndexedGrid):
 
     summary = "the best affordable set of grid boxes, each at a level"
 
+    @checked
     def __init__(
         self,
-        dim: int,
-        levels: Sequence[float] = (),
-        budget: float = 0.0,
-        max_units: int = 0,
-        horizon: int = 0,
-        cells_per_side: int = 0,
+        dim: Count,
+        levels: Sequence[float],
+        budget: Positive,
+        max_units: Count,
+        horizon: Count,
+        cells_per_side: Count,
         solver: Solver = "exact",
         *,
         bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
         box: Any = None,
         play: Play = "centre",
-        seed: int = 0,
+        seed: Seed = 0,
         reward_range: RewardRange = (0.0, 1.0),
         mask: Any = None,
     ) -> None:
-        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
-        self.cells_per_side = checked_count("cells_per_side", cells_per_side)
-        super().__init__(box, dim, self.cells_per_side, play, seed, reward_range)
+        self.horizon, self.cells_per_side = horizon, cells_per_side
+        super().__init__(box, dim, cells_per_side, play, seed, reward_range)
         active, chooser = self._split_budget(levels, budget, max_units, solver)
         self.mask = checked_mask(mask, self.lattice)
         boxes = self.cells_per_side**dim if self.mask is None else int(self.mask.sum())
@@ -111,13 +112,13 @@ class GridAllocation(_Allocating, IndexedGrid):
 
 
 class TreeAllocation(_Allocating, IndexedTree):
-    """The same over trees that divide where samples are many: one tree for each level.
+    """Like `GridAllocation`, but the boxes are leaves of trees that divide where samples are many, one tree per level.
 
-    With `rule="finest"` the choice is among the finest boxes, each valued by the leaf it lies in, and Artificial Replay
-    is exact. These are what halving the space gives as long as boxes are at least `epsilon` wide, as a share of its
-    side. `rule="paper"` chooses among the leaves themselves, greedily; against the paper's theorem that is not exact,
-    and marked so. `mask` has True for each of the finest boxes that can be chosen, along one axis for each coordinate;
-    None for all. Samples that lie outside it are data like any other.
+    With `rule="finest"` it chooses among the finest boxes, each valued by the leaf it lies in, and Artificial Replay is
+    exact. The finest boxes come from halving the space as long as boxes are at least `epsilon` wide, as a share of its
+    side. `rule="paper"` chooses greedily among the leaves themselves; contrary to the paper's theorem this is not
+    exact, and it is marked as not exact. `mask` is an array with one axis for each coordinate, True for each of the
+    finest boxes that can be chosen; by default all can. Samples outside the mask are used like any other.
 
     >>> import artreplay as ar
     >>> base = ar.TreeAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, epsilon=0.25)
@@ -127,14 +128,15 @@ class TreeAllocation(_Allocating, IndexedTree):
 
     summary = "the best affordable set of finest boxes, valued by the leaves of a tree for each level"
 
+    @checked
     def __init__(
         self,
-        dim: int,
-        levels: Sequence[float] = (),
-        budget: float = 0.0,
-        max_units: int = 0,
-        horizon: int = 0,
-        epsilon: float = 0.0,
+        dim: Count,
+        levels: Sequence[float],
+        budget: Positive,
+        max_units: Count,
+        horizon: Count,
+        epsilon: Width,
         solver: Solver | None = None,
         rule: Rule = "finest",
         *,
@@ -142,14 +144,12 @@ class TreeAllocation(_Allocating, IndexedTree):
         bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
         box: Any = None,
         play: Play = "centre",
-        seed: int = 0,
+        seed: Seed = 0,
         reward_range: RewardRange = (0.0, 1.0),
         mask: Any = None,
     ) -> None:
-        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
-        super().__init__(box, dim, 1 << checked_depth(epsilon), play, seed, reward_range)
-        if rule not in get_args(Rule):
-            raise InvalidParameter(f'rule must be "finest" or "paper", got {rule!r}')
+        self.horizon = horizon
+        super().__init__(box, dim, 1 << depth_of(epsilon), play, seed, reward_range)
         if rule == "paper" and solver == "exact":
             raise InvalidParameter('rule="paper" is solved greedily: leave solver out, or give solver="greedy"')
         if rule == "paper" and mask is not None:

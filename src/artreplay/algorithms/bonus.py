@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from artreplay.algorithms.bounds import FIXED, MOSS, PLUS_PLUS, DivergenceBound, RootBound, TableBound, tabulate
 from artreplay.compiling import Floats
-from artreplay.errors import InvalidParameter, checked_count, checked_number
+from artreplay.errors import InvalidParameter
+from artreplay.parameters import Chance, NotNegative, Size, check_fields, checked
 
 Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, `kl(...)`, or a callable n → float
 Level = Literal["++", "log", "moss"]
@@ -25,29 +26,24 @@ _MOST_SHARE = 10  # rounds there must be for each cell, if the level is to depen
 
 @dataclass(frozen=True)
 class Theory:
-    """The bonus the algorithm's own analysis asks for; the algorithm knows which.
+    """The bonus that the analysis of each algorithm asks for; the algorithm knows which one that is.
 
     In a continuous space it also depends on the chance `delta` of being wrong (1/T unless given), the Lipschitz
     constant of the mean reward, and the diameter of the space.
     """
 
-    delta: float | None = None
-    lipschitz: float = 1.0
-    diameter: float = 1.0
+    delta: Chance | None = None
+    lipschitz: NotNegative = 1.0
+    diameter: NotNegative = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what would make a bonus of nan, or one that is no bound."""
-        if self.delta is not None:
-            _checked_delta(self.delta)
-        for name in ("lipschitz", "diameter"):
-            value = checked_number(name, getattr(self, name))
-            if not 0.0 <= value < math.inf:
-                raise InvalidParameter(f"{name} must be finite and at least 0, got {getattr(self, name)!r}")
+        """Refuse parameters that would make the bonus nan or meaningless."""
+        check_fields(self)
 
     def __call__(
         self, delta: float | None = None, lipschitz: float | None = None, diameter: float | None = None
     ) -> Theory:
-        """The same with other parameters.
+        """A copy with other parameters.
 
         >>> theory(lipschitz=2)
         Theory(delta=None, lipschitz=2, diameter=1.0)
@@ -91,8 +87,7 @@ class KL:
 
     def __post_init__(self) -> None:
         """Refuse another level."""
-        if self.level not in get_args(Level):
-            raise InvalidParameter(f'level must be "++", "log" or "moss", got {self.level!r}')
+        check_fields(self)
 
     def bound(self, horizon: int, cells: int | None) -> DivergenceBound:
         """The compiled part for a choice among so many cells; None where their number changes."""
@@ -106,7 +101,8 @@ theory = Theory()
 Scale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
 
 
-def practical(delta: float = 0.1) -> Practical:
+@checked
+def practical(delta: Chance = 0.1) -> Practical:
     """√(log(1/δ) / (2n)): narrow enough to learn from little data.
 
     It is not a confidence bound: with the running minimum an index falls below the true mean sooner or later, and
@@ -115,12 +111,13 @@ def practical(delta: float = 0.1) -> Practical:
     >>> round(practical(0.1).scale(horizon=1000), 3)
     1.151
     """
-    return Practical(_checked_delta(delta))
+    return Practical(delta)
 
 
-def anytime(delta: float = 0.1, *, history: int) -> Anytime:
+@checked
+def anytime(delta: Chance = 0.1, *, history: Size) -> Anytime:
     """√(log((T + H)/δ) / (2n)): the careful choice when the size H of the log is known."""
-    return Anytime(_checked_delta(delta), checked_count("history", history, least=0))
+    return Anytime(delta, history)
 
 
 def kl(level: Level = "++") -> KL:
@@ -136,13 +133,6 @@ def kl(level: Level = "++") -> KL:
     [0, 1, 2]
     """
     return KL(level)
-
-
-def _checked_delta(delta: float) -> float:
-    value = checked_number("delta", delta)
-    if not 0.0 < value < 1.0:
-        raise InvalidParameter(f"delta must lie strictly between 0 and 1, got {delta!r}")
-    return value
 
 
 class BonusTable:

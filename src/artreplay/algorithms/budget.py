@@ -22,7 +22,7 @@ from artreplay.errors import InvalidParameter, checked_count, checked_number
 SUM_LIMIT = 2**22  # max_units × (capacity + 1): beyond it, grains × (capacity + 1) would not fit 64 bits
 TABLE_LIMIT = 2**26  # entries of the exact solver's table: half a gigabyte
 WHOLE_FLOATS = 2**53  # up to here floats hold every whole number, so that sums of them are exact
-SLACK = 1.0 + 1e-12  # of a budget that is accounted for in floats
+SLACK = 1.0 + 1e-12  # relative slack of a budget that is counted in floats
 EXTREME = 1e100  # levels beyond it, or below its inverse, would make ties of different indices per level
 
 
@@ -251,7 +251,7 @@ def solver_of(
 
 
 def _shape(n_boxes: int, most: int, capacity: int) -> tuple[int, int, int]:
-    """Of the exact solver's table."""
+    """The shape of the exact solver's table."""
     return n_boxes + 1, most + 1, capacity + 1
 
 
@@ -307,7 +307,7 @@ def greedy_choice(values: Any, levels: Sequence[float], budget: float, max_units
 def best_choice(
     values: Any, levels: Sequence[float], budget: float, max_units: int, purpose: str
 ) -> list[tuple[int, int]]:
-    """`exact_choice` for whoever must say what it is for: `purpose` completes an error."""
+    """`exact_choice`, with a `purpose` that completes its error messages."""
     return _choice("exact", values, levels, budget, max_units, purpose)
 
 

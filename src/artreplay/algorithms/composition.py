@@ -52,7 +52,7 @@ class IndexAlgorithm(NamedTuple):
 
 @compiled
 class SplittingAlgorithm(NamedTuple):
-    """The same over cells that divide: after a sample, its cell may split into smaller ones that inherit from it."""
+    """Like `IndexAlgorithm`, but after a sample its cell may split into smaller cells, which inherit from it."""
 
     whole: IndexAlgorithm
     rule: Any  # when a cell splits

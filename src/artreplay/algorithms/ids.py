@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.thompson import BetaPosterior, beta_posterior
 from artreplay.compiling import Floats, Ints, Words, compiled
-from artreplay.errors import InvalidParameter
 from artreplay.history import Label
-from artreplay.streams import CHOICE, POSTERIOR, beta, checked_seed, uniform
+from artreplay.parameters import Seed, checked
+from artreplay.streams import CHOICE, POSTERIOR, beta, uniform
 
 Variant = Literal["exact", "published"]
 
@@ -325,10 +325,11 @@ class IDS(ArmAlgorithm):
     summary = "least (expected regret)² / information gain"
     takes_totals = True
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,
-        seed: int = 0,
+        seed: Seed = 0,
         variant: Variant = "exact",
         *,
         fallback: bool = True,
@@ -336,11 +337,9 @@ class IDS(ArmAlgorithm):
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        if variant not in get_args(Variant):
-            raise InvalidParameter(f'variant must be "exact" or "published", got {variant!r}')
         self.variant: Variant = variant
         self.fallback = bool(fallback)
-        self.seed = checked_seed(seed)
+        self.seed = seed
         shared = {
             "key": np.zeros(1, np.uint64),
             "posterior": beta_posterior(self.n_arms),

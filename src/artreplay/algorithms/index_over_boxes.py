@@ -1,8 +1,8 @@
-"""What the algorithms share that choose among the boxes of a continuous space by an index."""
+"""What is common to the algorithms that choose among the boxes of a continuous space by an index."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from artreplay.algorithms.indices import MeanIndex, fresh_values, mean_index
 from artreplay.algorithms.point_algorithms import GridPoints, TreePoints
 from artreplay.algorithms.tally import tally
 from artreplay.cells import Forest, GridCells, forest, grid_cells
-from artreplay.cells.boxes import depth_of
 from artreplay.compiling import Floats
-from artreplay.errors import InvalidParameter, checked_number
 
 Split = Literal["samples", "confidence"]
 
@@ -53,17 +51,7 @@ class IndexedTree(TreePoints):
 
     def _choose_by(self, selector: Any, cells: Forest, index: MeanIndex, split: Split) -> None:
         """Let leaves split as samples come in: when they are many, or when the bonus is narrower than the leaf."""
-        if split not in get_args(Split):
-            raise InvalidParameter(f'split must be "samples" or "confidence", got {split!r}')
         self.split: Split = split
         rule: Any = EnoughSamples(self.lattice.bits) if split == "samples" else ConfidentEnough(self.lattice.bits)
         inner = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
         self.component = SplittingAlgorithm(inner, rule, InheritAll(1 << self.dim))
-
-
-def checked_depth(epsilon: Any) -> int:
-    """How often the space is halved before boxes would be narrower than ε, a share of its side."""
-    width = checked_number("epsilon", epsilon)
-    if not 0.0 < width <= 1.0:
-        raise InvalidParameter(f"epsilon must lie in (0, 1], as a share of the side of the space, got {epsilon!r}")
-    return depth_of(width)

@@ -21,7 +21,7 @@ class MeanIndex(NamedTuple):
     bound: Any
 
     def observe(self, cell: int, unit: int, reward: float, fallen: Ints) -> int:
-        """Take a sample in; write down whose index fell; how many did."""
+        """Take a sample in, write down the cells whose index fell, and return how many there are."""
         self.tally.add(cell, reward)
         return self.lower(cell, fallen)
 
@@ -35,7 +35,7 @@ class MeanIndex(NamedTuple):
         return 1
 
     def copy_cell(self, source: int, target: int) -> None:
-        """Let one cell stand where another does."""
+        """Copy the state of one cell to another."""
         self.tally.copy_cell(source, target)
         self.value[target] = self.value[source]
 
@@ -85,7 +85,7 @@ class LinearIndex(NamedTuple):
     estimate: Floats  # θ̂
 
     def observe(self, cell: int, unit: int, reward: float, fallen: Ints) -> int:
-        """Take a sample in; write down whose index fell; how many did."""
+        """Take a sample in, write down the cells whose index fell, and return how many there are."""
         self.tally.add(unit, reward)
         width = self.width[cell]
         phi = self.feature_at[cell] + self.place[unit] * width

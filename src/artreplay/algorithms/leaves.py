@@ -16,8 +16,8 @@ NOBODY = -1
 
 @compiled
 class Champions(NamedTuple):
-    """Of each node, the leaf below it with the highest index; ties to the lower rank, which never depends on when a
-    leaf came to be.
+    """For each node, the leaf below it with the highest index; ties go to the lower rank, which does not depend on
+    when a leaf was created.
 
     The rank is the Z-order of a box's low corner. With `scattered` it is that code with its bits mirrored: the finest
     boxes inside one leaf then follow each other far apart, and `take_out` takes them one at a time. Of these, only the
@@ -63,7 +63,7 @@ class Champions(NamedTuple):
         return ahead
 
     def climb(self, cells: Any, node: int, value: Floats) -> None:
-        """Make everything above a node right again after something below it, or its own place, has changed."""
+        """Update all nodes above a node after something below it, or its own place, has changed."""
         changed = node
         node = cells.parent[node]
         while node >= 0:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.bonus import Bonus, Theory, practical
-from artreplay.algorithms.index_over_boxes import IndexedGrid, IndexedTree, Split, checked_depth
+from artreplay.algorithms.index_over_boxes import IndexedGrid, IndexedTree, Split
 from artreplay.algorithms.leaves import BestLeaf, champions
 from artreplay.algorithms.point_algorithms import Play
 from artreplay.algorithms.selectors import best
-from artreplay.errors import InvalidParameter, checked_count, checked_number
+from artreplay.cells.boxes import depth_of
+from artreplay.errors import InvalidParameter
+from artreplay.parameters import Count, Number, Seed, Width, checked
 
+GridWidth = Annotated[
+    float, Number("lie in [2^-52, 1], as a share of the side of the space", lambda width: 2.0**-52 <= width <= 1.0)
+]
 _DEFAULT_BITS = 30  # of a box in a tree without `epsilon`, over all axes
 
 
@@ -20,7 +25,7 @@ class GridUCB(IndexedGrid):
     """Play the centre of the grid box with the highest index; index ← min(index, mean + b(n)).
 
     The grid has `cells_per_side` boxes along each axis, or as many as make a box at most `gamma` wide, as a share of
-    the side of the space; ⌈T^{1/(d+2)}⌉ unless given. Points lie in [0, 1]^d, or in `box`, one (low, high) pair per
+    the side of the space; by default ⌈T^{1/(d+2)}⌉. Points lie in [0, 1]^d, or in `box`, one (low, high) pair per
     axis.
 
     >>> import artreplay as ar
@@ -32,21 +37,22 @@ class GridUCB(IndexedGrid):
 
     summary = "highest index among the boxes of a grid"
 
+    @checked
     def __init__(
         self,
-        dim: int,
-        horizon: int = 0,
-        cells_per_side: int | None = None,
-        gamma: float | None = None,
+        dim: Count,
+        horizon: Count,
+        cells_per_side: Count | None = None,
+        gamma: GridWidth | None = None,
         *,
         bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
         box: Any = None,
         play: Play = "centre",
-        seed: int = 0,
+        seed: Seed = 0,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
-        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
-        side = side_of(dim, self.horizon, cells_per_side, gamma)
+        self.horizon = horizon
+        side = side_of(dim, horizon, cells_per_side, gamma)
         super().__init__(box, dim, side, play, seed, reward_range)
         self.cells_per_side, self.gamma = side, None
         cells, index = self._cells_and_index(self._bound_of(bonus, side**dim, _scale))
@@ -71,21 +77,22 @@ class TreeUCB(IndexedTree):
 
     summary = "highest index among the leaves of a tree"
 
+    @checked
     def __init__(
         self,
-        dim: int,
-        horizon: int = 0,
-        epsilon: float | None = None,
+        dim: Count,
+        horizon: Count,
+        epsilon: Width | None = None,
         *,
         split: Split = "samples",
         bonus: Bonus = practical(0.1),  # noqa: B008 - a frozen value
         box: Any = None,
         play: Play = "centre",
-        seed: int = 0,
+        seed: Seed = 0,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
-        dim, self.horizon = checked_count("dim", dim), checked_count("horizon", horizon)
-        depth = max(_DEFAULT_BITS // dim, 1) if epsilon is None else checked_depth(epsilon)
+        self.horizon = horizon
+        depth = max(_DEFAULT_BITS // dim, 1) if epsilon is None else depth_of(epsilon)
         super().__init__(box, dim, 1 << depth, play, seed, reward_range)
         self.epsilon = epsilon
         cells, index = self._cells_and_index(self._bound_of(bonus, None, _scale))
@@ -102,10 +109,7 @@ def side_of(dim: int, horizon: int, cells_per_side: int | None, gamma: float | N
     if cells_per_side is not None and gamma is not None:
         raise InvalidParameter("give cells_per_side or gamma, not both")
     if cells_per_side is not None:
-        return checked_count("cells_per_side", cells_per_side)
+        return cells_per_side
     if gamma is None:
         return math.ceil(round(math.pow(horizon, 1.0 / (dim + 2)), 9))  # 4096^(1/4) is 8, not a little more
-    width = checked_number("gamma", gamma)
-    if not 2.0**-52 <= width <= 1.0:
-        raise InvalidParameter(f"gamma must lie in [2^-52, 1], as a share of the side of the space, got {gamma!r}")
-    return math.ceil(round(1.0 / width, 9))
+    return math.ceil(round(1.0 / gamma, 9))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from artreplay.cells.play_points import Anywhere, Centre
 from artreplay.compiling import Floats, Ints, arrays_of, copied
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number, exact
 from artreplay.history import Allocation
-from artreplay.streams import checked_seed, fold
+from artreplay.parameters import checked_seed
+from artreplay.streams import fold
 
 Play = Literal["centre", "uniform"]
 
@@ -34,8 +35,8 @@ _CHAMPION = ("ranking.leaf", "champions.leaf")
 class PointAlgorithm(Algorithm):
     """A base algorithm over a box of points; with `levels`, over points that each get a level of effort.
 
-    A sample at a point belongs to the cell it lies in, wherever it lies. `propose()` names boxes; what is played is
-    their centre, or with `play="uniform"` a point of theirs drawn by the online round.
+    A sample belongs to the cell that contains its point. `propose()` names boxes; what is played is the centre of the
+    box, or with `play="uniform"` a random point in it, which depends on the online round.
     """
 
     coupled = True
@@ -46,10 +47,8 @@ class PointAlgorithm(Algorithm):
         self.lattice = lattice(box, dim, side)
         self.box = None if box is None else tuple((float(low), float(high)) for low, high in box)
         self.dim = dim
-        if play not in get_args(Play):
-            raise InvalidParameter(f'play must be "centre" or "uniform", got {play!r}')
         self.play: Play = play
-        self.seed = checked_seed(seed)
+        self.seed = seed
         self.picker: Any = Centre() if play == "centre" else Anywhere(np.array([fold(self.seed)], np.uint64))
 
     @property
@@ -65,7 +64,7 @@ class PointAlgorithm(Algorithm):
         return int(self.lattice.unit(np.array(place), level))
 
     def checked_place(self, unit: Any) -> tuple[list[float], int]:
-        """The coordinates of a unit and the number of its level; an error if it has none here."""
+        """The coordinates of a unit and the number of its level; an error if this space does not have them."""
         point, level = self._parts(unit)
         if type(point) is tuple and all(type(x) is float for x in point):  # as it is asked for, and told again
             place = list(point)
@@ -79,8 +78,8 @@ class PointAlgorithm(Algorithm):
         return place, self._level_number(level)
 
     def numbers(self, points: Floats, levels: Floats | None, skip: bool = False) -> Ints:
-        """The same for a whole log; errors name the row. With `skip` such rows are −1 instead."""
-        if len(points) == 0:  # whatever its shape, there is nothing in it
+        """The numbers for a whole log. Rows without a place are an error, or −1 with `skip`."""
+        if len(points) == 0:  # an empty log fits, whatever its shape
             return np.empty(0, np.int64)
         if points.shape[1] != self.dim:
             raise InvalidHistory(f"points must have {self.dim} coordinates, the log's have {points.shape[1]}")
@@ -184,7 +183,7 @@ class PointAlgorithm(Algorithm):
         return len(self.cell_numbers())
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
-        """Of each cell of `cell_numbers`: samples shown, their mean (nan without samples), index if there is one."""
+        """For each of `cell_numbers`: how many samples it was shown, their mean (nan if none), and its index."""
         cells, tally, values = self.algorithm.cells, self._tally(), self._values()
         at = np.array([cells.locate(number) for number in self.cell_numbers().tolist()], np.int64)
         counts, totals = tally.counts[at], tally.totals[at]
@@ -266,7 +265,7 @@ class GridPoints(PointAlgorithm):
 
 
 def _coordinates(point: Any) -> list[float]:
-    """A point that someone gave as numbers; none where it is not made of numbers."""
+    """The coordinates of a point; an empty list if it is not made of numbers."""
     try:
         given = np.asarray(point).reshape(-1)
         if given.dtype.kind not in "biufO":  # texts and dates are no coordinates
@@ -309,5 +308,5 @@ def checked_levels(levels: Any) -> tuple[float, ...]:
 
 
 def active_levels(levels: Sequence[float]) -> Ints:
-    """The numbers of the levels above 0: nothing is ever done at level 0 but look at what was logged there."""
+    """The numbers of the levels above 0. Level 0 is never chosen, but samples logged at it are kept."""
     return np.flatnonzero(np.array(levels) > 0.0).astype(np.int64)

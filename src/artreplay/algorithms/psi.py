@@ -13,7 +13,8 @@ from typing import Any
 
 from artreplay.algorithms.bonus import BonusTable
 from artreplay.algorithms.bounds import FIXED, DivergenceBound, RootBound, TableBound
-from artreplay.errors import InvalidParameter, checked_number
+from artreplay.errors import InvalidParameter
+from artreplay.parameters import Positive, checked
 
 Psi = Any  # `hoeffding`, `sub_gaussian(σ)`, `bernoulli_kl`, or a callable λ → ψ(λ)
 
@@ -56,7 +57,8 @@ hoeffding = Hoeffding()
 bernoulli_kl = BernoulliKL()
 
 
-def sub_gaussian(sigma: float) -> SubGaussian:
+@checked
+def sub_gaussian(sigma: Positive) -> SubGaussian:
     """Rewards with σ-sub-Gaussian noise, bounded or not; the index of an arm without samples is infinite.
 
     >>> import artreplay as ar
@@ -65,14 +67,11 @@ def sub_gaussian(sigma: float) -> SubGaussian:
     >>> policy.ask()
     1
     """
-    value = checked_number("sigma", sigma)
-    if not (value > 0.0 and math.isfinite(value)):
-        raise InvalidParameter(f"sigma must be a finite number above 0, got {sigma!r}")
-    return SubGaussian(value)
+    return SubGaussian(sigma)
 
 
 def bound_of_psi(psi: Psi, level: float) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
-    """The compiled part for a ψ; one of the user's own is inverted numerically into a table, which comes along."""
+    """The compiled part for a ψ. A user's own ψ is inverted numerically into a table, which is returned too."""
     if isinstance(psi, (Hoeffding, SubGaussian, BernoulliKL)):
         return psi.bound(level), None
     if callable(psi):

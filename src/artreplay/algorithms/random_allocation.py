@@ -13,7 +13,7 @@ from artreplay.algorithms.point_algorithms import GridPoints, active_levels, che
 from artreplay.algorithms.tally import Tally, tally
 from artreplay.cells import GridCells, grid_cells
 from artreplay.compiling import Floats, Ints, Words, compiled
-from artreplay.errors import checked_count, checked_number
+from artreplay.parameters import Count, Positive, Seed, checked
 from artreplay.streams import CHOICE, below
 
 
@@ -69,7 +69,7 @@ class RandomAllocationComponent(NamedTuple):
         return count
 
     def nth_fitting(self, nth: int, left: float) -> int:
-        """Which level is the n-th of them."""
+        """The n-th of the levels that the rest of the budget can pay."""
         slot = 0
         while self.cost[slot] > left or nth > 0:
             if self.cost[slot] <= left:
@@ -82,7 +82,7 @@ class RandomAllocationComponent(NamedTuple):
         self.key[0] = key
 
     def update(self, unit: int, reward: float) -> None:
-        """Take one sample in; it changes nothing but what people see."""
+        """Count the sample for people to see; it does not change the proposals."""
         self.tally.add(self.cells.locate(unit), reward)
 
     def cell_of(self, unit: int) -> int:
@@ -104,24 +104,25 @@ class RandomAllocation(GridPoints):
 
     coupled = False
     summary = "uniformly random affordable grid boxes, each at a level"
-    several = True
+    proposes_list = True
 
+    @checked
     def __init__(
         self,
-        dim: int,
+        dim: Count,
         levels: Sequence[float],
-        budget: float,
-        max_units: int,
-        cells_per_side: int,
-        seed: int = 0,
+        budget: Positive,
+        max_units: Count,
+        cells_per_side: Count,
+        seed: Seed = 0,
         *,
         box: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
-        dim, self.cells_per_side = checked_count("dim", dim), checked_count("cells_per_side", cells_per_side)
-        super().__init__(box, dim, self.cells_per_side, "centre", seed, reward_range)
+        self.cells_per_side = cells_per_side
+        super().__init__(box, dim, cells_per_side, "centre", seed, reward_range)
         self.levels = checked_levels(levels)
-        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
+        self.budget, self.max_units = budget, max_units
         active = active_levels(self.levels)
         boxes = self.cells_per_side**self.dim
         prices = solver_of("greedy", [self.levels[number] for number in active], self.budget, self.max_units, boxes)

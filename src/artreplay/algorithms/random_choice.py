@@ -12,7 +12,8 @@ from artreplay.algorithms.tally import Tally, tally
 from artreplay.algorithms.ucb import checked_budget
 from artreplay.compiling import Ints, Words, compiled
 from artreplay.history import Label
-from artreplay.streams import CHOICE, below, checked_seed
+from artreplay.parameters import Count, Seed, checked
+from artreplay.streams import CHOICE, below
 
 
 @compiled
@@ -44,7 +45,7 @@ class RandomComponent(NamedTuple):
         self.key[0] = key
 
     def update(self, unit: int, reward: float) -> None:
-        """Take one sample in; it changes nothing but what people see."""
+        """Count the sample for people to see; it does not change the proposals."""
         self.tally.add(unit, reward)
 
     def load(self, unit: int, count: int, total: float) -> None:
@@ -62,19 +63,20 @@ class RandomChoice(ArmAlgorithm):
     summary = "uniformly random arms"
     takes_totals = True
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,
-        budget: int = 1,
-        seed: int = 0,
+        budget: Count = 1,
+        seed: Seed = 0,
         *,
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded=False)
         self.budget = checked_budget(budget, self.n_arms)
-        self.several = self.budget > 1
-        self.seed = checked_seed(seed)
+        self.proposes_list = self.budget > 1
+        self.seed = seed
         self.component = RandomComponent(np.zeros(1, np.uint64), tally(self.n_arms), np.zeros(1, np.int64), self.budget)
         self.reseed(self.seed)
 

@@ -17,25 +17,27 @@ from artreplay.algorithms.point_algorithms import GridPoints, active_levels, che
 from artreplay.cells import Box, grid_cells
 from artreplay.cells.boxes import LEVEL_AT
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import ArtReplayError, InvalidAction, InvalidParameter, checked_count, checked_number, exact
+from artreplay.errors import ArtReplayError, InvalidAction, InvalidParameter, exact
 from artreplay.history import Allocation
 from artreplay.morton import gathered
-from artreplay.streams import checked_seed, fold
+from artreplay.parameters import Count, Positive, Seed, checked, checked_seed
+from artreplay.streams import fold
 
-PASSES = 20  # of the default estimator: with fewer it learns little from a small log, more cost more than they add
+PASSES = 20  # for the default estimator: fewer learn little from a small log, more cost more than they add
 _ROWS = 1 << 17  # shown in one call
 
 
 class Regressor:
     """Learn the reward as a function of place and level, and choose the best affordable grid boxes by it.
 
-    `estimator` is any scikit-learn regressor, or a classifier of rewards 0 and 1; by default a neural network with one
-    hidden layer of 10. It is trained on, or refitted if it has no `partial_fit`, when `every` samples have come since
-    it last was, and first when there are any; until then every prediction is 1. Training on shows it the new samples
-    `passes` times over, above once each time beside as many earlier ones, drawn at random, so that it does not forget
-    those: 20 times for the default, once for an estimator of your own. It starts afresh, whatever it had learnt
-    before, and `seed` becomes its `random_state`. Its features are the coordinates and the level, each scaled to
-    [-1, 1]. Artificial Replay is not exact for it. Needs scikit-learn: `pip install artreplay[ml]`.
+    `estimator` is any scikit-learn regressor, or a classifier of rewards 0 and 1; the default is a neural network with
+    one hidden layer of 10 units. It learns from the first sample on, and again whenever `every` new samples have come:
+    by further training if it has `partial_fit`, else it is fitted again to all samples. Before the first sample every
+    prediction is 1. Further training shows it the new samples `passes` times (20 times for the default, once for an
+    estimator of your own); with more than one pass, each comes with as many earlier samples, drawn at random, so that
+    it does not forget those. The estimator starts without what it had learnt before, and `seed` becomes its
+    `random_state`. Its features are the coordinates and the level, each scaled to [-1, 1]. Artificial Replay is not
+    exact for it. It needs scikit-learn: `pip install artreplay[ml]`.
 
     >>> import artreplay as ar
     >>> from sklearn.linear_model import LinearRegression
@@ -49,43 +51,48 @@ class Regressor:
     summary = "the best affordable set of grid boxes by the predictions of a scikit-learn estimator"
     reward_range: RewardRange = (0.0, 1.0)
 
+    @checked
     def __init__(
         self,
         estimator: Any = None,
         *,
-        dim: int,
+        dim: Count,
         levels: Sequence[float],
-        budget: float,
-        max_units: int,
-        cells_per_side: int,
+        budget: Positive,
+        max_units: Count,
+        cells_per_side: Count,
         solver: Solver = "exact",
-        every: int = 128,
-        passes: int | None = None,
+        every: Count = 128,
+        passes: Count | None = None,
         box: Any = None,
-        seed: int = 0,
+        seed: Seed = 0,
     ) -> None:
         self.estimator, self._classifies = _checked_estimator(estimator)
-        self.dim, self.cells_per_side = checked_count("dim", dim), checked_count("cells_per_side", cells_per_side)
+        self.dim, self.cells_per_side = dim, cells_per_side
         self.levels = checked_levels(levels)
-        self.budget, self.max_units = checked_number("budget", budget), checked_count("max_units", max_units)
-        self.every, self.seed, self.solver = checked_count("every", every), checked_seed(seed), solver
+        self.budget, self.max_units = budget, max_units
+        self.every, self.seed, self.solver = every, seed, solver
         usual = PASSES if estimator is None else 1
-        self.passes = usual if passes is None else checked_count("passes", passes)
+        self.passes = usual if passes is None else passes
         self._space = GridPoints(box, self.dim, self.cells_per_side, "centre", self.seed, self.reward_range)
         self._space.levels = self.levels
         self.box = self._space.box
         self._active = active_levels(self.levels)
         self._boxes = _boxes(self._space)
-        solver_of(solver, self._active_levels(), self.budget, self.max_units, len(self._boxes))  # or its complaint
+        solver_of(
+            solver, self._active_levels(), self.budget, self.max_units, len(self._boxes)
+        )  # refuses what it cannot solve
         self._grid = self._features_of_grid()
 
         self._key = self.seed
         self._model: Any = None  # None for no fit yet, a number for a prediction that is the same everywhere
-        self._features: Floats = np.empty((0, self.dim + 1))  # of the samples so far, but for the latest
+        self._features: Floats = np.empty((0, self.dim + 1))  # the features of all samples but the latest
         self._rewards: Floats = np.empty(0)
         self._latest: list[tuple[tuple[float, ...], float]] = []  # samples that are not in the arrays yet
         self._fitted = 0  # samples that the model knows
-        self._proposal: dict[Allocation, tuple[float, ...]] | None = None  # with features; None: to be found anew
+        self._proposal: dict[Allocation, tuple[float, ...]] | None = (
+            None  # each unit with its features; None if it must be computed again
+        )
 
     # -- the base algorithm -----------------------------------------------------------------------------------
 
@@ -105,13 +112,13 @@ class Regressor:
     def update(self, unit: Any, reward: float) -> None:
         """Show one sample: an allocation and what came of it."""
         try:
-            features = (self._proposal or {})[unit]  # what is told is mostly what was proposed
+            features = (self._proposal or {})[unit]  # usually the told unit is the proposed one
         except (KeyError, TypeError):
             features = self._features_of(unit)
         self._latest.append((features, self.check_reward(reward)))
 
     def check_unit(self, unit: Any) -> None:
-        """Refuse what is no allocation of this space at one of the levels."""
+        """Refuse a unit that is not an allocation in this space at one of the levels."""
         self._space.checked_place(unit)
 
     def check_reward(self, reward: Any) -> float:
@@ -171,7 +178,7 @@ class Regressor:
             self._latest = []
 
     def _lessons(self) -> Iterator[Ints]:
-        """Which samples training on shows, call by call: as many passes in one call as memory has space for."""
+        """The samples that further training shows, call by call; each call has as many passes as fit into memory."""
         known, rows = self._fitted, np.arange(self._fitted, len(self._rewards))
         if self.passes == 1:
             yield rows
@@ -186,7 +193,7 @@ class Regressor:
             yield np.concatenate(lesson)
 
     def _predictions(self) -> Floats:
-        """Of each box, in Z-order, at each level above 0."""
+        """The prediction for each box, in Z-order, at each level above 0."""
         shape = (len(self._boxes), len(self._active))
         if self._model is None or isinstance(self._model, float):
             return np.full(shape, 1.0 if self._model is None else self._model)
@@ -230,7 +237,7 @@ class Regressor:
         return (*scaled, 2.0 * self.levels[number] / self.levels[-1] - 1.0)
 
     def _features_of_grid(self) -> Floats:
-        """The same of each box, at its centre, and each level above 0."""
+        """The features of the centre of each box at each level above 0."""
         side, bits = self._space.lattice.side, self._space.lattice.bits
         centres = [2.0 * (gathered(self._boxes, axis, self.dim, bits) + 0.5) / side - 1.0 for axis in range(self.dim)]
         levels = [2.0 * level / self.levels[-1] - 1.0 for level in self._active_levels()]
@@ -267,7 +274,7 @@ def _checked_estimator(estimator: Any) -> tuple[Any, bool]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the complaint that more training would have helped: there will be more. Predictions of nan are caught."""
+    """Silence the warning that more training would have helped: more follows, and predictions of nan are caught."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):

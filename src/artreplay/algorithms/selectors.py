@@ -1,4 +1,4 @@
-"""Selectors: from indices to what is played. They are told which index fell, and never look at all of them."""
+"""Selectors choose what to play by the indices. They are told which index fell, so they never scan all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tournament(NamedTuple):
         return winner
 
     def repair(self, player: int, key: Floats) -> None:
-        """Make the tree right again after the key of one player changed: O(log n)."""
+        """Update the tree after the key of one player changed, in O(log n)."""
         winner = self.winner
         node = (len(winner) // 2 + player) >> 1
         while node > 0:

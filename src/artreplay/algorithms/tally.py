@@ -27,7 +27,7 @@ class Tally(NamedTuple):
         self.totals[cell] += total
 
     def copy_cell(self, source: int, target: int) -> None:
-        """Let one cell have seen what another has."""
+        """Copy the count and the sum of one cell to another."""
         self.counts[target] = self.counts[source]
         self.totals[target] = self.totals[source]
 
@@ -37,5 +37,5 @@ class Tally(NamedTuple):
 
 
 def tally(size: int) -> Tally:
-    """Nothing seen yet."""
+    """A tally without samples."""
     return Tally(np.zeros(size, np.int64), np.zeros(size))

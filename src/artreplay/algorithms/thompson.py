@@ -13,7 +13,8 @@ from artreplay.algorithms.tally import Tally, tally
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.errors import InvalidParameter, checked_number
 from artreplay.history import Label
-from artreplay.streams import POSTERIOR, ROUNDING, beta, checked_seed, uniform
+from artreplay.parameters import Seed, checked
+from artreplay.streams import POSTERIOR, ROUNDING, beta, uniform
 
 
 @compiled
@@ -107,17 +108,18 @@ class ThompsonSampling(ArmAlgorithm):
     summary = "highest draw from Beta posteriors"
     takes_totals = True
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,
-        seed: int = 0,
+        seed: Seed = 0,
         *,
         prior: Prior = (1.0, 1.0),
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        self.seed = checked_seed(seed)
+        self.seed = seed
         self.prior = checked_prior(prior)
         self.wants_totals = self.prior == "log"
         a, b = (1.0, 1.0) if self.prior == "log" else self.prior

@@ -16,8 +16,9 @@ from artreplay.algorithms.psi import Psi, SubGaussian, bound_of_psi, hoeffding
 from artreplay.algorithms.selectors import best, top
 from artreplay.cells import Arms, feature_components
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidParameter, checked_count, checked_number
+from artreplay.errors import InvalidParameter
 from artreplay.history import Label
+from artreplay.parameters import REQUIRED, Count, NotNegative, Positive, checked
 
 
 class IndexArmAlgorithm(ArmAlgorithm):
@@ -49,17 +50,18 @@ class MonUCB(IndexArmAlgorithm):
 
     summary = "highest index mean + √(2 log T / n), never rising"
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,
-        horizon: int = 0,
+        horizon: Count = REQUIRED,
         *,
         arms: Iterable[Label] | None = None,
         bonus: Bonus = theory,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        self.horizon = checked_count("horizon", horizon)
+        self.horizon = horizon
         index = mean_index(self.n_arms, self._bound_of(bonus, self.n_arms, _scale))
         self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
 
@@ -81,24 +83,25 @@ class KLUCB(IndexArmAlgorithm):
 
     summary = "highest bound by the Kullback-Leibler divergence, never rising; recommended"
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,
-        horizon: int = 0,
+        horizon: Count = REQUIRED,
         *,
         level: Level = "++",
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        self.horizon = checked_count("horizon", horizon)
+        self.horizon = horizon
         self.level = level
         index = mean_index(self.n_arms, self._bound_of(kl(level), self.n_arms, _scale))
         self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
 
 
 class TopUCB(IndexArmAlgorithm):
-    """The `budget` arms with the highest indices, each showing its own reward; the index of `MonUCB`.
+    """Play the `budget` arms with the highest indices of `MonUCB`; each arm shows its own reward.
 
     >>> import artreplay as ar
     >>> ar.TopUCB(5, budget=2, horizon=100).propose()
@@ -106,13 +109,14 @@ class TopUCB(IndexArmAlgorithm):
     """
 
     summary = "the B highest indices of MonUCB"
-    several = True
+    proposes_list = True
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,
-        budget: int = 0,
-        horizon: int = 0,
+        budget: Count = REQUIRED,
+        horizon: Count = REQUIRED,
         *,
         arms: Iterable[Label] | None = None,
         bonus: Bonus = theory,
@@ -120,7 +124,7 @@ class TopUCB(IndexArmAlgorithm):
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
         self.budget = checked_budget(budget, self.n_arms)
-        self.horizon = checked_count("horizon", horizon)
+        self.horizon = horizon
         index = mean_index(self.n_arms, self._bound_of(bonus, self.n_arms, _scale))
         selector = top(index.value, self.budget)
         self.component = IndexAlgorithm(Arms(self.n_arms), index, selector, np.zeros(1, np.int64))
@@ -132,7 +136,7 @@ class TopUCB(IndexArmAlgorithm):
 
 
 class PsiUCB(IndexArmAlgorithm):
-    """Monotone ψ-UCB: the index is mean + (ψ*)⁻¹(2 log(TK)/n), for what is known of the rewards (see `ar.psi`).
+    """Monotone ψ-UCB: the index is mean + (ψ*)⁻¹(2 log(TK)/n), with ψ for what is known of the rewards (`ar.psi`).
 
     >>> import artreplay as ar
     >>> ar.PsiUCB(3, horizon=100, psi=ar.psi.bernoulli_kl).propose()
@@ -141,10 +145,11 @@ class PsiUCB(IndexArmAlgorithm):
 
     summary = "highest index mean + (ψ*)⁻¹(2 log(TK)/n), never rising"
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,
-        horizon: int = 0,
+        horizon: Count = REQUIRED,
         psi: Psi = hoeffding,
         *,
         arms: Iterable[Label] | None = None,
@@ -156,7 +161,7 @@ class PsiUCB(IndexArmAlgorithm):
         super().__init__(n_arms, arms, reward_range, bounded)
         if not bounded and self.reward_range[1] != math.inf:
             raise InvalidParameter("sub_gaussian takes all rewards: leave reward_range out")
-        self.horizon = checked_count("horizon", horizon)
+        self.horizon = horizon
         self.psi = psi
         bound, self.table = bound_of_psi(psi, 2.0 * math.log(self.horizon * self.n_arms))
         index = mean_index(self.n_arms, bound, start=1.0 if bounded else math.inf)
@@ -177,12 +182,13 @@ class LinUCB(IndexArmAlgorithm):
     summary = "highest φ·θ̂ + α√(φᵀV⁻¹φ), never rising; cells are feature components"
     takes_totals = False
 
+    @checked
     def __init__(
         self,
         features: Any,
-        horizon: int = 0,
-        alpha: float | None = None,
-        ridge: float = 1.0,
+        horizon: Count,
+        alpha: NotNegative | None = None,
+        ridge: Positive = 1.0,
         *,
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
@@ -201,14 +207,9 @@ class LinUCB(IndexArmAlgorithm):
             raise InvalidParameter(
                 f"features must have one row per arm, got {len(self.features)} for {self.n_arms} arms"
             )
-        self.horizon = checked_count("horizon", horizon)
-        usual = 1.0 + math.sqrt(math.log(2 * self.horizon) / 2.0)
-        self.alpha = usual if alpha is None else checked_number("alpha", alpha)
-        if not (self.alpha >= 0.0 and math.isfinite(self.alpha)):
-            raise InvalidParameter(f"alpha must be finite and at least 0, got {alpha!r}")
-        self.ridge = checked_number("ridge", ridge)
-        if not (self.ridge > 0.0 and math.isfinite(self.ridge)):
-            raise InvalidParameter(f"ridge must be finite and above 0, got {ridge!r}")
+        self.horizon = horizon
+        self.alpha = 1.0 + math.sqrt(math.log(2 * horizon) / 2.0) if alpha is None else alpha
+        self.ridge = ridge
         cells = feature_components(self.features)
         index = linear_index(self.features, cells, self.alpha, self.ridge)
         self.component = IndexAlgorithm(cells, index, best(index.value), np.zeros(self.n_arms, np.int64))
@@ -224,9 +225,8 @@ def _scale(theory: Theory, horizon: int) -> float:
     return 2.0 * math.log(horizon)
 
 
-def checked_budget(budget: object, n_arms: int) -> int:
+def checked_budget(budget: int, n_arms: int) -> int:
     """How many arms are played at once."""
-    value = checked_count("budget", budget)
-    if value > n_arms:
-        raise InvalidParameter(f"budget must be at most the number of arms, got {value} of {n_arms}")
-    return value
+    if budget > n_arms:
+        raise InvalidParameter(f"budget must be at most the number of arms, got {budget} of {n_arms}")
+    return budget

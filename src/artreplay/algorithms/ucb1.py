@@ -12,6 +12,7 @@ from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.tally import Tally, tally
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.history import Label
+from artreplay.parameters import checked
 
 
 @compiled
@@ -64,6 +65,7 @@ class UCB1(ArmAlgorithm):
     summary = "highest mean + √(2 log t / n)"
     takes_totals = True
 
+    @checked
     def __init__(
         self,
         n_arms: int | None = None,

@@ -1,4 +1,4 @@
-"""Which units share a stream of samples: a cell is served its samples in order, and has a state of its own."""
+"""Cells: units in the same cell share one stream of logged samples, which is read in order."""
 
 from artreplay.cells.arms import Arms, ArmSet
 from artreplay.cells.boxes import Box, Lattice, lattice

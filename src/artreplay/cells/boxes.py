@@ -18,7 +18,7 @@ from artreplay.morton import gathered, interleaved, spread
 
 LEVEL_AT = 56  # the lowest bit of the level in the number of a box
 WITHIN = (1 << LEVEL_AT) - 1  # the other bits
-MOST_BITS = 52  # of a Z-order code
+MOST_BITS = 52  # bits of a Z-order code
 MOST_LEVELS = 100
 MOST_AXES = 16
 
@@ -48,10 +48,10 @@ class Lattice(NamedTuple):
     high: Floats
     span: Floats  # high − low, rounded: low + span need not be high
     side: int
-    bits: int  # of a coordinate: the depth of the finest boxes
+    bits: int  # bits of a coordinate, which is the depth of the finest boxes
 
     def coordinate(self, point: Any, axis: int) -> int:
-        """Along one axis, the finest box a point lies in; the upper edge of the space belongs to the last."""
+        """The finest box that a point lies in, counted along one axis; the last one includes the upper edge."""
         place = int((point[axis] - self.low[axis]) / self.span[axis] * self.side)
         place = min(max(place, 0), self.side - 1)
         # Rounding may have crossed an edge; the edges as `edge` has them decide.
@@ -79,7 +79,7 @@ class Lattice(NamedTuple):
         return depth
 
     def edge(self, box: int, axis: int, part: float) -> float:
-        """Where a part of the way from the lower to the upper edge of a box ends, along one axis."""
+        """The coordinate at a fraction of the way from the lower to the upper edge of a box, along one axis."""
         dim = len(self.low)
         depth = self.depth(box)
         step = 1 << (self.bits - depth)
@@ -91,7 +91,7 @@ class Lattice(NamedTuple):
         return float(min(value, self.high[axis]))
 
     def holds(self, box: int, point: Any, axis: int) -> bool:
-        """Whether a point lies in a box, as far as one axis goes."""
+        """Whether a point lies between the edges of a box along one axis."""
         dim = len(self.low)
         depth = self.depth(box)
         held: bool = self.coordinate(point, axis) >> (self.bits - depth) == gathered(box & WITHIN, axis, dim, depth)
@@ -157,7 +157,7 @@ def outside(grid: Lattice, points: Floats) -> Ints:
 
 
 def box_of(grid: Lattice, number: int, levels: Sequence[float] | None) -> Box:
-    """What a number stands for."""
+    """The box that a number stands for."""
     axes = range(len(grid.low))
     low = tuple(float(grid.edge(number, axis, 0.0)) for axis in axes)
     high = tuple(float(grid.edge(number, axis, 1.0)) for axis in axes)

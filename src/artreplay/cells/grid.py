@@ -43,7 +43,7 @@ class GridCells(NamedTuple):
 
 
 def grid_cells(grid: Lattice, levels: int = 1) -> GridCells:
-    """The cells of a lattice, of which there will be so many levels."""
+    """The cells of a lattice with this many levels."""
     dim = len(grid.low)
     codes = 1 << (dim * grid.bits)
     if codes * levels > _MOST_BOXES:

@@ -26,7 +26,7 @@ class Actions:
     noun: ClassVar[str]
     plural: ClassVar[str]
     algorithms: ClassVar[Sequence[type[Any]]]
-    strange: ClassVar[str]  # of rows that were skipped: why
+    strange: ClassVar[str]  # why rows are skipped, for the note about them
     headings: ClassVar[tuple[str, ...]]
     rows: ClassVar[str]  # what the rows below the headings are
 
@@ -151,7 +151,7 @@ class Arms(Actions):
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """A box, by its number, as it stands; samples in the log are not counted, which would take reading all of it."""
+    """What is known of a box; its rows in the log are not counted, because that would mean reading the whole log."""
 
     box: int
     count: int

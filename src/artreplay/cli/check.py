@@ -32,11 +32,15 @@ _CHECKS = {
 
 def check(
     target: Annotated[
-        str, typer.Argument(metavar="MODULE:FACTORY", help="What makes a fresh algorithm, called without arguments.")
+        str,
+        typer.Argument(
+            metavar="MODULE:FACTORY",
+            help="A function that makes a fresh algorithm when it is called without arguments.",
+        ),
     ],
     arms: Annotated[
         str | None,
-        typer.Option(metavar="N or A,B,C", help="The arms: how many, or labels; the algorithm's if not said."),
+        typer.Option(metavar="N or A,B,C", help="How many arms, or their labels; by default the algorithm's own."),
     ] = None,
     dim: Annotated[int | None, typer.Option(help="Units are points of the unit cube with this many axes.")] = None,
     levels: Annotated[str | None, typer.Option(metavar="A,B,C", help="Levels of effort of these points.")] = None,
@@ -47,7 +51,7 @@ def check(
 ) -> None:
     """Check an algorithm of your own.
 
-    Tries on small random logs whether Artificial Replay is exact for it. MODULE is a module that can be imported from
+    Tries whether Artificial Replay is exact for it, on small random logs. MODULE is a module that can be imported from
     here, or a path to a file. Exits with 1 if a check fails, and shows the smallest counterexample that was found.
     """
     make_base = _factory(target)

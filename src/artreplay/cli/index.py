@@ -42,20 +42,25 @@ def index(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The store to make: a new folder.")] = None,
     order: Order = None,
     order_seed: OrderSeed = None,
-    until: Annotated[int | None, typer.Option(help="Only the first so many rows are the log.")] = None,
+    until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     table: Table = None,
     format_: Annotated[
-        Format, typer.Option("--format", help="A store of files, or, for arms, clustered Parquet for any bucket.")
+        Format,
+        typer.Option(
+            "--format", help="A store on disk, or, for logs of arms, clustered Parquet that can be read from a bucket."
+        ),
     ] = Format.STORE,
     memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
-    append: Annotated[bool, typer.Option("--append", help="Add the rows the log has gained to the store.")] = False,
+    append: Annotated[
+        bool, typer.Option("--append", help="Add the rows that the log has gained since then to the store.")
+    ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare the files of a store, LOG, with their checksums.")
+        bool, typer.Option("--check", help="Compare the files of the store LOG with their checksums.")
     ] = False,
 ) -> None:
-    """Lay a log out on disk so that policies read only the part they need.
+    """Index a log: write it to disk in an order that lets policies read only the part they need.
 
-    The store appears when it is whole, and is opened by `recommend`, `inspect` and `ar.open_history`. It needs DuckDB
+    The store appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it. It needs DuckDB
     (pip install 'artreplay[sql]').
     """
     if check:

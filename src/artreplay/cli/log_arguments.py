@@ -1,4 +1,4 @@
-"""A log wherever it lies, for the commands."""
+"""Opens logs for the commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artreplay.history.stores.manifest import is_store
 
 
 class Log(NamedTuple):
-    """A log as it was opened; whether its labels are texts tells how a label that is not in it is to be read."""
+    """A log that was opened. Whether its labels are texts decides how other labels on the command line are read."""
 
     path: str
     history: History | Totals | Store
@@ -39,7 +39,7 @@ class Log(NamedTuple):
 
 
 def read_log(path: str, columns: dict[str, Any]) -> Log:
-    """Open a log by its columns; what is wrong with it is said in one sentence that names the place."""
+    """Open a log; an error names the file."""
     if columns.get("unit") is not None and columns["unit"] == columns.get("reward"):
         raise InvalidParameter(f"--unit and --reward must be two columns, both are {columns['unit']!r}")
     totals = columns.get("count") is not None or columns.get("sum") is not None

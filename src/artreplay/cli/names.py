@@ -21,6 +21,7 @@ from artreplay.algorithms import (
 )
 from artreplay.console.output import show, table
 from artreplay.errors import InvalidParameter
+from artreplay.parameters import required
 
 _SHORT: dict[type[ArmAlgorithm], str] = {ThompsonSampling: "thompson", RandomChoice: "random"}
 
@@ -55,7 +56,7 @@ def takes(cls: type[Algorithm], parameter: str) -> bool:
 
 
 def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
-    """A fresh base from options; those that are None were not given.
+    """Make a base algorithm from options; an option that is None was not given.
 
     An option the algorithm does not have, or one it needs and was not given, is an error: nothing is ignored.
     """
@@ -66,8 +67,7 @@ def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
         if option not in parameters:
             raise InvalidParameter(f"{name} has no {option.replace('_', ' ')}: leave {_flag(option)} out")
     for option in ("horizon", "budget"):
-        # A default of 0, which is refused, is how a constructor says that there is no default.
-        if option in parameters and parameters[option].default == 0 and option not in chosen | fixed:
+        if option in required(cls) and option not in chosen | fixed:
             raise InvalidParameter(f"{name} needs {_flag(option)}")
     try:
         return cls(**(chosen | fixed))

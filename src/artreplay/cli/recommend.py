@@ -37,10 +37,10 @@ _MOST_ROWS = 20
 def recommend(
     log: Source,
     unit: Units = None,
-    reward: Annotated[str | None, typer.Option(help="The column with the reward that came of it.")] = None,
+    reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
     count: Count = None,
     sum_: Sum = None,
-    horizon: Annotated[int | None, typer.Option(help="How many rounds are to be played in all.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="How many rounds will be played in all.")] = None,
     algorithm: Annotated[
         str | None,
         typer.Option(help="The base algorithm, see `artreplay algorithms`; mon-ucb, or for points tree-ucb."),
@@ -49,21 +49,25 @@ def recommend(
         Path | None, typer.Option(help="Keep the policy in this file: continue it if it exists, else create it.")
     ] = None,
     arms: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The arms, in order; all labels of the log if not said.")
+        str | None, typer.Option(metavar="A,B,C", help="The arms, in order; by default all labels of the log.")
     ] = None,
     box: Annotated[
         list[str] | None,
-        typer.Option(metavar="LOW,HIGH", help="What a coordinate can be, once for each; 0,1 if not said."),
+        typer.Option(metavar="LOW,HIGH", help="The range of a coordinate, once for each; 0,1 by default."),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="The finest boxes of tree-ucb, as a share of the side of the space.")
     ] = None,
     cells_per_side: Annotated[int | None, typer.Option(help="Boxes along each axis (grid-ucb).")] = None,
     unknown: Annotated[
-        Unknown | None, typer.Option(help="What to do with rows that are not of an arm, or in the box; error, or skip.")
+        Unknown | None,
+        typer.Option(
+            help="Refuse rows that belong to no arm, or lie outside the box (error), or leave them out (skip)."
+        ),
     ] = None,
     until: Annotated[
-        int | None, typer.Option(help="Only the first so many rows are the log; later ones were told already.")
+        int | None,
+        typer.Option(help="Use only this many rows of the log, from its beginning; later rows were told already."),
     ] = None,
     order: Order = None,
     order_seed: OrderSeed = None,
@@ -72,16 +76,16 @@ def recommend(
         bool, typer.Option("--allow-scan", help="Read a PostgreSQL table although it lacks an index.")
     ] = False,
     reward_range: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be; 0 1 if not said.")
+        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="The range of the rewards; 0 1 by default.")
     ] = None,
     budget: Budget = None,
-    seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random; 0 if not said.")] = None,
-    policy: Annotated[WithLog | None, typer.Option(help="How the log is used; artificial-replay if not said.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random; 0 by default.")] = None,
+    policy: Annotated[WithLog | None, typer.Option(help="How the log is used; artificial-replay by default.")] = None,
     all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms or cells, not {_MOST_ROWS} at most.")] = False,
     level: Annotated[str | None, typer.Option(hidden=True)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what to play next, given a log of arms, or of points (--unit once for each coordinate).
+    """Recommend what to play next, from a log of arms, or of points (give --unit once for each coordinate).
 
     Without --state every call starts afresh from the log. With --state the policy is kept between calls: play what is
     recommended, `artreplay tell` what came of it, and call this again with the log, which may have grown. Options that
@@ -109,7 +113,8 @@ def tell(
     outcome: Annotated[
         list[str],
         typer.Argument(
-            metavar="ACTION REWARD", help="An arm, or a point as 0.3,0.7, and its reward; several pairs if several."
+            metavar="ACTION REWARD",
+            help="An arm, or a point such as 0.3,0.7, and its reward; one pair for each unit that was played.",
         ),
     ],
     state: StateFile,
@@ -130,9 +135,9 @@ def tell(
         raise InvalidAction(f"{actions.noun} and reward must come in pairs, got {' '.join(outcome)}")
     units = [actions.unit(text) for text in outcome[::2]]
     rewards = [_number(text) for text in outcome[1::2]]
-    if len(units) > 1 and not policy.base.several:
+    if len(units) > 1 and not policy.base.proposes_list:
         raise InvalidAction(f"{name_of(type(policy.base))} plays one {actions.noun} in a round, got {len(units)}")
-    told = (units, rewards) if policy.base.several else (units[0], rewards[0])
+    told = (units, rewards) if policy.base.proposes_list else (units[0], rewards[0])
     try:
         policy.tell(*told)
     except InvalidHistory:

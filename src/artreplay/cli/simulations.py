@@ -22,13 +22,16 @@ _DEFAULT_STARTS = (Start.IGNORANT, Start.FULL_START, Start.REPLAY)
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the figure goes: .png, .pdf or .svg.")] = Path("artreplay-demo.png"),
+    out: Annotated[Path, typer.Option(help="The file for the figure: .png, .pdf or .svg.")] = Path(
+        "artreplay-demo.png"
+    ),
     replications: Replications = 60,
     seed: Seed = 0,
 ) -> None:
-    """Show what it is about, in a table and a figure.
+    """Show what Artificial Replay does, in a table and a figure.
 
-    Ten arms, 1,000 rounds, a log of 1,000 samples: the regret of reading the whole log, from a part of it.
+    There are ten arms, 1,000 rounds and a log of 1,000 samples: it has the regret of reading the whole log, but reads
+    only a part of it.
     """
     kind = _checked_place(out)
     base = MonUCB(_ARMS, horizon=_ROUNDS + 1)  # the code behind the paper has log(1 + T) in its bonus
@@ -57,13 +60,17 @@ def simulate(
     ] = None,
     rewards: Annotated[Rewards, typer.Option(help="How rewards are distributed.")] = Rewards.BERNOULLI,
     budget: Budget = None,
-    dim: Annotated[int | None, typer.Option(help="Features of an arm (lin-ucb); 4 if not said.")] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks of features (lin-ucb); 1 if not said.")] = None,
+    dim: Annotated[int | None, typer.Option(help="How many features an arm has (lin-ucb); 4 by default.")] = None,
+    blocks: Annotated[
+        int | None, typer.Option(help="How many blocks the features form (lin-ucb); 1 by default.")
+    ] = None,
     start: Annotated[
-        list[Start] | None, typer.Option(help="A policy to run, may be repeated; the three of the paper if not said.")
+        list[Start] | None, typer.Option(help="A policy to run, may be repeated; by default the paper's three.")
     ] = None,
     seed: Seed = 0,
-    threads: Annotated[int | None, typer.Option(help="All cores if not said; the result is the same.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="How many threads; by default one per core. The result is the same.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies in simulated worlds.

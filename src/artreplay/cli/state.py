@@ -34,7 +34,7 @@ def recalled(path: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def reopen(policy: Any, note: dict[str, Any], log: str | None, told: str) -> None:
-    """Give a policy its log again, from where it is now or was last: rows of it come before what is told."""
+    """Give a policy its log again, because rows of the log come before what is told."""
     place = note.get("log") if log is None else log
     if place is None or (log is None and not Path(place).exists()):
         raise InvalidHistory(
@@ -102,7 +102,7 @@ def _note(path: Path) -> dict[str, Any]:
 
 
 def _check_agrees(request: Request, state: Path, policy: Policy, actions: Actions) -> None:
-    """Options given again must say what the state file says: a policy cannot become another one on the way."""
+    """Refuse options that differ from the state file, because a policy cannot become another one."""
     held = {**actions.settings(), "algorithm": name_of(type(policy.base)), "policy": policy.kind}
     given = {
         "algorithm": request.algorithm,

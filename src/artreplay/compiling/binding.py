@@ -29,7 +29,7 @@ COMMON_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
 @functools.cache
 def common_options() -> dict[str, Any]:
-    """The options of everything compiled here, without those this numba refuses."""
+    """The options for everything that is compiled here, without those that this version of numba refuses."""
     options = COMMON_OPTIONS | PRIVATE_OPTIONS
     try:
         probe = njit(**options)(_nothing)
@@ -44,7 +44,7 @@ def _nothing() -> None:
 
 
 def _inner_options(inline: bool = True) -> dict[str, Any]:
-    """What is only called from compiled code needs no way in from Python, which takes long to make."""
+    """Options for functions that only compiled code calls: an entry from Python would take long to compile."""
     options = common_options() | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return options | {"forceinline": True} if inline else options
 
@@ -143,9 +143,9 @@ def entry_point(function: Callable[..., Any], stamp: str, cache: bool) -> Any:
 
 
 def _whole(entry: Any) -> Any:
-    """The same entry point, whose compiling, or loading from disk, is never cut in two.
+    """The same entry point, which Ctrl-C cannot interrupt while it is compiled or loaded from disk.
 
-    Python would print and drop an interrupt inside a callback from C, and compiling is full of these.
+    Python prints and then forgets an interrupt inside a callback from C, and compiling makes many such callbacks.
     """
     compiled_for = entry.compile
 

@@ -38,7 +38,7 @@ def _named(part: Any) -> Iterator[tuple[str, Any]]:
 
 
 def fields_of(component: Any, path: str = "", scratch: bool = True) -> Iterator[tuple[str, Any]]:
-    """The leaves of a component with their dotted names; with or without scratch space."""
+    """The arrays and numbers of a component under their dotted names, with or without scratch space."""
     left_out = () if scratch else getattr(type(component), SCRATCH, ())
     for name, value in _named(component):
         if name in left_out:
@@ -65,7 +65,7 @@ def scalars_of(component: Any) -> dict[str, Any]:
 
 
 def copied(component: T) -> T:
-    """The same component over its own memory."""
+    """A copy of the component with memory of its own."""
     copy: T = _map_arrays(component, lambda name, array: array.copy())
     return copy
 

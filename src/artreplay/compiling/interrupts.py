@@ -18,9 +18,9 @@ _get_ident = threading.get_ident
 
 
 class Uninterrupted:
-    """A block that an interrupt (Ctrl-C) does not cut in two: it is delivered when the block is over.
+    """A block that an interrupt (Ctrl-C) cannot cut in two: the interrupt is delivered when the block is over.
 
-    Pressed again a second later it is delivered at once: a block that takes so long may never end by itself.
+    If Ctrl-C is pressed again a second later it is delivered at once, because so long a block may never end by itself.
     """
 
     __slots__ = ("_handler", "_pending", "_previous", "_since")
@@ -47,7 +47,7 @@ class Uninterrupted:
                 self._previous(SIGINT, None)
 
     def deliver(self) -> None:
-        """Deliver what waits now: for a block so long that it looks now and then."""
+        """Deliver a waiting interrupt now. A long block calls this every now and then."""
         if self._pending:
             self._pending = False
             self._previous(SIGINT, None)

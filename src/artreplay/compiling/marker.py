@@ -91,7 +91,7 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
 
 
 def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
-    """What a component that says nothing of its own has: what loops call, in terms of what it offers."""
+    """The methods that loops call, for a component that does not define them, made of those it does define."""
     found: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
     propose = vars(cls).get("propose")
     if inspect.isfunction(propose):
@@ -103,7 +103,7 @@ def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
 
 
 def _needs(method: Any) -> int:
-    """How many arguments a method cannot do without; 0 if there is no such method."""
+    """How many arguments a method requires; 0 if there is no such method."""
     if not inspect.isfunction(method):
         return 0
     parameters = inspect.signature(method).parameters.values()
@@ -136,11 +136,11 @@ def _reopen(self: Any, cell: int) -> None:
 
 
 def _reopening_unheard(self: Any, cell: int) -> None:
-    """A component that need not know."""
+    """For a component that does not want to know about reopened cells."""
 
 
 def least_room(self: Any) -> int:
-    """The room of a component that says nothing of its own: that of its parts. Compiled by `binding`."""
+    """The room of a component without a `room` of its own: the least of its parts. `binding` compiles it."""
     least = UNBOUNDED
     for part in self:
         if is_component(part):

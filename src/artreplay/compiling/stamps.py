@@ -59,7 +59,7 @@ def _methods(cls: type) -> Iterator[Callable[..., Any]]:
 
 
 def _is_in_its_file(cls: type) -> bool:
-    """A class made by exec borrows the name of the module it was made in, whose source says nothing of it."""
+    """Whether the file of a class contains it; a class made by exec names a module whose source does not have it."""
     source = inspect.getsourcefile(sys.modules[cls.__module__])
     own = [method for method in _methods(cls) if method.__module__ == cls.__module__]
     return all(method.__code__.co_filename == source for method in own)

@@ -64,12 +64,12 @@ class Request:
 
 
 Algorithm = Annotated[
-    str | None, typer.Option(help="The base algorithm, see `artreplay algorithms`; mon-ucb if not said.")
+    str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`); mon-ucb by default.")
 ]
 Budget = Annotated[int | None, typer.Option(help="Arms played in one round (top-ucb, random).")]
 Replications = Annotated[int, typer.Option(help="Independent runs, each with means and a log of its own.")]
-Seed = Annotated[int, typer.Option(help="Draws everything random; the same seed gives the same result.")]
-StateFile = Annotated[Path, typer.Option(help="The policy between calls, as `recommend --state` wrote it.")]
+Seed = Annotated[int, typer.Option(help="The seed of everything random; the same seed gives the same result.")]
+StateFile = Annotated[Path, typer.Option(help="The file in which `recommend --state` keeps the policy.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Source = Annotated[
     str,
@@ -78,12 +78,13 @@ Source = Annotated[
     ),
 ]
 Order = Annotated[
-    str | None, typer.Option(help='The column that fixes the order of the log, or "shuffle"; as it is if not said.')
+    str | None, typer.Option(help='The column to sort the log by, or "shuffle"; by default the log keeps its order.')
 ]
 OrderSeed = Annotated[int | None, typer.Option(help="The seed of --order shuffle.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database, or a query.")]
 Units = Annotated[
-    list[str] | None, typer.Option("--unit", help="The column of the arm; for points, once for each coordinate.")
+    list[str] | None,
+    typer.Option("--unit", help="The column with the arm; for points, one --unit for each coordinate."),
 ]
 Count = Annotated[
     str | None,

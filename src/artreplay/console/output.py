@@ -50,7 +50,7 @@ def write(text: str) -> None:
 
 
 def discard_stdout() -> None:
-    """Let what is still to be written go nowhere, so that Python does not try, and complain, at its end."""
+    """Discard what is still to be written, so that Python does not try to write it at exit and complain."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -89,7 +89,7 @@ def _plain_table(rows: Sequence[Sequence[str]], texts: int) -> str:
 
 
 def text_of(label: Hashable) -> str:
-    """A label as people see it; one that would upset a terminal is shown in quotes."""
+    """A label as people see it; one with unprintable characters is shown in quotes."""
     text = str(label)
     return text if text.isprintable() and text.strip() else repr(label)
 
@@ -111,7 +111,7 @@ def count(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share; only none of it is 0.0 %, and only all of it is 100.0 %."""
+    """A share as a percentage; 0.0 % means exactly none, and 100.0 % exactly all."""
     if math.isnan(share):
         return NONE
     if 0.0 < share < 0.0005:

@@ -26,7 +26,7 @@ _OTHERWISE_CALLED = {"seed": "order-seed", "allow_scan": "allow-scan", "replay":
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
     """Run a command (by default the one this process was started with) and return its exit code.
 
-    0, or 2 with one sentence on stderr, or 1 where a check fails, or 130 on Ctrl-C.
+    The code is 0, or 2 after one sentence on stderr, or 1 if a check fails, or 130 on Ctrl-C.
     """
     _prepare_streams()
     code = _run(app, name, sys.argv[1:] if arguments is None else list(arguments))
@@ -40,7 +40,7 @@ def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = N
 
 
 def _prepare_streams() -> None:
-    """Let no label fail where the terminal lacks its letters, and nothing fail where a stream is closed."""
+    """Prepare for labels that the terminal cannot print, and for streams that are closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -12,7 +12,7 @@ from typing import Any
 class Progress:
     """Counts done out of `total`; the bar appears after a second, if someone is there to see it.
 
-    Inside another one nothing appears: the outer counts the larger things.
+    Only the outermost bar appears, because it counts the larger things.
     """
 
     _within: ContextVar[bool] = ContextVar("artreplay_progress", default=False)
@@ -30,7 +30,7 @@ class Progress:
         return self
 
     def update(self, done: float) -> None:
-        """Show how far it is."""
+        """Move the bar."""
         if not self._visible or time.perf_counter() - self._began < 1.0:
             return
         if self._bar is None:

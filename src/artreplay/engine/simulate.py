@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
 from artreplay.history import History, Totals
+from artreplay.parameters import Count, Seed, checked
 from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter
 from artreplay.replay.log import Log
 from artreplay.replay.own_bases import ComponentAdapter, PlainAdapter, adapt
 from artreplay.replay.policies import Lower, checked_lower, takes_totals, warn_of_short_horizon
-from artreplay.streams import checked_seed
 
 Start = Literal["artificial-replay", "full-start", "full-start-batch", "ignorant"]
 Keep = Literal["all", "final"]
@@ -32,15 +32,16 @@ Keep = Literal["all", "final"]
 _WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn at a time
 
 
+@checked
 def simulate(
     base: Any,
     env: ArmEnvironment | PointEnvironment,
     start: Start = "artificial-replay",
     history: int | History | Totals = 1000,
-    horizon: int = 1000,
-    replications: int = 60,
-    seed: int = 0,
-    threads: int | None = None,
+    horizon: Count = 1000,
+    replications: Count = 60,
+    seed: Seed = 0,
+    threads: Count | None = None,
     keep: Keep = "all",
     *,
     lower: Lower = "rows",
@@ -134,20 +135,16 @@ class _Batches:
 def _checked_setting(
     base: Any,
     env: Any,
-    start: Any,
-    history: Any,
-    horizon: Any,
-    replications: Any,
-    seed: Any,
-    keep: Any,
-    lower: Any,
+    start: Start,
+    history: int | History | Totals,
+    horizon: int,
+    replications: int,
+    seed: int,
+    keep: Keep,
+    lower: Lower,
 ) -> Setting:
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         raise InvalidParameter(f"env must be one of ar.environments, got {env!r}")
-    if start not in get_args(Start):
-        raise InvalidParameter(f"start must be one of {', '.join(get_args(Start))}, got {start!r}")
-    if keep not in get_args(Keep):
-        raise InvalidParameter(f'keep must be "all" or "final", got {keep!r}')
     if start == "full-start-batch" and not takes_totals(base):
         raise InvalidParameter(
             'start="full-start-batch" is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, '
@@ -175,9 +172,9 @@ def _checked_setting(
         start=start,
         given=given,
         rows=0 if start == "ignorant" else rows,
-        horizon=checked_count("horizon", horizon),
-        replications=checked_count("replications", replications),
-        seed=checked_seed(seed),
+        horizon=horizon,
+        replications=replications,
+        seed=seed,
         keep_all=keep == "all",
         lower=checked_lower(lower, adapter, None),
         compilable=not isinstance(adapter, PlainAdapter) and current_mode() != "interpreted",
@@ -281,8 +278,6 @@ def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
 
 
 def _checked_threads(threads: int | None, setting: Setting) -> int:
-    if threads is not None:
-        checked_count("threads", threads)
     if not setting.compilable:
         return 1  # interpreted code holds the GIL
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -25,14 +25,14 @@ class DrawnLog(NamedTuple):
     arms: Ints  # scratch: the arm of each row
 
     def begin(self, ledger: Any) -> None:
-        """Forget the log of the replication before."""
+        """Forget the log of the previous replication."""
         for cell in range(len(ledger.next)):
             if len(self.arms) > 0:
                 ledger.stop[cell] = 0
             ledger.next[cell] = 0 if cell == 0 else ledger.stop[cell - 1]
 
     def reopen(self, ledger: Any) -> None:
-        """Forget which cells were closed in the replication before."""
+        """Forget which cells were closed in the previous replication."""
         for cell in range(len(ledger.closed)):
             ledger.closed[cell] = 0
 
@@ -56,7 +56,7 @@ class DrawnLog(NamedTuple):
         return rows
 
     def draw(self, ledger: Any, rewards: Any, first: int, last: int) -> None:
-        """The arms of these rows, counted by cell."""
+        """Draw the arms of these rows and count them by cell."""
         for row in range(first, last):
             arm = rewards.logged_arm(row)
             self.arms[row] = arm
@@ -89,7 +89,7 @@ class GivenLog(NamedTuple):
     rows: int
 
     def begin(self, ledger: Any) -> None:
-        """The ledger is as it should be."""
+        """Nothing to do: the ledger is ready."""
 
     def reopen(self, ledger: Any) -> None:
         """The ledger is a fresh one."""

@@ -97,12 +97,12 @@ class Setting:
 
     def base_keys(self, base: Any, numbers: Ints) -> Any:
         """The keys of the base's own draws in these replications."""
-        seed = getattr(base, "seed", 0)  # of an object of the user's own, it may be anything
+        seed = getattr(base, "seed", 0)  # a user's own object may have any
         return fold_each(fold(self.seed, max(int(seed), 0) if isinstance(seed, Integral) else 0), numbers)
 
 
 class Ledgers(NamedTuple):
-    """The ledger that steps are served from, the queue that Full Start shows first, and whose cells of it."""
+    """The ledger of the steps, the queue that Full Start shows first, and the units whose cells it shows."""
 
     ledger: Any
     queue: Any  # the ledger itself where rows are shown cell by cell
@@ -110,7 +110,7 @@ class Ledgers(NamedTuple):
 
 
 class Stage:
-    """What is played in front of: one for each worker."""
+    """What a worker plays with: ledgers, rewards and logs. Each worker has one."""
 
     def __init__(self, setting: Setting, adapter: Adapter) -> None:
         self.setting = setting

@@ -1,4 +1,4 @@
-"""Where online rewards come from, and logs: domains, keyed reward stacks, generators of histories."""
+"""Simulated worlds: they draw the mean rewards, the logs and the online rewards of a simulation."""
 
 from artreplay.environments.arm_environments import ArmEnvironment, KArmed, Linear, TopArms, world_keys
 from artreplay.environments.patrol import Patrol

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Loop, Words
 from artreplay.environments.stack import ArmRewards, Bernoulli, Beta, Law, TruncatedNormal, Worlds, true_means
-from artreplay.errors import InvalidParameter, checked_count, checked_number
+from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History
-from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, checked_seed, fold, fold_each, uniforms
+from artreplay.parameters import Count, Seed, Share, checked, checked_seed
+from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, fold, fold_each, uniforms
 
 Rewards = Literal["bernoulli", "beta", "normal"]
 _LAWS: dict[str, Law] = {"bernoulli": Bernoulli(), "beta": Beta(), "normal": TruncatedNormal()}
@@ -25,27 +26,25 @@ class ArmEnvironment:
     proportions of `log`.
     """
 
+    @checked
     def __init__(
         self,
-        n_arms: int,
-        budget: int,
+        n_arms: Count,
+        budget: Count,
         log: str | Sequence[float],
         rewards: Rewards,
-        bad_share: float | None,
+        bad_share: Share | None,
     ) -> None:
-        self.n_arms = checked_count("n_arms", n_arms)
-        self.budget = checked_count("budget", budget)
+        self.n_arms, self.budget = n_arms, budget
         if self.budget > self.n_arms:
             raise InvalidParameter(f"budget must be at most the number of arms, got {self.budget} of {self.n_arms}")
-        if rewards not in get_args(Rewards):
-            raise InvalidParameter(f'rewards must be "bernoulli", "beta" or "normal", got {rewards!r}')
         self.rewards: Rewards = rewards
         self.log: str | Floats = log if isinstance(log, str) else _checked_weights(log, self.n_arms)
         if isinstance(log, str) and log not in ("uniform", "random"):
             raise InvalidParameter(f'log must be "uniform", "random" or one weight per arm, got {log!r}')
-        self.bad_share = None if bad_share is None else checked_number("bad_share", bad_share)
-        if self.bad_share is not None and not (0.0 <= self.bad_share <= 1.0 and self.n_arms >= 2):
-            raise InvalidParameter(f"bad_share must lie in [0, 1], with at least 2 arms, got {bad_share!r}")
+        self.bad_share = bad_share
+        if bad_share is not None and n_arms < 2:
+            raise InvalidParameter("bad_share needs at least 2 arms, there is only one")
 
     @property
     def width(self) -> int:
@@ -72,7 +71,7 @@ class ArmEnvironment:
         return _LAWS[self.rewards]
 
     def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
-        """The log that `simulate(seed=seed)` uses in one replication: to look at, or to use elsewhere.
+        """Draw the log that `simulate(seed=seed)` uses in one replication, to look at it or to use it elsewhere.
 
         >>> KArmed(3).draw_history(5, seed=1)
         <History of 5 samples on 3 arms>
@@ -129,6 +128,7 @@ class KArmed(ArmEnvironment):
     <KArmed: 3 arms, 1 a round, beta rewards>
     """
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -156,6 +156,7 @@ class TopArms(KArmed):
     <TopArms: 10 arms, 3 a round, bernoulli rewards>
     """
 
+    @checked
     def __init__(
         self,
         n_arms: int,
@@ -179,24 +180,24 @@ class Linear(ArmEnvironment):
            [False, False,  True,  True]])
     """
 
+    @checked
     def __init__(
         self,
         n_arms: int,
-        dim: int,
-        blocks: int = 1,
+        dim: Count,
+        blocks: Count = 1,
         features: Any = None,
         log: str | Sequence[float] = "uniform",
         rewards: Rewards = "bernoulli",
         bad_share: float | None = None,
-        seed: int = 0,
+        seed: Seed = 0,
     ) -> None:
         super().__init__(n_arms, 1, log, rewards, bad_share)
-        self.dim = checked_count("dim", dim)
-        self.blocks = checked_count("blocks", blocks)
+        self.dim, self.blocks = dim, blocks
         if self.dim % self.blocks:
             raise InvalidParameter(f"dim must be a multiple of blocks, got {self.dim} and {self.blocks}")
         if features is None:
-            key = np.array([fold(checked_seed(seed))], np.uint64)
+            key = np.array([fold(seed)], np.uint64)
             self.features = uniforms(key, FEATURES, n_arms * dim).reshape(n_arms, dim)
             own = np.arange(dim)[None, :] // (dim // self.blocks) == np.arange(n_arms)[:, None] % self.blocks
             self.features = np.where(own, self.features, 0.0)

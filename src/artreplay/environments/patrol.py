@@ -11,6 +11,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.environments.point_environments import Noise, PointEnvironment, log_draws
 from artreplay.errors import InvalidHistory, InvalidParameter, exact
 from artreplay.history import History
+from artreplay.parameters import checked
 from artreplay.streams import LOG_UNIT
 
 
@@ -22,10 +23,10 @@ class FittedSurface(Protocol):
 
 
 class Patrol(PointEnvironment):
-    """Green security: effort is split over places in the unit square, the mean reward is that of a surface.
+    """Green security: effort is split over places in the unit square, and a fitted surface gives the mean rewards.
 
-    With `log`, past records with levels, the places and levels of a simulated log are drawn from its rows, so that it
-    lies where patrols went; its rewards come from the surface. Without, logged places are uniform.
+    `log` holds past records with levels. Places and levels of a simulated log are drawn from its rows, so that it lies
+    where patrols went; its rewards come from the surface. By default, logged places are uniform.
 
     >>> class Flat:
     ...     def means(self, points, levels):
@@ -34,6 +35,7 @@ class Patrol(PointEnvironment):
     <History of 100 samples at points of dimension 2, at 2 levels>
     """
 
+    @checked
     def __init__(
         self,
         surface: FittedSurface,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from artreplay.environments.arm_environments import world_keys
 from artreplay.environments.stack import Bernoulli, Certain
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay.history import History
+from artreplay.parameters import Count, Share, checked
 from artreplay.streams import LOG_LEVEL, LOG_REWARD, LOG_SIDE, LOG_UNIT, uniform
 
 Noise = Literal["bernoulli", "none"]
@@ -30,39 +31,36 @@ _NO_FIFTH = "bad_share needs mean rewards of which a fifth is lower than the res
 class PointEnvironment:
     """A box of points with mean rewards in [0, 1]; with levels, of points that each get a level of effort.
 
-    Logged points are uniform on the box and their levels uniform among the levels. With `bad_share`, that share of
-    the log lies where the mean is in its lowest fifth, and the rest elsewhere; at a level where all means are equal,
-    as at level 0, points stay uniform. Regret is against the best of the
-    centres of a grid with `finest` boxes along each axis: against the best affordable choice of them with levels.
+    Logged points are uniform on the box, and so are their levels among the levels. With `bad_share`, that share of the
+    log lies where the mean is in its lowest fifth, and the rest elsewhere; at a level where all means are equal, such
+    as level 0, points stay uniform. Regret is measured against the best centre of a grid with `finest` boxes along
+    each axis or, with levels, against the best affordable choice of such centres.
     """
 
+    @checked
     def __init__(
         self,
         function: Callable[..., Any],
-        dim: int,
+        dim: Count,
         box: Any,
         levels: Sequence[float] | None,
         budget: float | None,
-        max_units: int | None,
+        max_units: Count | None,
         noise: Noise,
-        bad_share: float | None,
-        finest: int | None,
+        bad_share: Share | None,
+        finest: Count | None,
     ) -> None:
-        self.dim = checked_count("dim", dim)
+        self.dim = dim
         self.levels = None if levels is None else checked_levels(levels)
         if (self.levels is None) != (budget is None) or (self.levels is None) != (max_units is None):
             raise InvalidParameter("levels, budget and max_units must be given together, or none of them")
         self.budget = None if budget is None else checked_number("budget", budget)
-        self.max_units = None if max_units is None else checked_count("max_units", max_units)
-        if noise not in get_args(Noise):
-            raise InvalidParameter(f'noise must be "bernoulli" or "none", got {noise!r}')
+        self.max_units = max_units
         self.noise: Noise = noise
-        self.bad_share = None if bad_share is None else checked_number("bad_share", bad_share)
-        if self.bad_share is not None and not 0.0 <= self.bad_share <= 1.0:
-            raise InvalidParameter(f"bad_share must lie in [0, 1], got {bad_share!r}")
+        self.bad_share = bad_share
         self.function = function
         usual = 32 if self.levels is not None else 1 << min(max(_MOST_BITS // self.dim, 1), 12)
-        self.finest = usual if finest is None else checked_count("finest", finest)
+        self.finest = usual if finest is None else finest
         n_boxes, n_levels = self.finest**self.dim, len(self.level_values())
         if n_boxes > _MOST_BOXES or n_boxes * n_levels > _MOST_MEANS:
             most = (
@@ -98,7 +96,7 @@ class PointEnvironment:
         return Bernoulli() if self.noise == "bernoulli" else Certain()
 
     def means(self, points: Floats, levels: Floats) -> Floats:
-        """The mean rewards of these points at these levels. The function gets arrays of its own, to change at will."""
+        """The mean rewards of these points at these levels. The function gets copies, which it may change."""
         given = [points.copy()] if self.levels is None else [points.copy(), levels.copy()]
         _check_takes(self.function, given)
         values: Any = self.function(*given)
@@ -149,7 +147,7 @@ class PointEnvironment:
         return self._scaled(log_draws(key, LOG_UNIT, 0, numbers, self.dim)), levels
 
     def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
-        """The log that `simulate(seed=seed)` uses in one replication: to look at, or to use elsewhere.
+        """Draw the log that `simulate(seed=seed)` uses in one replication, to look at it or to use it elsewhere.
 
         >>> Quadratic().draw_history(5, seed=1)
         <History of 5 samples at points of dimension 2, at 2 levels>
@@ -189,6 +187,7 @@ class Metric(PointEnvironment):
     1.0
     """
 
+    @checked
     def __init__(
         self,
         function: Callable[..., Any],
@@ -211,19 +210,20 @@ class _Allocations(PointEnvironment):
 
     most_dims = 22  # there is no grid of 2 boxes along more axes
 
+    @checked
     def __init__(
         self,
         levels: Sequence[float] = (0.5, 1.0),
         budget: float = 2.0,
         max_units: int = 5,
-        dim: int = 2,
+        dim: Count = 2,
         noise: Noise = "bernoulli",
         bad_share: float | None = None,
         finest: int = 32,
     ) -> None:
         if max(checked_levels(levels)) > 1.0:
             raise InvalidParameter(f"levels must be at most 1 for {type(self).__name__}, got {levels!r}")
-        if checked_count("dim", dim) > self.most_dims:
+        if dim > self.most_dims:
             raise InvalidParameter(f"dim must be at most {self.most_dims} for {type(self).__name__}, got {dim}")
         super().__init__(self.surface, dim, None, levels, budget, max_units, noise, bad_share, finest)
 
@@ -264,7 +264,7 @@ class Quadratic(_Allocations):
 
 
 def _check_takes(function: Callable[..., Any], given: list[Any]) -> None:
-    """Refuse a function that cannot be called with these arguments, as far as it says."""
+    """Refuse a function whose signature does not take these arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions do not say

@@ -1,4 +1,4 @@
-"""What was logged: samples in a fixed order, checked once at the door."""
+"""Logged samples in a fixed order, which are checked once, when they are read."""
 
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import Allocation, History

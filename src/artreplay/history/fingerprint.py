@@ -1,4 +1,4 @@
-"""A fingerprint of a log: enough to recognise it, or it with rows appended, and to say where it changed."""
+"""A fingerprint of a log: enough to recognise the log, even with rows appended, and to say where it changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fingerprint(hashes: Words) -> Fingerprint:
 def label_hashes(labels: Sequence[Label]) -> Words:
     """A hash of each label that is the same in every process.
 
-    A label without a lasting text of its own stands for its place among the labels.
+    A label that prints differently in every process is represented by its place among the labels.
     """
     texts = [_lasting_text(label) or f"#{place}" for place, label in enumerate(labels)]
     digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts]
@@ -56,7 +56,7 @@ def label_hashes(labels: Sequence[Label]) -> Words:
 
 
 def _lasting_text(label: Any) -> str | None:
-    """A text that says the same about a label in every process; None for objects known by their address."""
+    """A text for a label that is the same in every process; None for objects that print their address."""
     if isinstance(label, (str, bytes)):
         return f"{type(label).__name__} {label!r}"
     if isinstance(label, int):

@@ -32,10 +32,10 @@ class Allocation(NamedTuple):
 class History:
     """Logged samples in a fixed order: one unit (an arm's label, or a point) and one reward per row.
 
-    Labels may be anything hashable; which arm a label means is settled by the policy that reads the history. Rows are
-    numbered from 0. `until` keeps the first rows only: rows appended later, perhaps by the policy itself, are not part
-    of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of these
-    does as well.
+    Labels may be anything hashable; the policy that reads the history decides which arm a label means. Rows are
+    numbered from 0. `until` keeps only the first rows: rows appended later, perhaps by the policy itself, are not part
+    of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of
+    allocations can be given instead.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -162,7 +162,7 @@ class History:
         return History._made(self.rewards[order], self.labels, codes, points, levels)
 
     def stream(self, since: int = 0) -> Iterator[History]:
-        """The log in order from a row on: all of it at once, because it is in memory."""
+        """Yields the log from a row on: all of it at once, because it is in memory."""
         yield self.rows(np.arange(since, len(self))) if since else self
 
     @cached_property
@@ -185,7 +185,7 @@ class History:
     def check_continues(self, known: Fingerprint, old: object = None) -> None:
         """Refuse this log unless it is the known one, or that with rows appended.
 
-        With the old log at hand the very row is named, else a block of rows if the log is long.
+        If the old log is given, the error names the row that changed, else perhaps only a block of rows.
         """
         check_rows_continue(self.row_hashes, known, old.row_hashes if isinstance(old, History) else None)
 
@@ -216,7 +216,7 @@ def check_not_shorter(rows: int, known: Fingerprint) -> None:
 
 
 def changed_between(first: int, last: int, log: str = "this policy knows") -> ChangedHistory:
-    """The error for a log of which a row changed, since it became the one that `log` says."""
+    """The error for a log that has a changed row. `log` says which log it should be."""
     expected = f"the log must be the one {log}, and may only have gained rows at its end"
     if first == last:
         return ChangedHistory(f"changed: {expected}", row=first)

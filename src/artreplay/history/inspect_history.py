@@ -1,4 +1,4 @@
-"""`inspect_history`: a log wherever it lies, looked at from front to back."""
+"""`inspect_history` reads a log of any kind once, from front to back, and reports what it finds."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def inspect_history(
     seed: int | None = None,
     table: str | None = None,
 ) -> Inspection:
-    """What a log looks like to someone who wants to start from it; rows without a reward are counted, not refused."""
-    if _is_laid_out(source):  # what is laid out lacks nothing
+    """Report what someone who wants to start from a log should know. Rows without a reward are counted, not refused."""
+    if _is_laid_out(source):  # indexed logs have no incomplete rows
         history: Any = open_history(source, unit, reward, level, order, seed=seed, table=table)
         return inspected(history.stream())
     columns = as_columns(unit, reward, level, order)
@@ -48,7 +48,7 @@ def inspect_history(
     found = source_of(source, columns, table)
     columns.check(found.column_names())
     lenient: Any = _Lenient(found, columns)
-    in_order = columns.order is None or is_postgres(source)  # which puts its rows in order itself
+    in_order = columns.order is None or is_postgres(source)  # PostgreSQL sorts the rows itself
     parts = (part for part, _ in parts_of(lenient, columns)) if in_order else _sorted(lenient, columns, seed)
     try:
         return inspected(parts, lambda: lenient.missing)
@@ -69,7 +69,7 @@ def _is_laid_out(source: Any) -> bool:
 
 
 class _Lenient:
-    """A source without the rows that lack something; all else is asked of the source itself."""
+    """A source without its incomplete rows; everything else is passed on to the source."""
 
     def __init__(self, source: Source, columns: Columns) -> None:
         self._source = source
@@ -82,7 +82,7 @@ class _Lenient:
         return getattr(self._source, name)
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
-        """The rows that lack nothing, a batch at a time."""
+        """The complete rows, a batch at a time."""
         for table in self._source.tables(names):
             with errors_in(rows_before=self._kept):
                 lacking = self._lacking(table)
@@ -93,7 +93,7 @@ class _Lenient:
             yield table if len(kept) == len(lacking) else _rows_of(table, kept)
 
     def row_in_log(self, row: int) -> int:
-        """Where in the log a row is, of which the number counts only the rows that were kept."""
+        """The row of the log that has this number when only the rows that were kept are counted."""
         before = 0
         for lacking, rows in self._batches:
             kept = np.flatnonzero(np.unpackbits(lacking, count=rows) == 0)
@@ -104,7 +104,7 @@ class _Lenient:
         return before + row
 
     def _lacking(self, table: Any) -> Flags:
-        """Which rows lack a unit, or a number that is finite."""
+        """Which rows lack a unit or a finite number."""
         columns = self._columns
         numbers = {columns.reward, columns.level, *(columns.units if columns.are_points else ())}
         frame = getattr(table, "frame", table)
@@ -126,7 +126,7 @@ def _missing(column: Any) -> Flags:
 
 
 def _not_finite(column: Any, name: str, written: bool) -> Flags:
-    """Which numbers are missing or infinite; texts that are no numbers are neither."""
+    """Which numbers are missing or infinite; a text that is not a number counts as neither."""
     if not written:
         with errors_in(columns={"value": name}):
             return ~np.isfinite(as_numbers(column, "value"))
@@ -137,7 +137,7 @@ def _not_finite(column: Any, name: str, written: bool) -> Flags:
         numbers: Floats = np.asarray(column.cast(pa.float64()).fill_null(math.nan))
         return ~np.isfinite(numbers)
     except pa.ArrowInvalid:
-        pass  # one of them is no number, or written in a way that Python knows
+        pass  # one is not a number, or is written in a way that only Python understands
     words = pc.match_substring_regex(column, r"^\s*[+-]?(nan|inf|infinity)\s*$", ignore_case=True)
     return np.asarray(pc.fill_null(words, True))
 

@@ -1,4 +1,4 @@
-"""What a log looks like to someone who wants to start from it, and what about it may do harm."""
+"""What someone who wants to start from a log should know about it, and what in it could do harm."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Group:
 
 @dataclass
 class Inspection:
-    """What `inspect` says."""
+    """The findings that `inspect` reports."""
 
     rows: int = 0
     missing: int = 0  # rows without a finite reward, or without a unit, which are left out
@@ -150,7 +150,7 @@ class _Looks:
 
 
 def _drift(sums: Floats) -> float:
-    """How far the rewards of a group follow the order, in standard errors of no relation."""
+    """How strongly the rewards of a group rise or fall along the log, in standard errors."""
     n, x, y, xy, xx, yy = sums.tolist()
     across, along = yy - y * y / n, xx - x * x / n
     if n < _LEAST or across <= 1e-12 * max(yy, 1.0):

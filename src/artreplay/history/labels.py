@@ -12,7 +12,7 @@ from artreplay.errors import InvalidHistory
 
 Label = Hashable
 
-MANY = 10_000  # strings from which importing pyarrow, which takes a while, pays
+MANY = 10_000  # from this many strings on, importing pyarrow is worth the time it takes
 
 
 def encode_labels(units: Any) -> tuple[list[Label], Ints]:

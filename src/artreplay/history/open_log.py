@@ -1,4 +1,4 @@
-"""`open_history`: a log wherever it lies, as something a policy takes."""
+"""`open_history` opens a log of any kind so that a policy can use it."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def open_history(
     count: str | None = None,
     sum: str | None = None,
 ) -> History | Totals | Store:
-    """A log wherever it lies: a Parquet or CSV file, a folder, a pattern such as `logs/*.parquet`, a frame, or a store.
+    """Open a log: a Parquet or CSV file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or a store.
 
     A store, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms is read in
-    parts too, if there is an index on (unit, order) or with `allow_scan`; one of points is read whole, with
-    `allow_scan` only. Anything else is read into memory. `table` names the table of a database (`postgresql://…`, or a
-    DuckDB file), or is a query.
+    parts too, if it has an index on (unit, order) or you set `allow_scan`; a table of points is read as a whole, and
+    needs `allow_scan`. Everything else is read into memory. `table` names a table of a database (`postgresql://…`, or
+    a DuckDB file), or is a query.
 
-    `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` the column of efforts.
-    `order` names the column that fixes the order (equal values stay as the source has them), and `"shuffle"` with a
-    `seed` is `History.shuffled(seed)`. Without it the order of the source counts. `until` keeps the first rows only.
+    `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` names the column of
+    efforts. `order` names the column to sort by (rows with equal values keep their order); `"shuffle"` with a `seed`
+    gives the order of `History.shuffled(seed)`. By default the log keeps its order. `until` keeps only the first rows.
 
     With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
     columns that say how often an arm was played, and what its rewards add up to.
@@ -157,7 +157,9 @@ def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
     rows = source.rows()
     if rows is None or (until is not None and columns.order is None):
         return
-    need = rows * 8 * (2 + len(columns.read())) * 2  # columns, codes and row hashes, and once more while they are made
+    need = (
+        rows * 8 * (2 + len(columns.read())) * 2
+    )  # columns, codes and row hashes, and the same again while they are built
     free = _free_memory()
     if free is not None and need > free:
         raise InvalidHistory(
@@ -167,7 +169,7 @@ def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
 
 
 def _free_memory() -> int | None:
-    """The bytes that can be had, those the system only keeps files in included; None where it does not tell."""
+    """The bytes of memory available, including what the system uses to cache files; None where it does not tell."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

@@ -14,7 +14,7 @@ _VARIED = 3  # rewards in such rows that are not the commonest one
 
 
 class Repeats:
-    """Looks for the rows a log begins with further down, while the log goes by; remembers its beginning only."""
+    """Looks for the first rows of a log further down while the log is read; it remembers only the first rows."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -41,7 +41,7 @@ class Repeats:
 
     def _search(self, rows: Words) -> None:
         """Look for the pattern in the last rows and the new ones."""
-        if self._pattern is None:  # too early to say what to look for
+        if self._pattern is None:  # too few rows so far to know what to look for
             self._tail = rows
             return
         first = self._rows - len(self._tail)
@@ -65,10 +65,10 @@ class Repeats:
 
 
 def _is_telling(rows: Words, rewards: Floats) -> bool:
-    """Whether it would mean something if these rows came again.
+    """Whether these rows are so distinctive that they would not come again by chance.
 
-    Not if all is as dull as runs of equal rows or arms played in turn: what the second half adds to the first must
-    take some bytes to write down. Not if rewards are nearly all the same either, because a schedule may be repeated.
+    They are not if they are runs of equal rows or arms played in turn: what the second half adds to the first must
+    take some bytes to write down. Nor if nearly all rewards are the same, because a schedule of arms may be repeated.
     """
     if len(rows) == 0 or len(rows) - np.unique(rewards, return_counts=True)[1].max() < _VARIED:
         return False

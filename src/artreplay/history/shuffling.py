@@ -1,4 +1,4 @@
-"""Another fixed order of a log, which needs no more than the number of a row and the seed."""
+"""Shuffles a log into another fixed order, which depends only on the row numbers and the seed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import numpy as np
 
 from artreplay.compiling import Ints, Words
 from artreplay.history.fingerprint import mixed
-from artreplay.streams import checked_seed, fold
+from artreplay.parameters import checked_seed
+from artreplay.streams import fold
 
 
 def shuffle_keys(first: int, rows: int, seed: int) -> Words:
-    """The rows [first, first + rows) of a log, in the order of these keys, are shuffled."""
+    """Keys for the rows [first, first + rows) of a log: sorting by them shuffles the log."""
     with np.errstate(over="ignore"):
         key = np.uint64(fold(checked_seed(seed)))
         return mixed(mixed(np.arange(first, first + rows, dtype=np.uint64) + key) ^ key)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
+from artreplay.parameters import checked_seed
 from artreplay.patrol.choosing import checked_budget, choosable, choose_places
 from artreplay.patrol.counts_in_words import many
 from artreplay.patrol.forecast import Forecast, Visits, forecast_of
@@ -21,7 +22,6 @@ from artreplay.patrol.site import Site
 from artreplay.patrol.tree_planner import tree_plan
 from artreplay.patrol.trust import trust_sentences
 from artreplay.replay import ArtificialReplay
-from artreplay.streams import checked_seed
 
 PLANNERS = ("rings", "replay")
 PLANNED = "item_id="  # marks a place of a plan, so that one a device brings home again is not taken for a find

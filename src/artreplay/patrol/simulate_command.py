@@ -39,10 +39,10 @@ def simulate(
     of finds per km that is smoothed over one box.
     """
     from artreplay.errors import checked_count
+    from artreplay.parameters import checked_seed
     from artreplay.patrol.worlds import CONDITIONS, Ground
     from artreplay.patrol.writers.planners_picture import planners_png
     from artreplay.patrol.years import compare
-    from artreplay.streams import checked_seed
 
     conditions = list(dict.fromkeys(condition or CONDITIONS))
     seeds = range(checked_seed(seed), checked_seed(seed) + checked_count("parks", parks))

@@ -16,12 +16,12 @@ from pyarrow import csv
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, checked_count
+from artreplay.parameters import checked_seed
 from artreplay.patrol.packages import package
 from artreplay.patrol.readers import smart
 from artreplay.patrol.samples import box_of
 from artreplay.patrol.terrain import POSTS, SIDE_KM, Terrain
 from artreplay.patrol.tracks import half_sums
-from artreplay.streams import checked_seed
 from artreplay.whole_files import write_whole
 
 FINEST = 32  # boxes per side

@@ -26,7 +26,7 @@ class Adapter:
 
     proposal: Any  # where proposals are written
     proposed: Any  # the same memory, read as plain numbers
-    is_several: bool = False  # whether an action is a list
+    proposes_list: bool = False  # whether an action is a list
     expensive: bool = False  # whether a single proposal is so much work that it is worth compiling
     exact: bool = False  # whether the base is marked as exact under Artificial Replay
     hears_closing: bool = False  # whether the base is told of cells without unread rows
@@ -66,22 +66,22 @@ class Adapter:
 
     def action(self, units: int, position: Any) -> Any:
         """The first `units` entries of the proposal as people know them, where the policy stands."""
-        if not self.is_several:
+        if not self.proposes_list:
             return self.unit(self.proposed[0])
         return [self.unit(number) for number in self.proposed[:units]]
 
     def is_list(self, action: Any) -> bool:
         """Whether an action that is told is a list of units, each with a reward of its own."""
-        return self.is_several
+        return self.proposes_list
 
     def kept_proposal(self, units: int) -> list[Any]:
         """The first `units` entries of the proposal in a form that can be saved."""
         return [self.unit(number) for number in self.proposed[:units]]
 
-    def propose_again(self, kept: list[Any], is_several: bool) -> None:
+    def propose_again(self, kept: list[Any], proposes_list: bool) -> None:
         """Put a proposal that was saved back where proposals are."""
         self.proposal[: len(kept)] = [self.number(unit) for unit in kept]
-        self.is_several = is_several
+        self.proposes_list = proposes_list
 
     # -- cells --------------------------------------------------------------------------------------------------
 
@@ -147,8 +147,8 @@ class NamedAdapter(Adapter):
 
     def __init__(self, base: Algorithm) -> None:
         super().__init__(base.duplicate())
-        self.is_several = base.several
-        self.expensive = base.laborious
+        self.proposes_list = base.proposes_list
+        self.expensive = base.expensive
         self.exact = base.coupled
         self.hears_closing = callable(getattr(base.component, "close", None))
         self.reward_range = base.reward_range
@@ -203,7 +203,7 @@ class ArmAdapter(NamedAdapter):
     def action(self, units: int, position: Any) -> Any:
         """The proposal in labels: straight, because every decision ends here."""
         labels, proposed = self._labels, self.proposed
-        return [labels[number] for number in proposed[:units]] if self.is_several else labels[proposed[0]]
+        return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
 
     def numbers_of(self, history: History, unknown: Unknown) -> Ints:
         """The number of the arm in each row."""
@@ -235,16 +235,16 @@ class PointAdapter(NamedAdapter):
         """The points that are played for the proposed boxes in this online round."""
         round_ = int(position[ROUND])
         played = [self.base.unit(number, slot, round_) for slot, number in enumerate(self.proposed[:units])]
-        return played if self.is_several else played[0]
+        return played if self.proposes_list else played[0]
 
     def kept_proposal(self, units: int) -> list[Any]:
         """The proposed boxes: they say more than the points that are played in them."""
         return list(self.proposed[:units])
 
-    def propose_again(self, kept: list[Any], is_several: bool) -> None:
+    def propose_again(self, kept: list[Any], proposes_list: bool) -> None:
         """Put a proposal that was saved back where proposals are."""
         numbers = [int(number) for number in kept]
-        if is_several != self.is_several or not all(self.base.may_propose(number) for number in numbers):
+        if proposes_list != self.proposes_list or not all(self.base.may_propose(number) for number in numbers):
             raise InvalidFile("the pending action in the file does not fit its algorithm")
         self.proposal[: len(numbers)] = numbers
 

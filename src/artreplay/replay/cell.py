@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One arm or box as it stands: samples shown (logged or online), mean, index; rows in the log, and used.
+    """What is known of one arm or box: samples shown (logged or online), mean, index, rows in the log, and rows used.
 
     In a tree, `count` and `mean` include what a box inherited: samples of the box it was split from, which may lie
     elsewhere in it, and which its siblings count too. `logged` and `used` are of the box itself.

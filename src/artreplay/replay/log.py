@@ -1,4 +1,4 @@
-"""The log of a policy as its base sees it, wherever it lies: checked at the door, then read front to back."""
+"""The log of a policy as its base sees it, in memory or in a store: checked first, then read from front to back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 class Log:
-    """A log in memory, or in a store of which what can be known is checked without reading it."""
+    """A log in memory or in a store. A store is checked, as far as possible, without reading its rows."""
 
     def __init__(
         self, adapter: Adapter, history: AnyHistory, unknown: Unknown, part_ends: Sequence[int] | None = None
@@ -141,7 +141,7 @@ class Log:
         return 0
 
     def _fits(self, store: PointStore) -> bool:
-        """Whether every point, at every level, has a place in the base, by what is known of all of them."""
+        """Whether the base has a place for every point and level, judging by the bounds of all points."""
         levels = [None] if store.level_values is None else store.level_values
         try:
             for corner in store.bounds:
@@ -153,7 +153,7 @@ class Log:
         return True
 
     def _look_for_trouble(self, unknown: Unknown) -> None:
-        """Go through the log until a row is refused: the sentence then names it."""
+        """Read the log until a row is refused, so that the error can name it."""
         for _ in self._parts(unknown):
             pass
 

@@ -44,7 +44,7 @@ class ComponentAdapter(Adapter):
         width = int(getattr(base, "width", 1))
         if width < 1:
             raise InvalidParameter(f"width must be at least 1, got {width}")
-        self.is_several = width > 1
+        self.proposes_list = width > 1
         self.hears_closing = self._offers("close")
         self._accepted: set[int] = set()
         self.proposal = np.empty(width + _SLACK, np.int64)[:width]
@@ -174,8 +174,8 @@ class PlainAdapter(Adapter):
     def propose_in_round(self, out: list[int], round_: int) -> int:
         """Ask the object, and number what it says."""
         proposal = self.base.propose(int(round_)) if self._hears_rounds else self.base.propose()
-        self.is_several = isinstance(proposal, list)
-        units = proposal if self.is_several else [proposal]
+        self.proposes_list = isinstance(proposal, list)
+        units = proposal if self.proposes_list else [proposal]
         if not units:
             raise InvalidAction(
                 f"{type(self.base).__name__}.propose() must return at least one unit, got an empty list"
@@ -268,7 +268,7 @@ class PlainAdapter(Adapter):
         return table[codes] if len(table) else history.codes
 
     def _table(self, units: Iterable[Any], row_of: Callable[[int], int], unknown: Unknown) -> Ints:
-        """The numbers of units; −1 for those that are to be skipped, unless that is all of them: the log is another's.
+        """The numbers of units, and −1 for those to skip; if all would be skipped, the log is refused.
 
         `row_of` says where in the log a unit is first.
         """
@@ -317,7 +317,7 @@ class PlainAdapter(Adapter):
 
 
 def _takes_something(method: Any) -> bool:
-    """Whether a method is there and needs an argument: what an object does not take is not passed."""
+    """Whether a method exists and needs an argument; an argument it does not take is not passed."""
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):  # it is not there, or built in
@@ -327,7 +327,7 @@ def _takes_something(method: Any) -> bool:
 
 
 def _ask(check: Callable[[Any], Any], value: Any) -> None:
-    """Let the object check a value: what it finds wrong is said in its own words."""
+    """Let the object check a value; its own words become the error."""
     try:
         check(value)
     except InvalidAction:

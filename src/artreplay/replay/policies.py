@@ -55,8 +55,8 @@ class HistoryPolicy(Policy):
     def extend(self, history: AnyHistory) -> None:
         """Continue with a log that has grown: the same rows, in the same order, with more behind them.
 
-        The new rows join the journal now, behind what was told before. Any other change is refused, and the sentence
-        names the row.
+        The new rows join the journal now, after what was told before. Any other change is refused, and the error names
+        the row.
         """
         known = self.fingerprint()
         checked_history(history).check_continues(known, self.history)
@@ -239,7 +239,7 @@ class FullStart(HistoryPolicy):
 
 
 class ArtificialReplay(HistoryPolicy):
-    """When the base proposes something the log still has an unread row of, shows it that row instead of playing.
+    """When the base proposes something for which the log has an unread row, shows it that row instead of playing.
 
     Only when no cell of the proposal has an unread row does the proposal become the action. For a base that is marked
     as exact, every decision is the one that Full Start makes over the same journal. `relation` replaces the base's

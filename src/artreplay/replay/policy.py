@@ -46,8 +46,8 @@ class Policy:
     """What the three policies share: `ask` for an action, play it, `tell` its reward.
 
     Everything a policy learns from is one journal: the rows of its log, rows appended later, and every reward that was
-    told. Rewards may come late, in another order, or never, and actions may be told that nobody asked for: each is a
-    row of the journal, behind the rows that were there before it. A decision is made at the first `ask` after a
+    told. Rewards may come late, in another order, or never, and you may tell actions that nobody asked for: each
+    becomes a row of the journal, after the rows that were there before. A decision is made at the first `ask` after a
     `tell`, from the journal as it is then, and `ask` returns it until the next `tell`, whatever arrives meanwhile. A
     policy works on its own copy of the base. Until something is told or asked no row is shown, and of a store only what
     the base must know of it is read; an object of the user's own, or a relation, reads it into memory.
@@ -109,10 +109,10 @@ class Policy:
         self._show_what_comes_before([(self._adapter.number(unit), 0.0) for unit in units])
 
     def tell(self, action: Any, reward: Any) -> None:
-        """Take what was played and what came of it into the journal; one reward per unit, in the order of the action.
+        """Add an action and its reward to the journal; give one reward per unit, in the order of the action.
 
-        Any action will do, asked for or not: the rows of the log that come before it are shown first. Everything is
-        checked before anything changes.
+        You may tell any action, asked for or not: the rows of the log that come before it are shown first. Everything
+        is checked before anything changes.
         """
         adapter = self._adapter
         if adapter.is_list(action):
@@ -302,12 +302,12 @@ class Policy:
 
     @property
     def base(self) -> Any:
-        """The policy's own copy of the base algorithm; look, do not touch."""
+        """The policy's own copy of the base algorithm: read it, but do not change it."""
         return self._adapter.base
 
     @property
     def history(self) -> AnyHistory | None:
-        """The log; None without one, or while a loaded policy waits for it."""
+        """The log; None if there is none, or if a loaded policy has not been given its log yet."""
         return None if self._log is None else self._log.history
 
     @property
@@ -341,7 +341,7 @@ class Policy:
         return used_by_cell(self)
 
     def cells(self) -> list[Cell]:
-        """Every cell as it stands, an arm or a box: samples shown, mean, index, rows in the log and used.
+        """What is known of every cell, an arm or a box: samples shown, mean, index, rows in the log, and rows used.
 
         Boxes come level by level, inside a level in Z-order.
         """

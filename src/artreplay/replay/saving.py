@@ -201,7 +201,7 @@ def encode(value: Any) -> Any:
 
 
 def _is_spec(value: Any) -> bool:
-    """Whether this is a bonus or the like of this package, which its name and fields say all about."""
+    """Whether this is a value of this package, such as a bonus, that its name and fields describe completely."""
     return type(value).__name__ in _SPECS and dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
@@ -209,7 +209,7 @@ def _describe_pending(policy: Policy) -> Any:
     if policy._position[PENDING] == 0:
         return None
     kept = policy._adapter.kept_proposal(int(policy._position[PENDING]))
-    return {"units": encode(kept), "is_several": policy._adapter.is_several}
+    return {"units": encode(kept), "is_several": policy._adapter.proposes_list}
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def _given(name: str, given: dict[str, Any]) -> Any:
 
 
 def _check_tables(made: Algorithm, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-    """A callable that was given again must be the one that was saved, as far as it was used."""
+    """Refuse a callable that gives other values than the one that was saved, as far as that was used."""
     if made.table is None:
         return
     saved = next(array for name, array in arrays.items() if name.startswith("base.") and name.endswith("bound.radius"))
@@ -328,7 +328,7 @@ def _check_tables(made: Algorithm, arrays: dict[str, np.ndarray[Any, Any]]) -> N
 
 
 def _check_shapes(made: Algorithm, saved: dict[str, np.ndarray[Any, Any]], name: str) -> None:
-    """Arrays of the file must be those of the algorithm; some may have grown."""
+    """Refuse arrays whose shapes do not fit the algorithm; some arrays may have grown."""
     for key, array in arrays_of(made.component).items():
         same = saved[key].dtype == array.dtype and (saved[key].shape == array.shape or made.grows(key))
         if not same:

@@ -179,7 +179,7 @@ def arms_of(live: Live) -> list[ArmState]:
     open_ = Counter(
         label
         for decision in live.open.values()
-        for label in (decision.action if live.adapter.is_several else [decision.action])
+        for label in (decision.action if live.adapter.proposes_list else [decision.action])
     )
     return [
         ArmState(

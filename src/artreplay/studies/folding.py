@@ -90,7 +90,7 @@ class Fold:
     def numbers(self, action: Any) -> list[int]:
         """The numbers of the units of an action."""
         adapter = self.policy._adapter
-        return [adapter.number(unit) for unit in (action if adapter.is_several else [action])]
+        return [adapter.number(unit) for unit in (action if adapter.proposes_list else [action])]
 
     def take_in(self, rows: Iterable[Row]) -> None:
         """Take further entries in, in order."""

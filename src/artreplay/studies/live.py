@@ -117,7 +117,7 @@ class Live:
             value: Any = None
             if self.settings.on_timeout == "default":
                 value = self.settings.default
-                value = [value] * len(decision.action) if self.adapter.is_several else value
+                value = [value] * len(decision.action) if self.adapter.proposes_list else value
             self._close(decision, "expired")
             self.enter("expiry", value, number, decision.action)
 
@@ -306,7 +306,7 @@ class Live:
 
     def observe(self, action: Any, value: Any, request: Any) -> None:
         """Take in what came of an action that nobody asked for."""
-        several = self.adapter.is_several
+        several = self.adapter.proposes_list
         action = list(action) if several and isinstance(action, (list, tuple)) else action
         units = action if several else [action]
         if not isinstance(units, list) or not units:
@@ -342,7 +342,7 @@ class Live:
 
     def _checked_value(self, action: Any, value: Any) -> Any:
         """A reward as it is kept: one number, or one for each unit."""
-        if not self.adapter.is_several:
+        if not self.adapter.proposes_list:
             self.adapter.checked_reward(value)
             return float(value)
         if not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or len(value) != len(action):

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import is_component, state_of
-from artreplay.errors import InvalidParameter, checked_count
+from artreplay.errors import InvalidParameter
 from artreplay.history import History
+from artreplay.parameters import Count, Seed, checked
 from artreplay.replay import ArtificialReplay, FullStart, Ignorant
 from artreplay.replay.adapters import checked_relation
 from artreplay.replay.own_bases import adapt
-from artreplay.streams import checked_seed
 from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.random_worlds import Points, Units, World, draw_world, shrink, units_of
 
@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One case: a failure or None, and whether there was something to find."""
+    """The result of one case: a failure or None, and whether the case could have failed at all."""
 
     failure: Failure | None
     telling: bool
@@ -169,23 +169,21 @@ def check_completion(
     return _search("completion", judge, labels, cases, max_history, horizon, rewards, seed)
 
 
+@checked
 def _search(
     check: str,
     judge: Callable[[World], Verdict],
     units: Units,
-    cases: int,
-    max_history: int,
-    horizon: int,
+    cases: Count,
+    max_history: Count,
+    horizon: Count,
     rewards: Sequence[float],
-    seed: int,
+    seed: Seed,
 ) -> Summary:
-    """Try random worlds; make the first that fails as simple as can be."""
-    cases = checked_count("cases", cases)
-    max_history = checked_count("max_history", max_history)
-    horizon = checked_count("horizon", horizon)
+    """Try random worlds, and simplify the first that fails as far as possible."""
     if len(rewards) == 0:
         raise InvalidParameter("rewards must have at least one value, got none")
-    rng = random.Random(checked_seed(seed))
+    rng = random.Random(seed)
     telling = 0
     for _ in range(cases):
         world = draw_world(rng, units, max_history, horizon, rewards)
@@ -223,7 +221,7 @@ def play(policy: Any, world: World, units: Units) -> list[Any]:
 
 
 def first_difference(full: list[Any], replayed: list[Any]) -> Failure | None:
-    """Where two runs part."""
+    """The first place where two runs differ."""
     for round_, (mine, theirs) in enumerate(zip(full, replayed, strict=True)):
         if mine != theirs:
             where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"

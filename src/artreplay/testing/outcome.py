@@ -10,7 +10,7 @@ from artreplay.errors import ArtReplayError
 
 @dataclass(frozen=True)
 class Summary:
-    """A check that found nothing: how many cases were tried, and in how many there was something to find."""
+    """A check that passed: how many cases were tried, and how many of them could have failed."""
 
     check: str
     cases: int

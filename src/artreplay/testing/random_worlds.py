@@ -83,13 +83,13 @@ def units_of(make_base: Callable[[], Any], units: Any) -> Units:
 
 def draw_world(rng: random.Random, units: Units, max_history: int, horizon: int, rewards: Sequence[float]) -> World:
     """A world in which ties are frequent: few rewards, and often few units, or one unit with most of the log."""
-    size = max(rng.randint(0, max_history), rng.randint(0, max_history))  # rather more than less
+    size = max(rng.randint(0, max_history), rng.randint(0, max_history))  # more often long than short
     if isinstance(units, Points):
         some = [units.draw(rng) for _ in range(rng.randint(1, max_history))]
     else:
         some = rng.sample(units, rng.randint(1, len(units)))
     skew = rng.random() < 0.3
-    low_world = rng.random() < 0.3  # all is worth little, so that many units are tried
+    low_world = rng.random() < 0.3  # low rewards everywhere, so that many units are tried
     log = tuple(
         (some[0] if skew and rng.random() < 0.7 else rng.choice(some), float(rng.choice(rewards))) for _ in range(size)
     )

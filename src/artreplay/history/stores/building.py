@@ -26,7 +26,7 @@ from artreplay.history.stores.manifest import read_manifest, sync_folder, write_
 from artreplay.history.stores.sorting import Sorter
 from artreplay.history.stores.surveying import Survey
 from artreplay.history.stores.workplace import appending, remove_unlisted, workplace
-from artreplay.streams import checked_seed
+from artreplay.parameters import checked_seed
 
 Format = Literal["store", "parquet"]
 
