@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import artreplay as ar
-from artreplay.replay.saving import read_note
 from command_kit import Refused, Run, samples, write_csv
 
 ROWS = 80
@@ -119,7 +118,8 @@ def test_the_same_decisions_as_in_python_over_rounds_and_appended_rows(run: Run,
     pq.write_table(table(60), "log.parquet")
     policy = python_policy(rows=60)
     run("recommend", "log.parquet", *OPTIONS, *BOX, "--policy", kind, *KEPT)
-    assert read_note("state.ar").items() >= {"unit": ["x", "y"], "reward": "caught"}.items()
+    with ar.Study.open("state.ar", read_only=True) as study:
+        assert study.note.items() >= {"unit": ["x", "y"], "reward": "caught"}.items()
     pq.write_table(table(), "log.parquet")
     for round_ in range(4):
         answer = run("recommend", "log.parquet", *KEPT, "--json").json
@@ -129,7 +129,8 @@ def test_the_same_decisions_as_in_python_over_rounds_and_appended_rows(run: Run,
         assert (tuple(answer["action"]), answer["rounds"]) == (action, round_)
         assert run("tell", *KEPT, ",".join(map(repr, action)), round_ % 2).code == 0
         policy.tell(action, round_ % 2)
-    assert ar.load("state.ar").rounds == 4
+    with ar.Study.open("state.ar", read_only=True) as study:
+        assert study.rounds == 4
 
 
 def test_a_policy_moves_from_a_file_to_a_store_and_back(run: Run, log: Path) -> None:
@@ -279,6 +280,6 @@ def test_an_allocation_in_a_state_file_is_for_python(refused: Refused, log: Path
     at, caught = points()
     base = ar.GridAllocation(2, [0, 1], 1, 1, 9, cells_per_side=2, box=[(0, 1), (0, 5)])
     history = ar.History(at, caught, levels=np.ones(ROWS))
-    ar.ArtificialReplay(base, history).save("state.ar")
+    ar.Study.create("state.ar", base, history).close()
     for command in (("recommend", log, *KEPT), ("tell", *KEPT, "0.3,1", 1)):
         assert "use it from Python" in refused(*command)

@@ -75,7 +75,7 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
         ((*OPTIONS, "--arms", "red,,blue"), "labels separated by commas"),
         ((*OPTIONS, "--arms", ""), "labels separated by commas"),
         ((*OPTIONS, "--arms", "red,red"), "'red' is there twice"),
-        ((*OPTIONS, "--algorithm", "best"), "--algorithm must be one of mon-ucb, "),
+        ((*OPTIONS, "--algorithm", "best"), "--algorithm must be one of klucb, mon-ucb, "),
         ((*OPTIONS, "--algorithm", "lin-ucb"), "use LinUCB from Python"),
         ((*OPTIONS, "--algorithm", "top-ucb"), "top-ucb needs --budget"),
         ((*OPTIONS, "--algorithm", "top-ucb", "--budget", 4), "got 4 of 3"),

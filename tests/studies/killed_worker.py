@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 
 import artreplay as ar
+
+
+def say(*words: object) -> None:
+    """Say something in one piece, whatever other threads say."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 def work(study: ar.Study, number: int, seed: str) -> None:
@@ -13,13 +19,13 @@ def work(study: ar.Study, number: int, seed: str) -> None:
     while True:
         turn += 1
         decision = study.decide(request_id=f"{seed} {number} {turn}")
-        print("decided", decision.id, flush=True)
+        say("decided", decision.id)
         if turn % 3:
             study.reward(decision.id, float(turn % 2))
-            print("rewarded", decision.id, turn % 2, flush=True)
+            say("rewarded", decision.id, turn % 2)
         if turn % 7 == 0:
             study.void(decision.id)
-            print("void", decision.id, flush=True)
+            say("void", decision.id)
 
 
 if __name__ == "__main__":

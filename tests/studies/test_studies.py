@@ -309,7 +309,7 @@ def test_past_the_horizon_is_said_once():
         ({"on_timeout": "forget"}, 'on_timeout must be "default" or "discard"'),
         ({"default": 2.0}, "reward is 2.0, expected a number in"),
         ({"history": ar.History([[0.5]], [1.0])}, "needs a log of arms"),
-        ({"history": [1, 2]}, "history must be a History"),
+        ({"history": [1, 2]}, "must start from a log of rows"),
     ],
 )
 def test_what_a_study_cannot_be_made_with(given, sentence, tmp_path):

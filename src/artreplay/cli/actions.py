@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, Regressor
+from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, MonUCB, Regressor, TreeUCB
 from artreplay.cli.log_arguments import Log, place_of, split_labels
 from artreplay.cli.names import POINT_CHOOSERS, class_of, make_base, name_of, takes
 from artreplay.console.options import Request
@@ -26,6 +26,7 @@ class Actions:
     noun: ClassVar[str]
     plural: ClassVar[str]
     algorithms: ClassVar[Sequence[type[Any]]]
+    usual: ClassVar[type[Any]]  # of these, if none is named
     strange: ClassVar[str]  # why rows are skipped, for the note about them
     headings: ClassVar[tuple[str, ...]]
     rows: ClassVar[str]  # what the rows below the headings are
@@ -72,7 +73,7 @@ class Arms(Actions):
     """Actions that are labels."""
 
     noun, plural, rows = "arm", "arms", "arms"
-    algorithms = ARM_ALGORITHMS
+    algorithms, usual = ARM_ALGORITHMS, MonUCB
     strange = "label is not an arm"
     headings = ("arm", "in the log", "used", "online", "mean", "index")
 
@@ -163,7 +164,7 @@ class Points(Actions):
     """Actions that are points, written as coordinates with commas between them."""
 
     noun, plural, rows = "point", "points", "cells"
-    algorithms = POINT_CHOOSERS
+    algorithms, usual = POINT_CHOOSERS, TreeUCB
     strange = "point is not in the box"
     headings = ("cell", "samples", "mean", "index")
 

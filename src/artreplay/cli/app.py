@@ -12,6 +12,7 @@ from artreplay.cli.index import index, inspect
 from artreplay.cli.names import algorithms
 from artreplay.cli.recommend import recommend, tell
 from artreplay.cli.simulations import demo, simulate
+from artreplay.cli.study_commands import study
 from artreplay.console import run_command, write
 from artreplay.errors import InvalidParameter
 from artreplay.patrol.commands import patrol
@@ -26,6 +27,7 @@ app.command()(inspect)
 app.command()(simulate)
 app.command()(algorithms)
 app.command()(check)
+app.add_typer(study, name="study")
 app.add_typer(patrol, name="patrol")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from artreplay.cli.actions import ALLOCATIONS, Actions, actions_of
 from artreplay.cli.names import name_of
-from artreplay.cli.state import keep, prepared, recalled, reopen
+from artreplay.cli.state import Recommended, recommended, told
 from artreplay.console.options import (
     AsJson,
     Budget,
@@ -28,7 +29,7 @@ from artreplay.console.options import (
 )
 from artreplay.console.output import NONE, percent, show, show_json, size
 from artreplay.console.output import table as table_of
-from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import Reading
 
 _MOST_ROWS = 20
@@ -80,7 +81,10 @@ def recommend(
     ] = None,
     budget: Budget = None,
     seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random; 0 by default.")] = None,
-    policy: Annotated[WithLog | None, typer.Option(help="How the log is used; artificial-replay by default.")] = None,
+    policy: Annotated[
+        WithLog | None,
+        typer.Option(help="How the log is used; artificial-replay by default, full-start where --state needs it."),
+    ] = None,
     all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms or cells, not {_MOST_ROWS} at most.")] = False,
     level: Annotated[str | None, typer.Option(hidden=True)] = None,
     as_json: AsJson = False,
@@ -98,15 +102,12 @@ def recommend(
     parameters: dict[str, Any] = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
     parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side}
     request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, policy)
-    asked, note = prepared(request, state)
-    action = asked.ask()
-    if state is not None:
-        keep(asked, state, note)
-    actions = actions_of(asked.base)
+    found = recommended(request, state)
+    actions = actions_of(found.policy.base)
     if as_json:
-        show_json(_as_json(asked, actions, action))
+        show_json(_as_json(found, actions))
     else:
-        _show(asked, actions, action, all_rows)
+        _show(found, actions, all_rows)
 
 
 def tell(
@@ -118,44 +119,40 @@ def tell(
         ),
     ],
     state: StateFile,
-    log: Annotated[
-        str | None,
-        typer.Option(metavar="LOG", help="Where the log is now, if it has moved; it is opened only if it must be."),
-    ] = None,
 ) -> None:
     """Record what came of an action.
 
     The policy is the one that `recommend --state` keeps. Any arm or point may be told, recommended or not: it is data.
-    What was recommended last can be told without the log. For anything else the log is opened, because rows of it come
-    before what is told.
+    The log is not needed for it. Several processes may tell at the same time.
     """
-    policy, note = recalled(state)
-    actions = actions_of(policy.base)
-    if len(outcome) % 2:
-        raise InvalidAction(f"{actions.noun} and reward must come in pairs, got {' '.join(outcome)}")
-    units = [actions.unit(text) for text in outcome[::2]]
-    rewards = [_number(text) for text in outcome[1::2]]
-    if len(units) > 1 and not policy.base.proposes_list:
-        raise InvalidAction(f"{name_of(type(policy.base))} plays one {actions.noun} in a round, got {len(units)}")
-    told = (units, rewards) if policy.base.proposes_list else (units[0], rewards[0])
-    try:
-        policy.tell(*told)
-    except InvalidHistory:
-        reopen(policy, note, log, " ".join(outcome[::2]))
-        policy.tell(*told)
-    keep(policy, state, note)
-    shown = ", ".join(f"{actions.text(unit)} gave {value:g}" for unit, value in zip(units, rewards, strict=True))
-    show(f"round {policy.rounds}: {shown}")
+    base, action, reward, rounds = told(state, partial(_outcome, outcome))
+    pairs = zip(action, reward, strict=True) if base.proposes_list else [(action, reward)]
+    actions = actions_of(base)
+    show(f"round {rounds}: {', '.join(f'{actions.text(unit)} gave {value:g}' for unit, value in pairs)}")
 
 
-def _number(text: str) -> float:
+def _outcome(words: list[str], base: Any) -> tuple[Any, Any]:
+    """The action and the reward that the words say, or a list of each."""
+    actions = actions_of(base)
+    if len(words) % 2:
+        raise InvalidAction(f"{actions.noun} and reward must come in pairs, got {' '.join(words)}")
+    units = [actions.unit(text) for text in words[::2]]
+    rewards = [outcome_value(text) for text in words[1::2]]
+    if len(units) > 1 and not base.proposes_list:
+        raise InvalidAction(f"{name_of(type(base))} plays one {actions.noun} in a round, got {len(units)}")
+    return (units, rewards) if base.proposes_list else (units[0], rewards[0])
+
+
+def outcome_value(text: str) -> float:
+    """A reward as it is written."""
     try:
         return float(text)
     except ValueError:
         raise InvalidAction(f"reward is {text!r}, expected a number") from None
 
 
-def _show(policy: Any, actions: Actions, action: Any, all_rows: bool) -> None:
+def _show(found: Recommended, actions: Actions, all_rows: bool) -> None:
+    action, policy = found.action, found.policy
     units = action if isinstance(action, list) else [action]
     standings = actions.standings(policy)
     shown = standings if all_rows else standings[:_MOST_ROWS]
@@ -165,17 +162,18 @@ def _show(policy: Any, actions: Actions, action: Any, all_rows: bool) -> None:
     show(f"next action: {', '.join(map(actions.text, units))}", "", table_of(headings, rows))
     if len(shown) < len(standings):
         show(f"… and {len(standings) - len(shown):,} more (--all shows them)")
-    show("", *_use_of_log(policy, actions))
+    show("", *_use_of_log(found, actions))
 
 
-def _use_of_log(policy: Any, actions: Actions) -> list[str]:
+def _use_of_log(found: Recommended, actions: Actions) -> list[str]:
+    policy, rounds = found.policy, found.rounds
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
     lines[-1] += _what_was_read(policy.reading)
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose {actions.strange}")
-    if policy.rounds:
-        lines.append(f"{policy.rounds:,} online round{'s' if policy.rounds > 1 else ''} told so far")
+    if rounds:
+        lines.append(f"{rounds:,} online round{'s' if rounds > 1 else ''} told so far")
     return lines
 
 
@@ -189,12 +187,13 @@ def _what_was_read(reading: Reading) -> str:
     return f"; read {read}" if reading.sums else ""
 
 
-def _as_json(policy: Any, actions: Actions, action: Any) -> dict[str, Any]:
+def _as_json(found: Recommended, actions: Actions) -> dict[str, Any]:
+    policy = found.policy
     return {
-        "action": action,
+        "action": found.action,
         "algorithm": name_of(type(policy.base)),
         "policy": policy.kind,
-        "rounds": policy.rounds,
+        "rounds": found.rounds,
         "log": {"samples": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
         "reading": dataclasses.asdict(policy.reading),
         actions.rows: [actions.entry(standing) for standing in actions.standings(policy)],

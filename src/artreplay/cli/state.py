@@ -1,85 +1,161 @@
-"""A policy between two calls: made from options, or continued from a state file."""
+"""A policy between two calls: a study in a state file, made from options, or continued."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from artreplay.algorithms import checked_reward
 from artreplay.cli.actions import Actions, Arms, Points, actions_of, algorithm_named, box_of
 from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
 from artreplay.cli.names import name_of
 from artreplay.console.options import Request
-from artreplay.errors import InvalidHistory, InvalidParameter, errors_in
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history.stores import PointStore
 from artreplay.replay import ArtificialReplay, FullStart, load
-from artreplay.replay.policy import Policy
-from artreplay.replay.saving import read_note, save
+from artreplay.replay.saving import read_note
+from artreplay.studies import Study
 
 
-def prepared(request: Request, state: Path | None) -> tuple[Any, dict[str, Any]]:
-    """The policy to ask, over its log, and the note to save it with."""
-    if state is None or not state.exists():
-        return _started(request)
-    return _continued(request, state)
+class Recommended(NamedTuple):
+    """What to play, and the policy that says so."""
+
+    action: Any
+    policy: Any
+    rounds: int  # told so far
 
 
-def keep(policy: Policy, path: Path, note: dict[str, Any]) -> None:
-    """Write a policy to its state file."""
-    save(policy, path, note=note)
+def recommended(request: Request, state: Path | None) -> Recommended:
+    """What to play next: from the log alone, or by the study that a state file is."""
+    if state is None:
+        base, log, _ = made_base(request)
+        make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
+        with errors_in(file=place_of(request.log)):
+            policy = make(base, log.history, unknown=request.unknown or "error")
+        return Recommended(policy.ask(), policy, 0)
+    with _continued(request, state) if state.exists() else _started(request, state) as study:
+        waiting = study.open_decisions()
+        action = waiting[-1].action if waiting else study.decide().action
+        return Recommended(action, study.policy, study.rounds)
 
 
-def recalled(path: Path) -> tuple[Any, dict[str, Any]]:
-    """The policy in a state file, without its log, and its note."""
-    return load(path), _note(path)
+class Told(NamedTuple):
+    """What was played, what came of it, and how many rounds were told by now."""
+
+    base: Any
+    action: Any
+    reward: Any
+    rounds: int
 
 
-def reopen(policy: Any, note: dict[str, Any], log: str | None, told: str) -> None:
-    """Give a policy its log again, because rows of the log come before what is told."""
-    place = note.get("log") if log is None else log
-    if place is None or (log is None and not Path(place).exists()):
-        raise InvalidHistory(
-            f"{told} is not what was recommended last, so that rows of the log come before it: "
-            "say with --log where the log is now"
-        )
-    _extend(policy, place, read_log(place, {name: value for name, value in note.items() if name != "log"}))
+def told(state: Path, read: Callable[[Any], tuple[Any, Any]]) -> Told:
+    """Record an action and its reward, which `read` gives for a base.
+
+    What was recommended last gets its reward. Anything else is data, and what was recommended is taken out.
+    """
+    if not state.exists():
+        raise InvalidFile(f"{state} does not exist")
+    if is_policy_file(state):
+        _convert(state, None)
+    with Study.open(state, read_only=True) as look:
+        base = look.base
+    action, reward = read(base)
+    for value in reward if base.proposes_list else [reward]:
+        checked_reward(value, base.reward_range)
+    with Study.open(state) as study:
+        waiting = study.open_decisions()
+        if waiting and waiting[-1].action == action:
+            study.reward(waiting[-1].id, reward)
+        else:
+            study.together(lambda study: _observe(study, action, reward))
+        return Told(base, action, reward, study.rounds)
 
 
-def _started(request: Request) -> tuple[Any, dict[str, Any]]:
+def _observe(study: Study, action: Any, reward: Any) -> None:
+    study.observe(action, reward)
+    for decision in study.open_decisions():
+        study.void(decision.id)
+
+
+def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
+    """A fresh base by the options, the log, and what is to be remembered of it."""
     algorithm = None if request.algorithm is None else algorithm_named(request.algorithm)
     several = request.unit is not None and len(request.unit) > 1
     of_points = several if algorithm is None else algorithm in Points.algorithms
     log, note = _read(request, {}, Points if of_points else Arms)
     kind: type[Actions] = Points if _is_of_points(log, note) else Arms
-    algorithm = algorithm or kind.algorithms[0]
+    algorithm = algorithm or kind.usual
     if algorithm not in kind.algorithms:
         names = ", ".join(map(name_of, kind.algorithms))
         raise InvalidParameter(
             f"{name_of(algorithm)} must not be used here: {place_of(request.log)} is a log of {kind.plural}, "
             f"which are for {names}"
         )
-    base = kind.made(algorithm, request, log)
-    make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
+    return kind.made(algorithm, request, log), log, note
+
+
+def _started(request: Request, state: Path) -> Study:
+    base, log, note = made_base(request)
     with errors_in(file=place_of(request.log)):
-        return make(base, log.history, unknown="skip" if request.unknown == "skip" else "error"), note
+        return Study.create(
+            state, base, log.history, unknown=request.unknown or "error", policy=request.policy, note=note
+        )
 
 
-def _continued(request: Request, state: Path) -> tuple[Any, dict[str, Any]]:
-    policy, note = recalled(state)
+def _continued(request: Request, state: Path) -> Study:
+    if is_policy_file(state):
+        _convert(state, request)
+    with Study.open(state, read_only=True) as look:
+        base, note = look.base, look.note
+        actions = actions_of(base)
+        _check_agrees(request, state, base, look.policy_kind, actions)
+    log, note = _read(request, note, type(actions))
+    study = Study.open(state, log.history)
+    try:
+        with errors_in(file=place_of(request.log)):
+            study.change(unknown=request.unknown, note=note)
+            study.extend(log.history)
+    except BaseException:
+        study.close()
+        raise
+    return study
+
+
+def is_policy_file(state: Path) -> bool:
+    """Whether a state file is of the kind that was written before it became a study, or damaged beyond telling."""
+    with state.open("rb") as file:
+        return file.read(16) != b"SQLite format 3\x00"
+
+
+def _convert(state: Path, request: Request | None) -> None:
+    """Make a study of a state file that holds a policy, once; the file itself stays beside it."""
+    policy, note = load(state), read_note(state)
+    note = note if isinstance(note, dict) else {}
     if not isinstance(policy, (FullStart, ArtificialReplay)):
         raise InvalidParameter(f"{state} holds a policy without a log ({policy.kind}): ask it from Python")
-    actions = actions_of(policy.base)
-    _check_agrees(request, state, policy, actions)
-    log, note = _read(request, note, type(actions))
-    if request.unknown is not None:
-        policy.unknown = "skip" if request.unknown == "skip" else "error"
-    _extend(policy, request.log, log)
-    return policy, note
-
-
-def _extend(policy: Any, path: str, log: Log) -> None:
-    """Continue with a log as it is now; an error says where it lies."""
-    with errors_in(file=place_of(path)):
+    if request is None:
+        place = note.get("log")
+        if place is None or not Path(place).exists():
+            raise InvalidHistory(
+                f"{state} was written before state files became studies, and its log is not where it was: "
+                f"`artreplay recommend LOG --state {state}` converts it"
+            )
+        log = read_log(place, {name: value for name, value in note.items() if name != "log"})
+    else:
+        log, note = _read(request, note, type(actions_of(policy.base)))
+    with errors_in(file=log.path):
         policy.extend(log.history)
+    fresh, backup = state.with_name(state.name + ".converted"), state.with_name(state.name + ".before-study")
+    for leftover in (fresh, fresh.with_name(fresh.name + "-wal"), fresh.with_name(fresh.name + "-shm")):
+        leftover.unlink(missing_ok=True)  # of a conversion that was cut short
+    Study.convert(policy, fresh, note)
+    fresh.with_name(fresh.name + ".lock").unlink(missing_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.link(state, backup)
+    os.replace(fresh, state)
 
 
 def _read(request: Request, note: dict[str, Any], kind: type[Actions]) -> tuple[Log, dict[str, Any]]:
@@ -96,14 +172,9 @@ def _is_of_points(log: Log, columns: dict[str, Any]) -> bool:
     return isinstance(log.history, PointStore) or isinstance(columns.get("unit"), list)
 
 
-def _note(path: Path) -> dict[str, Any]:
-    note = read_note(path)
-    return note if isinstance(note, dict) else {}
-
-
-def _check_agrees(request: Request, state: Path, policy: Policy, actions: Actions) -> None:
+def _check_agrees(request: Request, state: Path, base: Any, policy: str, actions: Actions) -> None:
     """Refuse options that differ from the state file, because a policy cannot become another one."""
-    held = {**actions.settings(), "algorithm": name_of(type(policy.base)), "policy": policy.kind}
+    held = {**actions.settings(), "algorithm": name_of(type(base)), "policy": policy}
     given = {
         "algorithm": request.algorithm,
         "policy": request.policy,

@@ -14,9 +14,11 @@ import numpy as np
 from artreplay.errors import InvalidParameter, StudyRefused, checked_count
 from artreplay.history import History, Store, open_history
 from artreplay.history.labels import plain_label
+from artreplay.history.postgres import PostgresArms
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
-from artreplay.replay.adapters import Unknown
+from artreplay.history.stores.generations import Indexed
+from artreplay.replay.adapters import Unknown, checked_unknown
 from artreplay.replay.log import Log
 from artreplay.replay.own_bases import adapt
 from artreplay.replay.saving import encode
@@ -38,6 +40,7 @@ def add_arm(live: Live, label: Any, features: Any) -> None:
         return
     if number is not None:
         raise StudyRefused(f"{label!r} is an arm of this study already")
+    live.check_can_be_folded()
     row = checked_features(live.adapter.base, features)
     kept = json.dumps(encode(label))
     arms = [*live.arms, Arm(label, row)]
@@ -81,23 +84,37 @@ def extend(live: Live, log: History | Store) -> None:
     log.check_continues(before.fingerprint, before)
     if len(log) == len(before):
         return
-    said = description(log)
-    if isinstance(before, History) and len(before) and said["kind"] != "rows":
-        raise StudyRefused("the study keeps the rows of its log itself: extend it with a history in memory")
-    if not (isinstance(before, History) or said["kind"] == "store"):
-        raise StudyRefused(f"{before.name} cannot be read as it was before it grew: index the log for a new study")
+    kept = fold.log is None or fold.keeps_rows
+    if kept and len(before) and not isinstance(log, History):
+        log = log.load()  # behind rows that the study keeps itself
+    if not isinstance(log, (History, Indexed, PostgresArms)):
+        raise StudyRefused(f"{log.name} cannot be read as it was before it grew: index the log for a new study")
     fold.check_log(log)
     if isinstance(log, History):
-        keep_rows(live.tables, log, len(before))
+        keep_rows(live.tables, log, len(before) if kept else 0)
     else:
         live.given = log if live.given is not None else None
-    live.enter("log", said)
+    live.enter("log", description(log))
     fold.extended(log, live.entries)
+
+
+def change(live: Live, unknown: Any, note: dict[str, Any] | None) -> None:
+    """Treat rows whose label is no arm otherwise, or keep another note."""
+    settings = live.settings
+    if unknown is not None and checked_unknown(unknown) != settings.unknown:
+        live.check_can_be_folded()
+        settings = replace(settings, unknown=unknown)
+        live.forget_fold()
+    settings = settings if note is None else replace(settings, note=note)
+    if settings != live.settings:
+        live.tables.run("UPDATE study SET settings = ?", settings.as_json())
+        live.settings = settings
 
 
 def set_horizon(live: Live, horizon: Any) -> None:
     """Fold the journal again under another horizon."""
     settings = live.settings.with_horizon(checked_count("horizon", horizon), len(live.arms))
+    live.check_can_be_folded()
     adapter = adapt(made_base(settings, live.arms))
     live.expire()
     live.tables.run("UPDATE study SET settings = ?", settings.as_json())
@@ -188,6 +205,22 @@ def arms_of(live: Live) -> list[ArmState]:
         )
         for arm, cell in zip(live.arms, live.settled().cells(), strict=True)
     ]  # fmt: skip
+
+
+def facts_of(live: Live) -> dict[str, Any]:
+    """A few numbers about a study."""
+    policy = live.settled()
+    states = live.tables.query("SELECT state, COUNT(*) FROM decision GROUP BY state ORDER BY state")
+    (observed,) = live.tables.query("SELECT COUNT(*) FROM entry WHERE kind = 'observation'")[0]
+    return {
+        "algorithm": live.settings.algorithm,
+        "policy": live.settings.policy,
+        "horizon": live.settings.horizon,
+        "decisions": dict(states),
+        "observations": observed,
+        "late": live.late,
+        "log": {"rows": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
+    }
 
 
 def backup(tables: Tables, path: Path) -> None:

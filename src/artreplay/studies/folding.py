@@ -53,6 +53,7 @@ class Fold:
             for seq, body in tables.query("SELECT seq, body FROM entry WHERE kind = 'log' ORDER BY seq")
         ]
         self._rows = [(seq, entry["rows"]) for seq, entry in said]
+        self.keeps_rows = bool(said) and said[-1][1]["kind"] == "rows"  # whether the study has the log itself
         log = opened_log(tables, said[-1][1], given) if said else None
         if said and log is None:
             raise StudyUnavailable(
@@ -65,7 +66,10 @@ class Fold:
         for seq, saved in tables.query("SELECT seq, bytes FROM snapshot ORDER BY seq DESC LIMIT 1"):
             self._continue_from(seq, saved, base)
         if self.policy is None:
-            make: Any = ArtificialReplay if base.coupled else FullStart
+            for seq, saved in tables.query("SELECT seq, bytes FROM origin"):
+                self._continue_from(seq, saved, base)
+        if self.policy is None:
+            make: Any = ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
             self.policy = make(base, History([], []), unknown=settings.unknown)
         self.take_in(
             Row(seq, kind, json.loads(body), action) for seq, kind, body, action in tables.each(_READ, self.seq)
@@ -111,7 +115,7 @@ class Fold:
 
     def extended(self, log: History | Store, seq: int) -> None:
         """The log has grown."""
-        self.log = log
+        self.log, self.keeps_rows = log, isinstance(log, History)
         self._rows.append((seq, len(log)))
 
     def decide(self, number: int, open_actions: Iterable[Any], available: Any) -> Any:
@@ -134,7 +138,7 @@ class Fold:
         """Go on with an arm more; whether that was possible without a new fold."""
         policy: HistoryPolicy = self.policy
         base = made_base(settings, arms)
-        if policy.history is None or not with_state_of(base, policy.base):
+        if policy.history is None or policy.kind != ArtificialReplay.kind or not with_state_of(base, policy.base):
             return False
         more: Any = ArtificialReplay(base, History([], []), unknown=policy.unknown)
         marks = policy.marks()

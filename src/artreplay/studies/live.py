@@ -153,8 +153,25 @@ class Live:
         fold.decide(self.decisions, self._open_actions().values(), self._available(None))
         return fold.policy
 
+    def rounds(self) -> int:
+        """How many rewards and observations there are."""
+        statement = (
+            "SELECT COUNT(*) FROM entry e LEFT JOIN decision d ON d.number = e.decision"
+            " WHERE e.kind IN ('reward', 'observation') AND (d.state IS NULL OR d.state <> 'void')"
+        )
+        before = sum(rounds for (rounds,) in self.tables.query("SELECT rounds FROM origin"))
+        return int(before + self.tables.query(statement)[0][0])
+
     def _open_actions(self) -> dict[int, Any]:
         return {number: decision.action for number, decision in self.open.items()}
+
+    def check_can_be_folded(self) -> None:
+        """Refuse what needs the whole journal where a part of it was never kept."""
+        if self.tables.query("SELECT 1 FROM origin"):
+            raise StudyRefused(
+                "this study was made from a policy, and what that was told is not in its journal, so that it cannot be "
+                "folded again: make a new study"
+            )
 
     def forget_fold(self, since: int = 0) -> None:
         """Let the journal be folded again, from a snapshot before an entry."""
@@ -203,11 +220,8 @@ class Live:
                 fold.chooser.closed(decision.number)
             self.decisions -= len(made)
             raise
-        rows = [
-            (one.number, one.id, asked_for, kept_action(one.action), kept_among, self.time, due, one.state)
-            for one, asked_for in zip(made, requests, strict=True)
-        ]
-        self.tables.run_many("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        for decision, asked_for in zip(made, requests, strict=True):
+            self.keep_decided(decision, asked_for, kept_among)
         self._warn_past_horizon()
         self.keep_snapshot()
         return made[0] if count is None else made
@@ -215,13 +229,26 @@ class Live:
     def _decided(self, fold: Fold, available: Any, due: float | None) -> Decision:
         """The next decision, which is open from now on."""
         action = fold.decide(self.decisions, (decision.action for decision in self.open.values()), available)
+        decision = self.opened(action, due)
+        fold.chooser.opened(decision.number, fold.numbers(action))
+        return decision
+
+    def opened(self, action: Any, due: float | None = None) -> Decision:
+        """A decision that is open from now on, in memory."""
         number = self.decisions + 1
         end = None if due is None else moment(due)
         decision = Decision(f"{number}-{secrets.token_hex(4)}", action, end, moment(self.time), number)
-        fold.chooser.opened(number, fold.numbers(action))
         self._remember(decision)
         self.decisions = number
         return decision
+
+    def keep_decided(self, one: Decision, request: str | None = None, among: str | None = None) -> None:
+        """Write a decision down."""
+        self.tables.run(
+            "INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            *(one.number, one.id, request, kept_action(one.action), among, one.asked.timestamp()),
+            *(None if one.due is None else one.due.timestamp(), one.state),
+        )
 
     def _requests(self, request: Any, many: int, is_list: bool) -> list[Any]:
         if request is None:

@@ -17,6 +17,7 @@ from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.selectors import Top, best, top
 from artreplay.cells import feature_components
 from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
+from artreplay.replay import ArtificialReplay, FullStart
 from artreplay.replay.adapters import Unknown, checked_unknown
 from artreplay.replay.saving import decode, encode
 
@@ -43,6 +44,8 @@ class Settings:
     on_timeout: OnTimeout
     default: float
     unknown: Unknown
+    policy: str  # how the log is shown: by replay, or all of it first
+    note: dict[str, Any]  # of whoever made the study
 
     def as_json(self) -> str:
         """As the database keeps them."""
@@ -69,7 +72,7 @@ class Settings:
 
 
 def settings_of(
-    base: Any, wait: Any, on_timeout: Any, default: Any, unknown: Any
+    base: Any, wait: Any, on_timeout: Any, default: Any, unknown: Any, policy: Any, note: dict[str, Any] | None
 ) -> tuple[Settings, list[Arm], Algorithm]:
     """What a study over this base is made with, its arms, and a fresh base."""
     if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
@@ -101,8 +104,23 @@ def settings_of(
         on_timeout,
         float(default) if on_timeout == "default" else 0.0,
         checked_unknown(unknown),
+        _checked_policy(base, policy),
+        dict(note or {}),
     )
     return settings, arms, made_base(settings, arms)
+
+
+def _checked_policy(base: Algorithm, policy: Any) -> str:
+    """How the log is shown to the base; what replay shows must not depend on when it was asked."""
+    if policy is None:
+        return ArtificialReplay.kind if base.coupled else FullStart.kind
+    if policy not in (ArtificialReplay.kind, FullStart.kind):
+        raise InvalidParameter(f'policy must be "artificial-replay" or "full-start", got {policy!r}')
+    if policy == ArtificialReplay.kind and not base.coupled:
+        raise InvalidParameter(
+            f"policy must be full-start for {type(base).__name__}: under replay a restart would change its decisions"
+        )
+    return str(policy)
 
 
 def made_base(settings: Settings, arms: Sequence[Arm]) -> Any:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
+from artreplay.errors import InvalidHistory, StudyRefused
 from artreplay.history import History, Store
 from artreplay.replay import Cell, FullStart
 from artreplay.studies import changes
 from artreplay.studies.decisions import COLUMNS, Decision, decision_of
 from artreplay.studies.live import Live
+from artreplay.studies.owning import Clock, Owned
 from artreplay.studies.settings import OnTimeout, settings_of
-from artreplay.studies.study_tables import VERSION, Group, Tables, owner_of_this, tables_at
+from artreplay.studies.study_tables import VERSION, owner_of_this, tables_at
 
 T = TypeVar("T")
-Clock = Callable[[], float]
-
-_MOST_IN_GROUP = 256  # calls that share a commit
-_PATIENCE = 0.05  # seconds after which a thread looks for itself whether its group is committed
 
 
-class Study:
+class Study(Owned):
     """A durable policy: decisions have ids, and their rewards may come late, twice, or never.
 
     It lies in a SQLite file, or in PostgreSQL (`postgresql://host/database#name`). Every call is durable when it
@@ -46,30 +41,19 @@ class Study:
     >>> study.close()
     """
 
-    def __init__(self, tables: Tables, clock: Clock, history: History | Store | None) -> None:
-        """Use `Study.create` or `Study.open`."""
-        self._tables, self._clock, self._history = tables, clock, history
-        self._live: Live | None = None
-        self._epoch = -1  # of the time that this process owns the study
-        self._process = os.getpid()
-        self._mutex = threading.RLock()
-        self._group = Group()
-        self._coming = 0  # calls that wait for the mutex, or have it
-        self._counting = threading.Lock()
-        self._inside = 0  # the thread that is in a call
-        self._closed = False
-
     @classmethod
     def create(
         cls,
         place: str | os.PathLike[str],
         base: Any,
-        history: History | Store | None = None,
+        history: Any = None,
         *,
         wait: timedelta | None = None,
         on_timeout: OnTimeout = "default",
         default: float = 0.0,
         unknown: Any = "error",
+        policy: Any = None,
+        note: dict[str, Any] | None = None,
         clock: Clock = time.time,
     ) -> Study:
         """Make a study over a base algorithm, and own it.
@@ -77,10 +61,17 @@ class Study:
         `wait` says how long a reward is waited for; a decision without one then gets the `default` reward, or is
         dropped (`on_timeout="discard"`). A history in memory is kept inside the study, of an indexed store the study
         remembers where it lies. `unknown="skip"` leaves rows out whose label is no arm; `add_arm` brings them in.
+        The log is shown by replay where that is exact, else all of it first; `policy="full-start"` shows all of it
+        first in any case. `note` is JSON of your own that stays with the study.
         """
         if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
             base = FullStart(base, history, unknown=unknown).base
-        settings, arms, made = settings_of(base, wait, on_timeout, default, unknown)
+        if history is not None and not isinstance(history, (History, Store)):
+            raise InvalidHistory(
+                "a study must start from a log of rows, a History or what open_history gives, "
+                f"got {type(history).__name__}"
+            )
+        settings, arms, made = settings_of(base, wait, on_timeout, default, unknown, policy, note)
         tables = tables_at(place)
         study = cls(tables, clock, history)
         tables.own(10.0)
@@ -102,10 +93,24 @@ class Study:
         return study
 
     @classmethod
+    def convert(cls, policy: Any, place: str | os.PathLike[str], note: dict[str, Any] | None = None) -> None:
+        """Make a study that goes on where a policy stands, over its log.
+
+        What was told before is in what the policy has learnt, and not in the journal of the study: it cannot be folded
+        again under another horizon, or with another arm.
+        """
+        from artreplay.studies.converting import check_convertible, keep_policy
+
+        check_convertible(policy)
+        given = {"unknown": policy.unknown, "policy": policy.kind, "note": note}
+        with cls.create(place, policy.base, policy.history, **given) as study:
+            study._write(lambda live: keep_policy(live, policy))
+
+    @classmethod
     def open(
         cls,
         place: str | os.PathLike[str],
-        history: History | Store | None = None,
+        history: Any = None,
         *,
         read_only: bool = False,
         timeout: float = 10.0,
@@ -179,6 +184,10 @@ class Study:
         """
         self._write(lambda live: changes.extend(live, changes.without_own_rows(live, history, exclude, columns)))
 
+    def change(self, *, unknown: Any = None, note: dict[str, Any] | None = None) -> None:
+        """Treat rows whose label is no arm otherwise, or keep another note."""
+        self._write(lambda live: changes.change(live, unknown, note))
+
     def set_horizon(self, horizon: int) -> None:
         """Decide for another horizon from now on: the whole journal is folded again under it."""
         self._write(lambda live: changes.set_horizon(live, horizon))
@@ -206,10 +215,29 @@ class Study:
         """Every arm or box as it stands, from the whole journal; see `Policy.cells`."""
         return self._read(lambda live: live.settled().cells())
 
+    def facts(self) -> dict[str, Any]:
+        """A few numbers: decisions by state, observations, late rewards, and how much of the log was read."""
+        return self._read(changes.facts_of)
+
     @property
     def late_rewards(self) -> int:
         """How many rewards came after their decision had expired, and were refused."""
         return self._read(lambda live: live.late)
+
+    @property
+    def rounds(self) -> int:
+        """How many rewards and observations there are; those that were taken out again do not count."""
+        return self._read(lambda live: live.rounds())
+
+    @property
+    def policy_kind(self) -> str:
+        """How the log is shown: "artificial-replay", or "full-start"."""
+        return self._read(lambda live: live.settings.policy)
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """The note the study was made with, or that was kept last."""
+        return self._read(lambda live: dict(live.settings.note))
 
     @property
     def policy(self) -> Any:
@@ -236,126 +264,5 @@ class Study:
         """Copy a study in SQLite to another file as it stands; PostgreSQL has tools of its own for this."""
         self._read(lambda live: changes.backup(self._tables, Path(path)))
 
-    def close(self) -> None:
-        """Write a snapshot and let go; a study that is not closed loses nothing but the time to fold it again."""
-        with self._mutex:
-            if self._closed:
-                return
-            with suppress(ArtReplayError):
-                if self._live is not None and not self._tables.read_only and self._process == os.getpid():
-                    self._live.keep_snapshot(1)
-                    self._commit()
-            self._closed = True
-            self._live = None
-            self._tables.close()
-            self._tables.disown()
-
-    def __del__(self) -> None:
-        """A study that nobody has any more lets go, without a snapshot."""
-        self._tables.close()
-        self._tables.disown()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<Study {self._tables.name}>"
-
-    # -- one call at a time, and one commit for several -----------------------------------------------------------
-
-    def _ready(self) -> Live:
-        """The study in memory; read again if a commit failed."""
-        if self._closed:
-            raise StudyUnavailable(f"{self._tables.name} is closed: open it again")
-        if self._process != os.getpid():
-            raise StudyUnavailable(f"{self._tables.name} was opened by the process this one comes from: open it here")
-        if self._live is None or self._tables.read_only:
-            live = Live(self._tables, self._clock, self._history)
-            if not self._tables.read_only:
-                if self._epoch >= 0 and live.epoch != self._epoch:
-                    raise StudyUnavailable(f"{self._tables.name} was taken over by another process: open it again")
-                if self._epoch < 0:
-                    live.take_over()
-                    self._tables.commit()
-                    self._epoch = live.epoch
-            self._live = live
-        return self._live
-
-    def _read(self, look: Callable[[Live], T]) -> T:
-        with self._mutex:
-            return look(self._ready())
-
-    def _write(self, work: Callable[[Live], T]) -> T:
-        """Do something, and return when it is durable: whoever is last in the line commits for all before it."""
-        if self._inside == threading.get_ident():  # a part of `together`
-            return _raised(work(self._ready()))
-        with self._counting:
-            self._coming += 1
-        left = False
-        try:
-            with self._mutex:
-                group, self._inside = self._group, threading.get_ident()
-                try:
-                    result = work(self._ready())
-                    group.writes += 1
-                except BaseException as error:
-                    if not isinstance(error, ArtReplayError) or isinstance(error, StudyUnavailable):
-                        self._fail(error)
-                    raise
-                finally:
-                    self._inside = 0
-                    left = self._leave(group)
-        finally:
-            if not left:
-                with self._counting:
-                    self._coming -= 1
-        while not group.wait(_PATIENCE):
-            with self._mutex:
-                self._commit()
-        if group.error is not None:
-            raise StudyUnavailable(str(group.error)) from group.error
-        return _raised(result)
-
-    def _leave(self, group: Group) -> bool:
-        """The end of a call: commit, if no other waits to join in."""
-        with self._counting:
-            self._coming -= 1
-            last = self._coming == 0
-        if last or group.writes >= _MOST_IN_GROUP:
-            self._commit()
-        return True
-
-    def _commit(self) -> None:
-        """Make everything durable that was written, and tell those who wait for it."""
-        group, self._group = self._group, Group()
-        error: Exception | None = None
-        try:
-            if self._tables.in_transaction and self._live is not None:
-                self._live.settle()
-                self._tables.commit()
-        except ArtReplayError as failed:
-            error = failed
-            self._forget()
-        group.end(error)
-
-    def _fail(self, error: BaseException) -> None:
-        """Undo everything since the last commit; those who wait for it are told."""
-        group, self._group = self._group, Group()
-        self._forget()
-        said = error if isinstance(error, StudyUnavailable) else StudyUnavailable(f"a call was cut short: {error!r}")
-        group.end(said)
-
-    def _forget(self) -> None:
-        """What is in memory is not what is durable: it is read again when it is needed."""
-        self._live = None
-        self._tables.close()
-
-
-def _raised(result: T) -> T:
-    """What a call returns; a refusal that had to be counted is raised now."""
-    if isinstance(result, StudyRefused):
-        raise result
-    return result

@@ -11,6 +11,7 @@ import numpy as np
 
 from artreplay.errors import StudyUnavailable
 from artreplay.history import History, Store, open_history
+from artreplay.history.postgres import PostgresArms
 from artreplay.history.sources.parts import joined
 from artreplay.history.stores.generations import Indexed
 from artreplay.history.stores.manifest import is_store
@@ -58,6 +59,8 @@ def first_rows(log: History | Store, rows: int) -> History | Store:
         return log.rows(np.arange(rows))
     if isinstance(log, Indexed):
         return cast(Store, open_history(log.folder, until=rows))
+    if isinstance(log, PostgresArms):
+        return log.first(rows)
     raise StudyUnavailable(
         f"the log of this study had {rows} rows before, and {log.name} cannot be read as it was then: index it"
     )

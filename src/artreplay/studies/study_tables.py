@@ -18,6 +18,7 @@ from artreplay.optional_packages import needed
 
 VERSION = 1  # of the tables
 IN_MEMORY = ":memory:"
+_ROWS = 1000  # that are fetched together
 _POLL = 0.02  # seconds between two looks at whether a study is free
 
 # Types are those of PostgreSQL, which SQLite takes as well.
@@ -34,6 +35,7 @@ _SCHEMA = (
     "CREATE UNIQUE INDEX one_observation ON entry (request) WHERE request IS NOT NULL",
     "CREATE INDEX change ON entry (seq) WHERE kind NOT IN ('reward', 'expiry', 'observation', 'void')",
     "CREATE TABLE log_part (first BIGINT PRIMARY KEY, bytes BYTEA)",
+    "CREATE TABLE origin (seq BIGINT PRIMARY KEY, rounds BIGINT, bytes BYTEA)",
     "CREATE TABLE snapshot (seq BIGINT PRIMARY KEY, bytes BYTEA)",
 )
 
@@ -55,7 +57,13 @@ class Tables:
     def each(self, statement: str, *values: Any) -> Iterator[Any]:
         """The rows that a statement finds, one at a time."""
         with self._said_in_a_sentence("read"):
-            yield from self._executed(statement, values)
+            found = self._executed(statement, values)
+        while True:
+            with self._said_in_a_sentence("read"):
+                rows = found.fetchmany(_ROWS)
+            if not rows:
+                return
+            yield from rows
 
     def run(self, statement: str, *values: Any) -> int:
         """Change something, inside a transaction that begins here if there is none; how many rows changed."""

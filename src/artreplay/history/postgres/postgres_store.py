@@ -65,6 +65,15 @@ class PostgresArms(ArmStore):
         self._orders: dict[int, Any] = {}  # of some numbers of rows: the order of the last of them
         self._pages: dict[int, tuple[int, Any]] = {}  # of each label: samples read, and the order of the last one
 
+    def first(self, rows: int) -> Self:
+        """The table as it was when it had so many rows."""
+        before = self.counted()
+        for name in ("_counts", "_rows", "fingerprint"):
+            before.__dict__.pop(name, None)  # what was worked out for all rows
+        before._last, before._pages = self._last_order(rows), {}
+        before.labels = [] if before._last is None else before._distinct()
+        return before
+
     def _check_labels(self) -> None:
         """Refuse labels that a log in memory refuses."""
         try:

@@ -1,0 +1,248 @@
+"""`artreplay study …`: decisions that last, from the shell, on the same files as from Python."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from artreplay.cli.actions import Arms, Points, actions_of, algorithm_named, box_of
+from artreplay.cli.log_arguments import place_of, split_labels
+from artreplay.cli.names import make_base, name_of
+from artreplay.cli.recommend import outcome_value
+from artreplay.cli.state import made_base
+from artreplay.console.options import AsJson, Budget, Order, Request, Table, Units, Unknown
+from artreplay.console.output import count, number, percent, show, show_json, text_of
+from artreplay.console.output import table as table_of
+from artreplay.errors import InvalidAction, InvalidParameter, errors_in
+from artreplay.history.sources.delimited import as_label
+from artreplay.studies import Decision, Study
+
+study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
+
+Place = Annotated[str, typer.Argument(metavar="STUDY", help="The file of the study, or postgresql://…#name.")]
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_MOST_ROWS = 20
+
+
+@study.command()
+def create(
+    place: Place,
+    log: Annotated[str | None, typer.Argument(metavar="[LOG]", help="The log to start from, if there is one.")] = None,
+    unit: Units = None,
+    reward: Annotated[str | None, typer.Option(help="The column with the reward that came of it.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help="The base algorithm; mon-ucb, or for points tree-ucb.")] = None,
+    arms: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The arms; all labels of the log by default.")
+    ] = None,
+    box: Annotated[list[str] | None, typer.Option(metavar="LOW,HIGH", help="What a coordinate can be.")] = None,
+    budget: Budget = None,
+    seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random.")] = None,
+    reward_range: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be.")
+    ] = None,
+    unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
+    until: Annotated[int | None, typer.Option(help="Only the first so many rows are the log.")] = None,
+    order: Order = None,
+    table: Table = None,
+    wait: Annotated[
+        str | None, typer.Option(metavar="2d", help="How long a reward is waited for: 30s, 15m, 12h, 2d, 1w.")
+    ] = None,
+    on_timeout: Annotated[str, typer.Option(help="What happens then: default, or discard.")] = "default",
+    default: Annotated[float, typer.Option(help="The reward of a decision that nobody rewarded in time.")] = 0.0,
+) -> None:
+    """Make a study over a log, or over arms alone."""
+    parameters = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
+    columns = {"reward": reward, "until": until, "order": order, "table": table}
+    given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
+    if log is None:
+        base, history = _base_without_log(algorithm, parameters, arms, box), None
+    else:
+        request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, None)
+        base, opened, given["note"] = made_base(request)
+        history = opened.history
+    with errors_in(file="the study" if log is None else place_of(log)):
+        made = Study.create(place, base, history, unknown=unknown or "error", **given)
+    with made:
+        rows = "no log" if history is None else f"a log of {len(history):,} rows"
+        show(f"{made.place}: {name_of(type(base))} over {_many(made)}, {rows}")
+
+
+def _many(made: Study) -> str:
+    base = made.base
+    return f"{base.n_arms:,} arms" if hasattr(base, "arms") else f"points of {base.dim} coordinates"
+
+
+def _base_without_log(
+    algorithm: str | None, parameters: dict[str, Any], arms: str | None, box: list[str] | None
+) -> Any:
+    of_points = algorithm is not None and algorithm_named(algorithm) in Points.algorithms
+    kind: Any = Points if of_points else Arms
+    cls = kind.usual if algorithm is None else algorithm_named(algorithm)
+    if of_points:
+        if not box:
+            raise InvalidParameter("--box must say what each coordinate can be, where there is no log")
+        return make_base(cls, parameters, dim=len(box), box=box_of(box))
+    if arms is None:
+        raise InvalidParameter("--arms must name the arms, where there is no log to take them from")
+    return make_base(cls, parameters, arms=[as_label(label) for label in split_labels(arms)])
+
+
+def _duration(text: str | None) -> timedelta | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
+    if found is None:
+        raise InvalidParameter(f"--wait must be a number and a unit, as in 30s, 15m, 12h, 2d or 1w, got {text!r}")
+    return timedelta(**{_UNITS[found[2]]: float(found[1])})
+
+
+@study.command()
+def decide(
+    place: Place,
+    request_id: Annotated[str | None, typer.Option(help="A retry with the same id gets the same decision.")] = None,
+    among: Annotated[str | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
+    many: Annotated[int | None, typer.Option("--count", help="So many decisions at once.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Decide what to do; the id is what its reward is told by."""
+    with Study.open(place) as opened:
+        actions = actions_of(opened.base)
+        chosen = None if among is None else [actions.unit(label) for label in split_labels(among)]
+        made = opened.decide(request_id, among=chosen, count=many)
+        _show_decisions(made if isinstance(made, list) else [made], actions, as_json, many is None)
+
+
+@study.command(context_settings={"ignore_unknown_options": True})
+def reward(
+    place: Place,
+    decision: Annotated[str, typer.Argument(help="The id of the decision.")],
+    value: Annotated[list[str], typer.Argument(help="The reward; of several units one each.")],
+) -> None:
+    """Tell what came of a decision. It is final: only the same reward is taken again."""
+    values = [outcome_value(text) for text in value]
+    with Study.open(place) as opened:
+        several = opened.base.proposes_list
+        if not several and len(values) != 1:
+            raise InvalidAction(f"there must be one reward, got {' '.join(value)}")
+        opened.reward(decision, values if several else values[0])
+    show(f"{decision} gave {', '.join(f'{one:g}' for one in values)}")
+
+
+@study.command()
+def void(place: Place, decision: Annotated[str, typer.Argument(help="The id of the decision.")]) -> None:
+    """Take a decision out, with its reward if it has one."""
+    with Study.open(place) as opened:
+        opened.void(decision)
+    show(f"{decision} is taken out")
+
+
+@study.command()
+def arms(
+    place: Place,
+    add: Annotated[list[str] | None, typer.Option(help="An arm that comes, or comes back; once for each.")] = None,
+    retire: Annotated[list[str] | None, typer.Option(help="An arm that goes; once for each.")] = None,
+    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the arms as they stand, after some have come or gone."""
+    if add or retire:
+        with Study.open(place) as opened:
+            typed = {str(label): label for label in opened.base.arms}
+            texts = all(isinstance(label, str) for label in opened.base.arms)
+            for text in add or []:
+                opened.add_arm(typed.get(text, text if texts else as_label(text)))
+            for text in retire or []:
+                opened.retire_arm(typed.get(text, text))
+    with Study.open(place, read_only=True) as opened:
+        _show_arms(opened, all_rows, as_json)
+
+
+def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
+    found = opened.arms()
+    if as_json:
+        names = ("retired", "logged", "used", "online", "open", "mean", "index")
+        show_json([{"arm": arm.label} | {name: getattr(arm, name) for name in names} for arm in found])
+        return
+    rows = [
+        (text_of(arm.label), count(arm.logged), count(arm.used), count(arm.online), count(arm.open))
+        + (number(arm.mean), "retired" if arm.retired else number(arm.index))
+        for arm in found
+    ]
+    show(
+        table_of(
+            ("arm", "in the log", "used", "online", "open", "mean", "index"), rows if all_rows else rows[:_MOST_ROWS]
+        )
+    )
+    if len(rows) > _MOST_ROWS and not all_rows:
+        show(f"… and {len(rows) - _MOST_ROWS:,} more (--all shows them)")
+
+
+@study.command("show")
+def show_study(
+    place: Place,
+    open_: Annotated[bool, typer.Option("--open", help="List the decisions that wait for a reward.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a study stands, also while another process owns it."""
+    with Study.open(place, read_only=True) as opened:
+        if open_:
+            _show_decisions(opened.open_decisions(), actions_of(opened.base), as_json, False)
+            return
+        facts = opened.facts()
+        if as_json:
+            show_json(facts)
+            return
+        states = facts["decisions"]
+        horizon = "" if facts["horizon"] is None else f", for {facts['horizon']:,} decisions"
+        show(f"{opened.place}: {facts['algorithm']} over {_many(opened)}{horizon}")
+        show(
+            f"{sum(states.values()):,} decisions: "
+            + (", ".join(f"{n:,} {state}" for state, n in states.items()) or "none")
+        )
+        if facts["observations"]:
+            show(f"{facts['observations']:,} observations that nobody asked for")
+        if facts["late"]:
+            show(f"{facts['late']:,} rewards came too late and were refused")
+        log = facts["log"]
+        show(
+            f"used {log['used']:,} of {log['rows']:,} rows of the log, {percent(log['used'] / log['rows'])}"
+            if log["rows"]
+            else "no log"
+        )
+        if hasattr(opened.base, "arms"):
+            show("")
+            _show_arms(opened, False, False)
+
+
+@study.command()
+def export(place: Place, file: Annotated[Path, typer.Argument(help="The Parquet file to write.")]) -> None:
+    """Write decisions and observations to a Parquet file, one row for each unit."""
+    with Study.open(place, read_only=True) as opened:
+        opened.export(file)
+    show(f"{file} is written")
+
+
+def _show_decisions(decisions: list[Decision], actions: Any, as_json: bool, single: bool) -> None:
+    if as_json:
+        entries = [
+            {
+                "id": one.id,
+                "action": one.action,
+                "due": None if one.due is None else one.due.isoformat(),
+                "state": one.state,
+            }
+            for one in decisions
+        ]
+        show_json(entries[0] if single else entries)
+        return
+    rows = [
+        (one.id, ", ".join(map(actions.text, one.action if isinstance(one.action, list) else [one.action])))
+        + (f"{one.due:%Y-%m-%d %H:%M:%S}" if one.due else "never",)
+        for one in decisions
+    ]
+    show(table_of(("decision", "action", "due"), rows, texts=3))
