@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reproduction import comparisons
-from reproduction.catalogue import BAD_SHARES
+from reproduction.catalogue import BAD_SHARES, FULL_SCALE
 from reproduction.result_store import Result
 from reproduction.results import Results, difference, estimate, larger, same_actions, shown, slower
 
@@ -20,7 +20,9 @@ class Slip(NamedTuple):
 
 
 def slips(results: Results) -> list[Slip]:
-    """The slips, with our numbers where there are any."""
+    """The slips, with our numbers where there are any that mean something."""
+    if results.scale.horizon != FULL_SCALE.horizon:
+        results = Results(results.scale, [], results.store)
     return [
         Slip("117 samples are used before the first online action (B=1, H=1,000).", _first(results)),
         Slip("58.2 % of 10,000 samples are irrelevant (B=1).", _unused(results)),
@@ -82,6 +84,23 @@ def where_history_does_not_help(results: Results) -> list[str] | None:
         f"a change of {shown(difference(full, ignorant))}"
         for where, full, ignorant in both
         if not larger(ignorant, full)
+    ]
+
+
+def where_the_regressor_wins(results: Results) -> list[str] | None:
+    """The settings in which a network trained on the log has a smaller regret than replay, beyond two standard errors.
+
+    Those it wins by most come first; None where it was not compared.
+    """
+    compared = [(one.where, one.learnt, one.replay) for one in comparisons.everything(results)]
+    both = [(where, learnt, replay) for where, learnt, replay in compared if learnt and replay]
+    if not both:
+        return None
+    won = [(where, learnt, replay) for where, learnt, replay in both if larger(replay, learnt)]
+    won.sort(key=lambda one: one[1].at_end("regret").mean() / one[2].at_end("regret").mean())
+    return [
+        f"the Regressor, {where}: regret {_regret(learnt)} by training on the log, {_regret(replay)} with replay"
+        for where, learnt, replay in won
     ]
 
 

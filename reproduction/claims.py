@@ -9,15 +9,16 @@ from functools import partial
 import numpy as np
 
 from artreplay.compiling import Floats
-from reproduction import comparisons
+from reproduction import comparisons, published
 from reproduction.base_and_environment import hills
-from reproduction.catalogue import BAD_SHARES, FULL_SCALE, SOLVERS
+from reproduction.catalogue import BAD_SHARES, FULL_SCALE, PATROL, SOLVERS, SYNTHETIC
 from reproduction.comparisons import Policies
 from reproduction.numbers import Verdict
 from reproduction.result_store import Result
 from reproduction.results import Results, difference, estimate, larger, reduced, same_actions, shown
 
 _EXPLODED = 3.0  # times the regret of replay
+_STANDS_IN = f"a {SYNTHETIC} in place of the private records of the paper"
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,18 @@ def _over_arms(experiment: str, results: Results) -> Iterator[Claim]:
         yield _claim(experiment, text, all(share < 0.5 for share in used.values()), f"the share used is {told}")
     largest = results.scale.sizes[-1]
     if experiment == "karmed" and largest in used:
-        left = 1.0 - used[largest]
-        found_instead = f"{left:.0%} of {largest:,} stay unused; 58 % is what three arms in a round leave"
-        text = "Of 10,000 logged samples, 58.2 % are irrelevant."
-        yield _claim(experiment, text, abs(left - 0.582) < 0.02, found_instead)
+        yield _unused_claim(1.0 - used[largest], largest)
+
+
+def _unused_claim(left: float, rows: int) -> Claim:
+    """The paper prints for one arm in a round what its code gives for three."""
+    printed = published.ARMS_IN_PAPER[1, 10_000][published.UNUSED]
+    of_three = published.ARMS[3, 10_000][published.UNUSED][0]
+    found_instead = f"{left:.0%} of {rows:,} stay unused; {of_three:g} % is what three arms in a round leave"
+    text = f"Of 10,000 logged samples, {printed:g} % are irrelevant."
+    claim = _claim("karmed", text, abs(100.0 * left - printed) < 2.0, found_instead)
+    is_slip = claim.verdict == "differs" and abs(of_three - printed) < 1.0
+    return replace(claim, verdict="slip") if is_slip else claim
 
 
 def _randomised(results: Results) -> Iterator[Claim]:
@@ -110,17 +119,14 @@ def _randomised(results: Results) -> Iterator[Claim]:
 def _performance(results: Results) -> Iterator[Claim]:
     found = list(comparisons.allocations(results))
     both = [policies for one in found for policies in (one.small, one.large)]
-    domains = " and ".join(dict.fromkeys(one.domain for one in found))
-    text = f"Artificial Replay performs as Full Start does, on fixed and adaptive cells ({domains})."
+    names = dict.fromkeys(_STANDS_IN if one.domain == PATROL else one.domain for one in found)
+    text = f"Artificial Replay performs as Full Start does, on fixed and adaptive cells ({', '.join(names)})."
     yield from _equal("performance", text, both)
     helped = {one.where: reduced(one.ignorant, one.full) for one in both if one.ignorant and one.full}
     text = "Both reduce regret considerably against the algorithm that ignores the log."
     yield from _everywhere(text, helped, "by a twentieth or more, beyond two standard errors, in")
     poor = {
-        policies.where: larger(learnt, policies.full)
-        for one in found
-        for policies, learnt in zip((one.small, one.large), one.learnt, strict=True)
-        if learnt and policies.full
+        policies.where: larger(policies.learnt, policies.full) for policies in both if policies.learnt and policies.full
     }
     text = "The neural network that is trained on the log does poorly."
     yield from _everywhere(text, poor, "its regret is larger than Full Start's in")
@@ -219,8 +225,11 @@ def _discretisation(results: Results) -> Iterator[Claim]:
     if shares:
         told = ", ".join(f"{share:.0%} after {logged:,}" for logged, share in shares.items())
         text = "A patrol log covers its area unevenly: cells are fine where samples are many and coarse elsewhere."
-        reason = f"half of the samples lie in cells that cover this share of the area: {told}"
-        yield _claim("discretisation", text, max(shares.values()) < 0.25, reason)
+        reason = (
+            f"the paper's records are private, and ours are of a {SYNTHETIC} that was made to be walked unevenly, "
+            f"which says nothing about them; in it, half of the samples lie in this share of the area: {told}"
+        )
+        yield Claim("discretisation", text, "not tested", reason)
 
 
 def half_of_samples(result: Result) -> float:

@@ -15,8 +15,10 @@ from reproduction.catalogue import (
     IGNORANT,
     LOGS,
     NOISES,
+    PATROL,
     REPLAY,
     RULES,
+    SYNTHETIC,
     padded_weights,
 )
 from reproduction.result_store import Result
@@ -35,6 +37,7 @@ class Policies(NamedTuple):
     replay: Result | None
     full: Result | None
     ignorant: Result | None = None
+    learnt: Result | None = None  # the Regressor, which is trained on the whole log
 
     def pair(self) -> tuple[Result, Result] | None:
         """Replay and full start, if there are both."""
@@ -66,12 +69,16 @@ class Allocated(NamedTuple):
     small: Policies
     large: Policies
     random: Result | None
-    learnt: tuple[Result | None, Result | None]  # the Regressor, from the small log and from the large
 
     @property
     def label(self) -> str:
         """The domain and its noise, in words."""
-        return f"{self.domain}, {'noise-free' if self.noise == 'none' else 'Bernoulli'}"
+        return f"{in_words(self.domain)}, {'noise-free' if self.noise == 'none' else 'Bernoulli'}"
+
+
+def in_words(domain: str) -> str:
+    """The name of a domain for people to read."""
+    return SYNTHETIC if domain == PATROL else domain
 
 
 def allocations(results: Results) -> Iterator[Allocated]:
@@ -81,15 +88,16 @@ def allocations(results: Results) -> Iterator[Allocated]:
         for noise in NOISES:
             world = {"environment": domain, "noise": noise}
             random = results.get("performance", algorithm="RandomAllocation", **world)
-            first, second = (results.get("performance", algorithm="Regressor", history=rows, **world) for rows in sizes)
+            learnt = {rows: results.get("performance", algorithm="Regressor", history=rows, **world) for rows in sizes}
             for cells, algorithm in CELLS.items():
                 match = {"algorithm": algorithm, **world}
-                label = f"{cells} cells, {domain}, {'noise-free' if noise == 'none' else 'Bernoulli'}"
+                label = f"{cells} cells, {in_words(domain)}, {'noise-free' if noise == 'none' else 'Bernoulli'}"
                 small, large = (
-                    _policies(results, "performance", f"{label}, H={rows:,}", rows, match, {}) for rows in sizes
+                    _policies(results, "performance", f"{label}, H={rows:,}", rows, match, {})._replace(learnt=each)
+                    for rows, each in learnt.items()
                 )
                 if small.ignorant is not None or small.full is not None:
-                    yield Allocated(domain, noise, cells, small, large, random, (first, second))
+                    yield Allocated(domain, noise, cells, small, large, random)
 
 
 def everything(results: Results) -> Iterator[Policies]:
@@ -122,7 +130,8 @@ def imbalanced(results: Results, share: float) -> Policies:
     """A log of which this share lies in bad places."""
     rows = results.scale.imbalanced_log
     where = f"bad share {share:g}"
-    return _policies(results, "imbalanced", where, rows, {"algorithm": "TreeAllocation"}, {"bad_share": share})
+    found = _policies(results, "imbalanced", where, rows, {"algorithm": "TreeAllocation"}, {"bad_share": share})
+    return found._replace(learnt=results.get("imbalanced", algorithm="Regressor", bad_share=share))
 
 
 def ruled(results: Results, rule: str) -> Policies:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -27,7 +27,9 @@ from reproduction.catalogue import (
 from reproduction.result_store import Result
 from reproduction.results import WIDE, Estimate, Results, estimate
 
-Verdict = Literal["agrees", "differs", "cannot be met"]
+# "slip": the paper prints something else than its own code gives, and ours agrees with the code. "cannot be met": the
+# other number comes from other rules. "not tested": what we have says nothing about it.
+Verdict = Literal["agrees", "differs", "slip", "cannot be met", "not tested"]
 
 NAMES = {REPLAY: "replay", FULL: "full start", IGNORANT: "ignorant"}
 SAME = "replications with the actions of full start, %"
@@ -53,6 +55,7 @@ class Number:
     authors: published.Told | None = None
     verdict: Verdict | None = None  # None where nobody reports the number
     reason: str = ""
+    settings: tuple[str, ...] = ()  # the keys of the stored results it comes from
 
 
 def numbers(results: Results) -> list[Number]:
@@ -60,32 +63,33 @@ def numbers(results: Results) -> list[Number]:
     found = [number for made in _NUMBERS for number in made(results)]
     if results.scale.horizon == FULL_SCALE.horizon:
         return found
-    return [Number(one.experiment, one.name, one.ours) for one in found]
+    return [Number(one.experiment, one.name, one.ours, settings=one.settings) for one in found]
 
 
-def _compared(
-    experiment: str, name: str, values: Floats, authors: published.Told | None, paper: float | None = None
-) -> Number:
+def _ours(experiment: str, name: str, values: Floats, *behind: Result) -> Number:
+    """A number that nobody else reports, and the results behind it."""
+    return Number(experiment, name, estimate(values), settings=tuple(result.key for result in behind))
+
+
+def _compared(number: Number, authors: published.Told | None, paper: float | None = None) -> Number:
     """A number with its verdict: by the authors' code if that has it, else by the paper."""
-    ours = estimate(values)
     if authors is None and paper is None:
-        return Number(experiment, name, ours)
-    agrees = ours.agrees(*authors) if authors is not None else ours.agrees(paper or 0.0, None)
+        return number
+    agrees = number.ours.agrees(*authors) if authors is not None else number.ours.agrees(paper or 0.0, None)
+    verdict: Verdict = "agrees" if agrees else "differs"
     reason = "" if agrees else f"more than 3.5 standard errors from {'the authors’ code' if authors else 'the paper'}"
     if agrees and authors is not None and paper is not None and abs(paper - authors[0]) > WIDE * (authors[1] or 0.0):
+        verdict = "slip"
         reason = f"agrees with the authors' code; what the paper prints, {paper:g}, is a slip"
-    return Number(experiment, name, ours, paper, authors, "agrees" if agrees else "differs", reason)
+    return replace(number, paper=paper, authors=authors, verdict=verdict, reason=reason)
 
 
-def _unmet(
-    experiment: str, name: str, values: Floats, reason: str, authors: float | None, paper: float | None = None
-) -> Number:
+def _unmet(number: Number, reason: str, authors: float | None, paper: float | None = None) -> Number:
     """A number that others have under rules of theirs."""
-    ours = estimate(values)
     if paper is None and authors is None:
-        return Number(experiment, name, ours)
+        return number
     told = None if authors is None else (authors, None)
-    return Number(experiment, name, ours, paper, told, "cannot be met", reason)
+    return replace(number, paper=paper, authors=told, verdict="cannot be met", reason=reason)
 
 
 def _same(
@@ -95,7 +99,7 @@ def _same(
     if pair is not None:
         same = pair[0].at_end("digest") == pair[1].at_end("digest")
         verdict: Verdict = "agrees" if same.all() else "differs"
-        yield Number(experiment, name, estimate(100.0 * same), verdict=verdict if claim else None, reason=claim)
+        yield replace(_ours(experiment, name, 100.0 * same, *pair), verdict=verdict if claim else None, reason=claim)
 
 
 # -- finite arms --------------------------------------------------------------------------------------------------
@@ -111,12 +115,14 @@ def _over_arms(experiment: str, budget: int, results: Results) -> Iterator[Numbe
         regrets["random"] = (random, told.get(published.RANDOM))
         for name, (result, authors) in regrets.items():
             if result is not None:
-                yield _compared(experiment, f"regret, {name}, H={rows:,}", result.at_end("regret"), authors)
+                ours = _ours(experiment, f"regret, {name}, H={rows:,}", result.at_end("regret"), result)
+                yield _compared(ours, authors)
         if found.replay is not None:
             first, last = found.replay.at_start("used"), found.replay.at_end("used")
             used = {published.FIRST: first, published.BY_END: last, published.UNUSED: 100.0 * (1.0 - last / rows)}
             for what, values in used.items():
-                yield _compared(experiment, f"{what}, H={rows:,}", values, told.get(what), printed.get(what))
+                ours = _ours(experiment, f"{what}, H={rows:,}", values, found.replay)
+                yield _compared(ours, told.get(what), printed.get(what))
         yield from _same(experiment, f"{SAME}, H={rows:,}", found.pair())
 
 
@@ -133,7 +139,7 @@ def _randomised(results: Results) -> Iterator[Number]:
                         told = published.RANDOMISED.get((name, start, rows)) if log == "uniform" else None
                         where = "" if start == IGNORANT else f", H={rows:,}, {log} log"
                         label = f"regret, {name}, {NAMES[start]}{where}"
-                        yield _compared("thompson-ids", label, result.at_end("regret"), told)
+                        yield _compared(_ours("thompson-ids", label, result.at_end("regret"), result), told)
 
 
 # -- allocations --------------------------------------------------------------------------------------------------
@@ -145,11 +151,11 @@ def _performance(results: Results) -> Iterator[Number]:
         regret = f"regret, {found.label}"
         if found.cells == "fixed":  # these have no cells: once is enough
             others = {"random": found.random}
-            for policies, learnt in zip((found.small, found.large), found.learnt, strict=True):
-                others[f"Regressor, H={policies.rows:,}"] = learnt
+            for policies in (found.small, found.large):
+                others[f"Regressor, H={policies.rows:,}"] = policies.learnt
             for name, result in others.items():
                 if result is not None:
-                    yield Number("performance", f"{regret}, {name}", estimate(result.at_end("regret")))
+                    yield _ours("performance", f"{regret}, {name}", result.at_end("regret"), result)
         for policies in (found.small, found.large):
             small = policies is found.small
             for start in POLICIES if small else (REPLAY, FULL):
@@ -161,7 +167,7 @@ def _performance(results: Results) -> Iterator[Number]:
                     reason = _FIXED if found.cells == "fixed" else _ADAPTIVE
                     if found.domain == "piecewise linear" and start != IGNORANT:
                         reason = f"{reason}; {_DOUBLED}"
-                    yield _unmet("performance", name, result.at_end("regret"), reason, authors)
+                    yield _unmet(_ours("performance", name, result.at_end("regret"), result), reason, authors)
             where = f"{SAME}, {found.label}, {found.cells}, H={policies.rows:,}"
             yield from _same("performance", where, policies.pair())
     for solver in SOLVERS:
@@ -169,7 +175,7 @@ def _performance(results: Results) -> Iterator[Number]:
         if bound.replay is not None:
             for metric, words in (("regret", "regret"), ("spent", "effort spent of 40")):
                 name = f"{words} where the number of places binds, {solver}"
-                yield Number("performance", name, estimate(bound.replay.at_end(metric)))
+                yield _ours("performance", name, bound.replay.at_end(metric), bound.replay)
         yield from _same("performance", f"{SAME}, places bind, {solver}", bound.pair())
 
 
@@ -187,10 +193,10 @@ def _imbalanced(results: Results) -> Iterator[Number]:
                 told = published.IMBALANCED[what].get(start, {}).get(share)
                 printed = published.REGIONS_IN_PAPER.get(start, {}).get(share) if what == "regions" else None
                 name = f"{what}, {NAMES[start]}, {found.where}"
-                yield _unmet("imbalanced", name, values, _IMBALANCED, told, printed)
-        learnt = results.get("imbalanced", algorithm="Regressor", bad_share=share)
-        if learnt is not None:
-            yield Number("imbalanced", f"regret, Regressor, {found.where}", estimate(learnt.at_end("regret")))
+                yield _unmet(_ours("imbalanced", name, values, result), _IMBALANCED, told, printed)
+        if found.learnt is not None:
+            name = f"regret, Regressor, {found.where}"
+            yield _ours("imbalanced", name, found.learnt.at_end("regret"), found.learnt)
         yield from _same("imbalanced", f"{SAME}, {found.where}", found.pair())
 
 
@@ -205,7 +211,8 @@ def _pictures(results: Results) -> Iterator[Number]:
             width = cells[:, 2] - cells[:, 0]
             once = {"regions": len(cells), "width of the finest": width.min(), "width of the coarsest": width.max()}
             for what, value in once.items():
-                yield Number("fixed-vs-adaptive", f"{what}, {label}", Estimate(float(value), math.nan, 1))
+                ours = Estimate(float(value), math.nan, 1)
+                yield Number("fixed-vs-adaptive", f"{what}, {label}", ours, settings=(result.key,))
 
 
 def _theory(results: Results) -> Iterator[Number]:
@@ -216,14 +223,14 @@ def _theory(results: Results) -> Iterator[Number]:
             gap, pulls, bound = (result.measured[what][1] for what in ("gap", "pulls", "bound"))
             bad, silent = gap > 0, bound > scale.horizon
             name = f"pulls of a bad arm, the most the lemma allows, H={rows:,}"
-            yield Number("theory", f"pulls of a bad arm, H={rows:,}", estimate(_mean_of(pulls, bad & ~silent)))
-            yield Number("theory", name, estimate(_mean_of(bound, bad & ~silent)))
+            yield _ours("theory", f"pulls of a bad arm, H={rows:,}", _mean_of(pulls, bad & ~silent), result)
+            yield _ours("theory", name, _mean_of(bound, bad & ~silent), result)
             share = 100.0 * (bad & silent).sum(axis=1) / bad.sum(axis=1)
-            yield Number("theory", f"bad arms of which the lemma says nothing, %, H={rows:,}", estimate(share))
+            yield _ours("theory", f"bad arms of which the lemma says nothing, %, H={rows:,}", share, result)
     for rows in scale.paddings:
         result = comparisons.padded(results, rows)
         if result is not None:
-            yield Number("theory", f"samples used of a padded log of {rows:,}", estimate(result.at_end("used")))
+            yield _ours("theory", f"samples used of a padded log of {rows:,}", result.at_end("used"), result)
     for budget in (1, 3):
         for bonus, options in BATCH_BONUSES.items():
             name = f"replications with the actions of batch full start, %, B={budget}, {bonus} bonus"
@@ -237,7 +244,7 @@ def _theory(results: Results) -> Iterator[Number]:
             samples, shares = result.measured["share"]
             for at, count in enumerate(samples.tolist()):
                 name = f"cells with an index below their mean, %, {bonus} bonus, after {count:,.0f} samples"
-                yield Number("theory", name, estimate(100.0 * shares[:, at]))
+                yield _ours("theory", name, 100.0 * shares[:, at], result)
 
 
 def _mean_of(values: Floats, wanted: Any) -> Floats:

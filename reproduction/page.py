@@ -14,9 +14,10 @@ from reproduction.caveats import Slip
 from reproduction.claims import Claim
 from reproduction.numbers import Number
 from reproduction.panels import Panel
+from reproduction.published import AUTHORS, TITLE
 from reproduction.results import shown
 
-_MARKS = {"agrees": "✓", "differs": "≠", "cannot be met": "✗"}
+_MARKS = {"agrees": "✓", "differs": "≠", "slip": "✎", "cannot be met": "✗", "not tested": "–"}
 
 # Of each experiment: its title, and what is set up, in a sentence or two.
 TITLES: dict[str, tuple[str, str]] = {
@@ -36,7 +37,8 @@ TITLES: dict[str, tuple[str, str]] = {
     "performance": (
         "Splitting a budget over places",
         "Five places, a budget of 2, levels 0, ½ and 1; a fixed grid and trees as fine; a small and a large log, "
-        "spread over space and levels. A third of the rows are at level 0, which nothing can use.",
+        "spread over space and levels. A third of the rows are at level 0, which nothing can use. The synthetic park "
+        "stands in for the patrol records of the paper, which are private.",
     ),
     "imbalanced": (
         "A log that lies in bad places",
@@ -45,13 +47,17 @@ TITLES: dict[str, tuple[str, str]] = {
     ),
     "discretisation": (
         "How a log divides space",
-        "Trees after more and more samples of a patrol log, one for each level of effort.",
+        "Trees after more and more samples of the patrol log of a synthetic park, one for each level of effort. The "
+        "log was made uneven, so that it does not test what the paper says about its own records.",
     ),
     "fixed-vs-adaptive": (
         "Fixed and adaptive cells",
         "The same rounds on a known surface: a grid has small cells everywhere, a tree where reward is high.",
     ),
-    "domains": ("The domains", "Mean rewards at effort 1."),
+    "domains": (
+        "The domains",
+        "Mean rewards at effort 1. The third is a network fitted to the records of a synthetic park.",
+    ),
     "theory": (
         "What the theory says",
         "The lemma on pulls of bad arms, logs padded by a bad arm, the batch form of full start, the two rules for "
@@ -90,6 +96,7 @@ def page(
     slips: Sequence[Slip],
     not_helping: Sequence[str] | None,
     not_winning: Sequence[str] | None,
+    code: str,
     skipped: Sequence[str],
     timings: Sequence[tuple[str, str]],
 ) -> str:
@@ -97,6 +104,7 @@ def page(
     present = [section for section in sections if section[1] or section[2] or section[3]]
     parts = [
         "<h1>Artificial Replay, reproduced</h1>",
+        f"<p>The paper is <cite>{escape(TITLE)}</cite> by {escape(_listed(AUTHORS))}; this page is not theirs.</p>",
         f"<p>{escape(setting)} Every number is worked out from stored results; ± is one standard error.</p>",
         _verdicts(
             [claim for section in present for claim in section[2]],
@@ -109,7 +117,8 @@ def page(
         "<p>Full start is not better than ignoring the log, beyond two standard errors of the difference:</p>",
         _list(not_helping, "Nowhere in what was compared.", "Nothing was compared."),
         "<h2 id='not-winning'>Where replay does not win</h2>",
-        "<p>Replay has a larger regret than full start, or takes longer, beyond two standard errors:</p>",
+        "<p>Something else has a smaller regret than replay, or takes less time, beyond two standard errors: first the "
+        "neural network that is trained on the whole log (the Regressor), then full start.</p>",
         _list(not_winning, "Nowhere in what was compared.", "Nothing was compared."),
     ]
     parts += [_section(*section) for section in present]
@@ -120,7 +129,7 @@ def page(
         ]
     if skipped:
         parts += ["<h2 id='skipped'>Not computed</h2>", _list(skipped)]
-    return _PAGE.format(style=_STYLE, body="\n".join(parts), version=escape(version))
+    return _PAGE.format(style=_STYLE, body="\n".join(parts), version=escape(version), code=escape(code))
 
 
 def _verdicts(claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
@@ -140,9 +149,13 @@ def _verdicts(claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
 
 
 def _phrase(verdict: str, count: int) -> str:
-    if verdict == "cannot be met":
-        return verdict
-    return verdict if count == 1 else verdict.removesuffix("s")
+    several = {"agrees": "agree", "differs": "differ", "slip": "are slips of the paper", "not tested": "are not tested"}
+    one = {"slip": "is a slip of the paper", "not tested": "is not tested"}
+    return (one if count == 1 else several).get(verdict, verdict)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _contents(sections: Iterable[tuple[str, Any, Any, Any]]) -> str:
@@ -228,7 +241,8 @@ td:last-child { min-width: 11rem; }
 .badge { white-space: nowrap; font-weight: 600; padding: 0 .4rem; border-radius: .3rem; border: 1px solid; }
 .agrees { color: #14603a; background: #e6f4ec; }
 .differs { color: #8a3500; background: #fdeee3; }
-.cannot { color: #444; background: #eee; }
+.slip { color: #5b3a8c; background: #f1eafa; }
+.cannot, .not { color: #444; background: #eee; }
 details { margin: .6rem 0; }
 summary { cursor: pointer; color: #10508c; }
 @media (max-width: 640px) {
@@ -251,7 +265,7 @@ _PAGE = """<!doctype html>
 </head>
 <body>
 {body}
-<footer><p><small>artreplay {version}</small></p></footer>
+<footer><p><small>artreplay {version}, code {code}</small></p></footer>
 </body>
 </html>
 """

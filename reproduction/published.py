@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from reproduction.catalogue import FULL, IGNORANT, REPLAY
 
+TITLE = "Artificial Replay: A Meta-Algorithm for Harnessing Historical Data in Bandits"
+AUTHORS = ("Siddhartha Banerjee", "Sean R. Sinclair", "Milind Tambe", "Lily Xu", "Christina Lee Yu")
+
 Told = tuple[float, float | None]  # a mean and its standard error, None where none is given
 
 RANDOM, FIRST, BY_END, UNUSED = "random", "used before the first online action", "used by T", "unused %"

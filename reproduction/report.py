@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,21 @@ from reproduction.caveats import (
     where_history_does_not_help,
     where_replay_does_not_win,
     where_replay_is_slower,
+    where_the_regressor_wins,
 )
 from reproduction.claims import Claim, claims
+from reproduction.computing import code_fingerprint
 from reproduction.figures import panels
 from reproduction.numbers import Number, numbers
 from reproduction.page import TITLES, Drawn, page, svg_of
+from reproduction.published import AUTHORS, TITLE
 from reproduction.results import Results
 from reproduction.runner import missing
 
-_DIGITS = 10  # of the numbers in summary.json
+SCHEMA = Path(__file__).with_name("summary.schema.json")  # what summary.json is made of; a copy lies beside it
+FORMAT = 2  # of summary.json
+_DIGITS = 10  # of its numbers
+_PACKAGES = ("numba", "numpy", "pyarrow", "scikit-learn")  # on which results depend
 
 
 def write_report(results: Results, folder: str | os.PathLike[str], version: str, jobs: int = 1) -> Path:
@@ -39,10 +47,11 @@ def write_report(results: Results, folder: str | os.PathLike[str], version: str,
             "run `make reproduce` first"
         )
     all_claims, all_numbers = claims(results), numbers(results)
-    not_winning = where_replay_does_not_win(results)
+    not_winning = _all_of(where_the_regressor_wins(results), where_replay_does_not_win(results))
     try:
         drawn = _draw(results, target / "figures", jobs)
-        _write_text(target / "summary.json", _json(summary(results, all_claims, all_numbers)))
+        _write_text(target / "summary.json", _json(summary(results, all_claims, all_numbers, version)))
+        _write_text(target / SCHEMA.name, SCHEMA.read_text(encoding="utf-8"))
         _write_text(target / "timings.json", _json(timings(results)))
         text = page(
             version=version,
@@ -51,6 +60,7 @@ def write_report(results: Results, folder: str | os.PathLike[str], version: str,
             slips=slips(results),
             not_helping=where_history_does_not_help(results),
             not_winning=None if not_winning is None else not_winning + where_replay_is_slower(results),
+            code=code_fingerprint(),
             skipped=_skipped(results),
             timings=[(what, f"{seconds:,.1f} s") for what, seconds in timings(results)["by experiment"].items()],
         )
@@ -60,9 +70,17 @@ def write_report(results: Results, folder: str | os.PathLike[str], version: str,
     return target / "index.html"
 
 
-def summary(results: Results, all_claims: Sequence[Claim], all_numbers: Sequence[Number]) -> dict[str, Any]:
+def summary(
+    results: Results, all_claims: Sequence[Claim], all_numbers: Sequence[Number], version: str
+) -> dict[str, Any]:
     """Every number and claim; the same bytes for the same seed, so that times are not among them."""
     return {
+        "$schema": SCHEMA.name,
+        "format": FORMAT,
+        "paper": {"title": TITLE, "authors": list(AUTHORS)},
+        "versions": _versions(version),
+        "code": code_fingerprint(),
+        "results_of_other_code": results.of_other_code,
         "scale": asdict(results.scale),
         "numbers": [
             {
@@ -76,14 +94,29 @@ def summary(results: Results, all_claims: Sequence[Claim], all_numbers: Sequence
                 "authors_code_standard_error": None if number.authors is None else number.authors[1],
                 "verdict": number.verdict,
                 "reason": number.reason,
+                "settings": list(number.settings),
             }
             for number in all_numbers
         ],
-        "claims": [asdict(claim) for claim in all_claims],
+        "claims": [
+            {name: value for name, value in asdict(claim).items() if name != "at_any_scale"} for claim in all_claims
+        ],
         "history_does_not_help": where_history_does_not_help(results),
+        "regressor_wins": where_the_regressor_wins(results),
         "replay_does_not_win": where_replay_does_not_win(results),
         "not_computed": _skipped(results),
     }
+
+
+def _versions(version: str) -> dict[str, str | None]:
+    """What this was made with; None for what is not installed."""
+    found: dict[str, str | None] = {"artreplay": version, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
 
 
 def timings(results: Results) -> dict[str, dict[str, float]]:
@@ -99,6 +132,12 @@ def timings(results: Results) -> dict[str, dict[str, float]]:
     return {"by experiment": by_experiment, "by setting": by_setting}
 
 
+def _all_of(*lists: list[str] | None) -> list[str] | None:
+    """One list after another; None where there is none."""
+    known = [each for each in lists if each is not None]
+    return [line for each in known for line in each] if known else None
+
+
 def _of(name: str, all_claims: Sequence[Claim], all_numbers: Sequence[Number]) -> tuple[list[Claim], list[Number]]:
     return [c for c in all_claims if c.experiment == name], [n for n in all_numbers if n.experiment == name]
 
@@ -112,7 +151,7 @@ def _draw(results: Results, folder: Path, jobs: int) -> dict[str, list[Drawn]]:
     before = {path for name in TITLES for kind in ("png", "pdf") for path in folder.glob(f"{name}-*.{kind}")}
     parts = [results.only(experiment.name) for experiment in results.experiments]
     drawn: dict[str, list[Drawn]] = {}
-    with Progress("drawing", len(parts)) as progress:
+    with Progress("drawing", len(parts), lines=True) as progress:
         for name, made in _drawn_parts(parts, folder, jobs):
             drawn[name] = made
             progress.update(len(drawn))

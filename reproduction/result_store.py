@@ -39,6 +39,7 @@ class Result:
     seconds: float
     timings: tuple[float, ...] = ()  # seconds of a replication, measured several times, where that is shown
     code: str = ""  # a fingerprint of the sources
+    key: str = ""  # of the setting, once it is stored
 
     def at_end(self, metric: str) -> Floats:
         """The last value of each replication."""
@@ -146,7 +147,7 @@ class Store:
             if json.dumps(document["setting"], sort_keys=True) != setting.content():
                 raise InvalidFile(f"{folder} holds the result of another setting")
             timings = tuple(map(float, document["timings"]))
-            return Result(_read_table(data), float(document["seconds"]), timings, str(document["code"]))
+            return Result(_read_table(data), float(document["seconds"]), timings, str(document["code"]), setting.key)
         except FileNotFoundError as error:
             raise InvalidFile(f"{folder} has no whole result") from error
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -74,7 +74,7 @@ def run(
     todo = _plan(settings, store, force, done)
     jobs = jobs if jobs is None else max(min(jobs, len(todo)), 1)
     others = sum(1 for setting in todo if not _trains(setting))
-    with Progress("computing", len(todo)) as progress:
+    with Progress("computing", len(todo), lines=True) as progress:
         for setting, result in _results(todo, jobs, backend, address, mode):
             store.write(setting, result)
             done.computed.append(setting)

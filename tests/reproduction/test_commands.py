@@ -8,10 +8,12 @@ import json
 import shutil
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from command_kit import Refused, Run
 from reproduction.commands import main
+from reproduction.computing import code_fingerprint
 
 pytestmark = pytest.mark.xdist_group("a small reproduction")
 SMALL = ("--smoke", "--only", "karmed")
@@ -35,6 +37,18 @@ def reproduced(small: Path, folder: Path) -> Path:
     return folder
 
 
+def check_summary(report: Path, results: Path) -> None:
+    """It is as its schema says, and every number names folders of results that are there."""
+    document = json.loads((report / "summary.json").read_bytes())
+    schema = json.loads((report / document["$schema"]).read_bytes())
+    jsonschema.validate(document, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"numbers": [document["numbers"][0] | {"settings": []}]}, schema)
+    assert document["code"] == code_fingerprint()
+    for number in document["numbers"]:
+        assert all((results / key / "setting.json").exists() for key in number["settings"])
+
+
 def test_a_small_part_of_everything(run: Run, reproduced: Path) -> None:
     out = (reproduced / "out.txt").read_text(encoding="utf-8")
     assert "karmed" in out
@@ -42,6 +56,7 @@ def test_a_small_part_of_everything(run: Run, reproduced: Path) -> None:
     assert "the report is in report-smoke/index.html" in out
     assert (reproduced / "report-smoke/index.html").exists()
     first = (reproduced / "report-smoke/summary.json").read_bytes()
+    check_summary(reproduced / "report-smoke", reproduced / "results")
     again = run("run", *SMALL, "--jobs", 1, "--report", "other").out
     assert "\n0 settings computed" in again
     assert (reproduced / "other/summary.json").read_bytes() == first

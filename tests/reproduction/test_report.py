@@ -7,6 +7,7 @@ import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from artreplay.errors import InvalidFile
@@ -83,8 +84,23 @@ def test_no_name_is_given_twice(read: Reader) -> None:
 def test_a_tiny_run_says_that_it_is_one(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "A tiny run" in text
+    assert "Artificial Replay: A Meta-Algorithm for Harnessing Historical Data in Bandits" in text
+    assert all(author in text for author in ("Banerjee", "Sinclair", "Tambe", "Xu", "Yu"))
     assert "artreplay 1.2.3" in text
     assert "Not computed" not in text
+
+
+def test_what_comes_from_the_synthetic_park_says_so(page: Path) -> None:
+    """Every figure and number of the third domain; nothing is called by the name of the paper's."""
+    files = {path.stem for path in (page.parent / "figures").glob("*.png")}
+    assert not any("patrol" in name for name in files)
+    assert {"domains-synthetic-park", "performance-synthetic-park-fixed-none"} <= files
+    document = json.loads((page.parent / "summary.json").read_text(encoding="utf-8"))
+    assert not any("patrol" in number["name"] for number in document["numbers"])
+    text = page.read_text(encoding="utf-8")
+    parts = [part for part in text.split("<figure ")[1:] if part.startswith("id='discretisation-")]
+    assert parts
+    assert all("Synthetic park" in part and "synthetic park" in part for part in parts)
 
 
 def test_the_summary_has_every_number_and_claim(page: Path, results: Results) -> None:
@@ -95,6 +111,10 @@ def test_the_summary_has_every_number_and_claim(page: Path, results: Results) ->
     assert len({(number["experiment"], number["name"]) for number in document["numbers"]}) == len(document["numbers"])
     assert [claim["text"] for claim in document["claims"]] == [claim.text for claim in claims(results)]
     assert document["scale"]["horizon"] == SMOKE.horizon
+    assert all(
+        results.store.root.joinpath(key).is_dir() for number in document["numbers"] for key in number["settings"]
+    )
+    jsonschema.validate(document, json.loads((page.parent / document["$schema"]).read_bytes()))
 
 
 def test_replay_equals_full_start_wherever_it_is_claimed(results: Results) -> None:

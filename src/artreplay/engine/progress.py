@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, for work that takes longer than a second; nothing when piped."""
+"""A progress bar on a terminal, for work that takes longer than a second; elsewhere nothing, or lines."""
 
 from __future__ import annotations
 
@@ -8,29 +8,36 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+_BETWEEN_LINES = 5.0  # seconds
+
 
 class Progress:
     """Counts done out of `total`; the bar appears after a second, if someone is there to see it.
 
-    Only the outermost bar appears, because it counts the larger things.
+    Where stderr goes to a file or a pipe nothing appears, or with `lines` a line now and then, for work of minutes that
+    someone will want to follow. Only the outermost one appears, because it counts the larger things.
     """
 
     _within: ContextVar[bool] = ContextVar("artreplay_progress", default=False)
 
-    def __init__(self, what: str, total: int) -> None:
+    def __init__(self, what: str, total: int, lines: bool = False) -> None:
         self._what = what
         self._total = total
         self._began = time.perf_counter()
         self._bar: Any = None
         self._task: Any = None
         self._visible = sys.stderr.isatty() and not self._within.get()
+        self._lines = lines and not self._visible and not self._within.get()
+        self._last_line = self._began
 
     def __enter__(self) -> Progress:
         self._token = self._within.set(True)
         return self
 
     def update(self, done: float) -> None:
-        """Move the bar."""
+        """Move the bar, or write a line."""
+        if self._lines:
+            self._write_line(done)
         if not self._visible or time.perf_counter() - self._began < 1.0:
             return
         if self._bar is None:
@@ -47,6 +54,18 @@ class Progress:
             self._bar.start()
             self._task = self._bar.add_task(self._what, total=self._total)
         self._bar.update(self._task, completed=done)
+
+    def _write_line(self, done: float) -> None:
+        """A line, unless the last one was a few seconds ago; the end is always told."""
+        now = time.perf_counter()
+        if now - self._last_line >= _BETWEEN_LINES or done >= self._total:
+            self._last_line = now
+            share = done / max(self._total, 1)
+            print(
+                f"{self._what}: {done:,.0f} of {self._total:,} ({share:.0%}) after {now - self._began:,.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
