@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import artreplay as ar
-from artreplay.errors import ChangedHistory, InvalidHistory, errors_in
+from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, errors_in
 from artreplay.history.inspect_history import inspect_history
 
 
@@ -73,3 +73,12 @@ def test_rows_that_are_left_out_are_counted_in_a_row(order: str | None, tmp_path
     if order is not None:
         with pytest.raises(InvalidHistory, match=r"^column 'at' in row 32 is missing"):
             inspect_history(tmp_path / "log.parquet", ["x"], "click", "level", order)
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.csv"
+    with pytest.raises(InvalidFile) as refused:
+        ar.open_history(missing, "arm", "click")
+    assert refused.value.file == str(missing)
+    assert str(refused.value) == f"{missing} does not exist"
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)

@@ -64,7 +64,17 @@ class ChangedHistory(InvalidHistory):
 
 
 class InvalidFile(ArtReplayError):
-    """A file is missing, truncated, of another version, or not what its name promises."""
+    """A file, a folder or a database is missing, truncated, of another version, or not what its name promises.
+
+    `file` is its name, if the error is about a single one.
+    """
+
+    def __init__(self, problem: str, *, file: object = None) -> None:
+        super().__init__(problem)
+        self.file = None if file is None else str(file)
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.file is None else f"{self.file} {self.args[0]}"
 
 
 class InvalidRecords(ArtReplayError, ValueError):

@@ -14,7 +14,7 @@ from artreplay.errors import InvalidFile
 def write_whole(path: Path, write: Any) -> None:
     """Write a file under a temporary name, force it to disk, then rename it, so that there is always a whole file."""
     if not path.name:
-        raise InvalidFile(f"{path} cannot be written: it must be the name of a file")
+        raise InvalidFile("cannot be written: it must be the name of a file", file=path)
     temporary = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"
     try:
         with open(temporary, "wb") as file:
@@ -23,7 +23,7 @@ def write_whole(path: Path, write: Any) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be written: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be written: {error.strerror or error}", file=path) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -123,7 +123,7 @@ def test_rows_of_equal_order_in_different_arms(address, tmp_path):
     assert store.fingerprint.digests.tolist() == known.fingerprint.digests.tolist()
     ar.index_history(address, tmp_path / "log.arh", table="log", **COLUMNS)
     assert ar.open_history(tmp_path / "log.arh").fingerprint.digests.tolist() == known.fingerprint.digests.tolist()
-    with pytest.raises(InvalidHistory, match=r"until= must not part rows of the same seq: rows 5 and 6 .* both have 2"):
+    with pytest.raises(InvalidHistory, match=r"until= must not separate .* the same seq: rows 5 and 6 .* both have 2"):
         opened(address, until=5, allow_scan=True)
     assert len(opened(address, until=6, allow_scan=True)) == 6
 

@@ -179,7 +179,7 @@ def test_unequal_lengths_are_refused_with_both(levels):
     ids=lambda units: type(units).__module__ + str(units[0]),
 )
 def test_levels_beside_labels_are_refused_in_one_sentence(units):
-    with pytest.raises(InvalidHistory, match=r"^levels must stand beside points of shape \(H, d\), got") as refused:
+    with pytest.raises(InvalidHistory, match=r"^levels need points of shape \(H, d\), got") as refused:
         ar.History(units, [0.0, 1.0], levels=[1.0, 2.0])
     assert "\n" not in str(refused.value)
 

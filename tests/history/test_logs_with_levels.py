@@ -96,7 +96,7 @@ def test_a_column_of_levels_that_is_not_there_is_an_error_that_lists_those_that_
 @every_frame
 def test_levels_beside_a_column_of_labels_are_refused(make):
     frame = make({"arm": ["a", "b"], "effort": [1, 2], "r": [0.0, 1.0]})
-    with pytest.raises(InvalidHistory, match="levels must stand beside points"):
+    with pytest.raises(InvalidHistory, match="levels need points"):
         ar.History.from_frame(frame, "arm", "r", level="effort")
 
 

@@ -123,12 +123,12 @@ def _module(place: str) -> ModuleType:
         return importlib.import_module(place)
     path = Path(place)
     if not path.is_file():
-        raise InvalidFile(f"{path} does not exist")
+        raise InvalidFile("does not exist", file=path)
     sys.path.insert(0, str(path.parent.resolve()))  # for what it imports from beside it
     name = f"checked_{path.stem}"  # under its own name it could hide a module of Python's
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise InvalidFile(f"{path} is not a Python file")
+        raise InvalidFile("is not a Python file", file=path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -67,7 +67,7 @@ def index(
         _check(log)
         return
     if output is None:
-        raise InvalidParameter("-o must name the store to make, or, with --append, to add to")
+        raise InvalidParameter("-o must name the store to make or, with --append, the store to add to")
     with errors_in(file=place_of(log)), Stages() as stages:
         if append:
             added = append_history(log, output, table=table, memory=memory, advance=stages.advance)
@@ -94,10 +94,12 @@ def inspect(
     order: Order = None,
     order_seed: OrderSeed = None,
     table: Table = None,
-    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
+    all_groups: Annotated[
+        bool, typer.Option("--all", help=f"Show all arms instead of the first {_MOST_ROWS}.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a log: what it covers, and what about it could mislead a warm start."""
+    """Inspect a log: what it covers, and what in it could mislead a warm start."""
     with errors_in(file=place_of(log)):
         found = inspect_history(log, units_of(unit), reward, level, order, seed=order_seed, table=table)
     if as_json:
@@ -144,7 +146,7 @@ def _show(found: Inspection, all_groups: bool) -> None:
         )
     if len(shown) < len(groups):
         show(f"… and {len(groups) - len(shown):,} more (--all shows them)")
-    show("", *([f"warning: {text}" for text in found.warnings] or ["nothing to warn of"]))
+    show("", *([f"warning: {text}" for text in found.warnings] or ["no warnings"]))
 
 
 def _rows(groups: list[Group], found: Inspection) -> list[tuple[str, ...]]:

@@ -78,7 +78,7 @@ def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
 def algorithms() -> None:
     """List the algorithms.
 
-    Their names here and in Python, and whether Artificial Replay is exact for them.
+    Shows their names here and in Python, and whether Artificial Replay is exact for them.
     """
     listed: tuple[Any, ...] = (*ALGORITHMS, Regressor)
     rows = [
@@ -94,8 +94,8 @@ def algorithms() -> None:
         table(("name", "class", "replay", "rule"), rows, texts=4),
         "",
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
-        f"{', '.join(map(name_of, POINT_CHOOSERS))}: play points, not arms, and are for `recommend` and Python.",
-        f"{ONLY_PYTHON}: spends a budget over places, and is for Python, or behind `artreplay patrol`.",
+        f"{', '.join(map(name_of, POINT_CHOOSERS))}: play points, and can be used in `recommend` and from Python.",
+        f"{ONLY_PYTHON}: divides a budget over places, and can be used from Python or through `artreplay patrol`.",
     )
 
 

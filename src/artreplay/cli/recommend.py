@@ -85,15 +85,15 @@ def recommend(
         WithLog | None,
         typer.Option(help="How the log is used; artificial-replay by default, full-start where --state needs it."),
     ] = None,
-    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms or cells, not {_MOST_ROWS} at most.")] = False,
+    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms or cells, not only {_MOST_ROWS}.")] = False,
     level: Annotated[str | None, typer.Option(hidden=True)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recommend what to play next, from a log of arms, or of points (give --unit once for each coordinate).
 
     Without --state every call starts afresh from the log. With --state the policy is kept between calls: play what is
-    recommended, `artreplay tell` what came of it, and call this again with the log, which may have grown. Options that
-    the state file already holds need not be repeated.
+    recommended, tell the reward with `artreplay tell`, and call this again with the log, which may have grown. Options
+    that the state file already holds need not be repeated.
     """
     if level is not None:
         raise InvalidParameter(f"--level must be left out: {ALLOCATIONS}")
@@ -120,10 +120,10 @@ def tell(
     ],
     state: StateFile,
 ) -> None:
-    """Record what came of an action.
+    """Record the reward of an action.
 
-    The policy is the one that `recommend --state` keeps. Any arm or point may be told, recommended or not: it is data.
-    The log is not needed for it. Several processes may tell at the same time.
+    The policy is the one that `recommend --state` keeps. You may tell any arm or point, recommended or not, and do not
+    need the log for it. Several processes may tell at the same time.
     """
     base, action, reward, rounds = told(state, partial(_outcome, outcome))
     pairs = zip(action, reward, strict=True) if base.proposes_list else [(action, reward)]

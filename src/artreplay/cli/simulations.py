@@ -136,7 +136,7 @@ def _environment(
         )
     for option, value in (("--dim", dim), ("--blocks", blocks)):
         if value is not None:
-            raise InvalidParameter(f"{option} is for lin-ucb: {name_of(cls)} knows no features")
+            raise InvalidParameter(f"{option} is for lin-ucb: {name_of(cls)} has no features")
     if budget is None:
         return KArmed(arms, None, log.value, rewards.value, bad_share)
     return TopArms(arms, budget, None, log.value, rewards.value, bad_share)
@@ -155,9 +155,9 @@ def _checked_place(out: Path) -> str:
     if kind not in _FORMATS:
         raise InvalidParameter(f"--out must end in .png, .pdf or .svg, got {str(out)!r}")
     if not out.parent.is_dir():
-        raise InvalidFile(f"{out} cannot be written: there is no folder {out.parent}")
+        raise InvalidFile(f"cannot be written: there is no folder {out.parent}", file=out)
     if out.is_dir() or not os.access(out.parent, os.W_OK):
-        raise InvalidFile(f"{out} cannot be written")
+        raise InvalidFile("cannot be written", file=out)
     return kind
 
 

@@ -81,7 +81,7 @@ Order = Annotated[
     str | None, typer.Option(help='The column to sort the log by, or "shuffle"; by default the log keeps its order.')
 ]
 OrderSeed = Annotated[int | None, typer.Option(help="The seed of --order shuffle.")]
-Table = Annotated[str | None, typer.Option(help="The table of a database, or a query.")]
+Table = Annotated[str | None, typer.Option(help="A table of the database, or a query.")]
 Units = Annotated[
     list[str] | None,
     typer.Option("--unit", help="The column with the arm; for points, one --unit for each coordinate."),

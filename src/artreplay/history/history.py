@@ -56,7 +56,7 @@ class History:
             raise InvalidHistory(f"units and rewards must be equally long, got {len(units)} and {len(rewards)}")
         if levels is not None:
             if not are_points:
-                raise InvalidHistory("levels must stand beside points of shape (H, d), got units of one dimension")
+                raise InvalidHistory("levels need points of shape (H, d), got units of one dimension")
             levels = as_numbers(levels, "level")
             if len(levels) != len(rewards):
                 raise InvalidHistory(f"levels and rewards must be equally long, got {len(levels)} and {len(rewards)}")

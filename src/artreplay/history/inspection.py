@@ -169,14 +169,14 @@ def _warnings(found: Inspection) -> list[str]:
         return [*said, "the log is empty: a policy over it starts from nothing"]
     if not (found.low >= 0.0 and found.high <= 1.0):
         said.append(
-            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: tell the algorithm what rewards can be "
+            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: tell the algorithm their range "
             "(reward_range, --reward-range)"
         )
     for group in found.groups:
         name = f"{what} {group.name}"
         chance = (1.0 - (group.mean - found.low) / (found.high - found.low)) if found.high > found.low else 1.0
         if group.rows >= _LEAST and group.is_sorted:
-            said.append(f"{name}: its rewards are sorted; the method takes their order for chance: shuffle the log")
+            said.append(f"{name}: its rewards are sorted, but the method assumes a random order: shuffle the log")
         elif abs(group.drift) > _DRIFT:
             way = "rise" if group.drift > 0 else "fall"
             said.append(
@@ -185,12 +185,12 @@ def _warnings(found: Inspection) -> list[str]:
             )
         elif group.opening >= 5 and chance < 1.0 and chance**group.opening < _UNLIKELY:
             said.append(
-                f"{name}: it opens with {group.opening:,} of the lowest rewards, against a mean of {group.mean:.2g}: "
-                "its index falls and stays down"
+                f"{name}: its first {group.opening:,} rewards are the lowest there are, although its mean is "
+                f"{group.mean:.2g}: its index falls and stays down"
             )
     single = sum(group.rows == 1 for group in found.groups)
     if single and found.kind == "arms":
-        said.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says next to nothing")
+        said.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
     if found.repeats_at is not None:
         said.append(f"from row {found.repeats_at:,} on the log repeats its first rows: each sample would count twice")
     return said

@@ -17,6 +17,6 @@ def source_of(where: Any, columns: Columns, table: str | None) -> Source:
         return PostgresSource(Table(Database(where), table), columns)
     if is_address(where):
         raise InvalidFile(
-            f"{shown(where)} must be copied to a disk to be read whole: only clustered Parquet is read there"
+            "must be copied to a disk to be read whole: only clustered Parquet is read there", file=shown(where)
         )
     return find_source(where, table)

@@ -132,7 +132,7 @@ def _loaded(
     except ArtReplayError:
         raise
     except Exception as error:  # whatever is in the file, it is the file that is wrong
-        raise InvalidFile(f"{path} is not a whole policy file: {type(error).__name__}: {error}") from error
+        raise InvalidFile(f"is not a whole policy file: {type(error).__name__}: {error}", file=path) from error
     return policy
 
 
@@ -220,10 +220,11 @@ def _read_zip(path: Path | io.BytesIO) -> tuple[dict[str, Any], dict[str, np.nda
         with zipfile.ZipFile(path) as archive:
             document = json.loads(archive.read("policy.json"))
             if not isinstance(document, dict) or document.get("magic") != _MAGIC:
-                raise InvalidFile(f"{path} is not a policy file")
+                raise InvalidFile("is not a policy file", file=path)
             if document.get("format") != FORMAT:
                 raise InvalidFile(
-                    f"{path} is written in format {document.get('format')!r}, this version of artreplay reads {FORMAT}"
+                    f"is written in format {document.get('format')!r}, this version of artreplay reads {FORMAT}",
+                    file=path,
                 )
             arrays = {
                 name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
@@ -231,13 +232,13 @@ def _read_zip(path: Path | io.BytesIO) -> tuple[dict[str, Any], dict[str, np.nda
                 if name.endswith(".npy")
             }
     except FileNotFoundError:
-        raise InvalidFile(f"{path} does not exist") from None
+        raise InvalidFile("does not exist", file=path) from None
     except InvalidFile:
         raise
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError) as error:
-        raise InvalidFile(f"{path} is truncated, damaged, or not a policy file: {error}") from error
+        raise InvalidFile(f"is truncated, damaged, or not a policy file: {error}", file=path) from error
     return document, arrays
 
 

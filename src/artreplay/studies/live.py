@@ -63,11 +63,11 @@ class Live:
     def check(tables: Tables) -> None:
         """Refuse what is no study, or one of another version."""
         if not tables.exists():
-            raise InvalidFile(f"{tables.name} is not a study: Study.create makes one")
+            raise InvalidFile("is not a study: Study.create makes one", file=tables.name)
         (version,) = tables.query("SELECT version FROM study")[0]
         if version != VERSION:
             raise InvalidFile(
-                f"{tables.name} is a study of version {version}, this version of artreplay reads {VERSION}"
+                f"is a study of version {version}, this version of artreplay reads {VERSION}", file=tables.name
             )
 
     def prepare(self) -> None:

@@ -52,7 +52,7 @@ class Database:
         try:
             return psycopg.connect(self._address, autocommit=True, application_name="artreplay")
         except (OSError, ValueError) as error:  # of a host that is no name
-            raise InvalidFile(f"{self.name} cannot be read: {self._said(error)}") from None
+            raise InvalidFile(f"cannot be read: {self._said(error)}", file=self.name) from None
 
     @contextmanager
     def _said_in_a_sentence(self) -> Iterator[None]:
@@ -61,7 +61,7 @@ class Database:
             yield
         except psycopg.Error as error:
             self.close()
-            raise InvalidFile(f"{self.name} cannot be read: {self._said(error)}") from None
+            raise InvalidFile(f"cannot be read: {self._said(error)}", file=self.name) from None
 
     def _said(self, error: Exception) -> str:
         """The first line of what the server says, without the password."""

@@ -142,8 +142,8 @@ class PostgresArms(ArmStore):
         found = self._query("SELECT {order} FROM {table} ORDER BY {order} OFFSET %s LIMIT 2", [until - 1])
         if len(found) == 2 and found[0] == found[1]:
             raise InvalidHistory(
-                f"until= must not part rows of the same {self._order}: rows {until} and {until + 1} of {self.name} "
-                f"both have {found[0][0]}"
+                f"until= must not separate rows with the same {self._order}: rows {until} and {until + 1} of "
+                f"{self.name} both have {found[0][0]}"
             )
         return found[0][0] if found else last
 

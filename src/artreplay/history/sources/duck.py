@@ -65,7 +65,7 @@ class DuckDBSource(Source):
             with duckdb.connect(str(self._path), read_only=True) as connection:
                 yield connection
         except duckdb.Error as error:
-            raise InvalidFile(f"{self.name} cannot be read: {str(error).splitlines()[0]}") from error
+            raise InvalidFile(f"cannot be read: {str(error).splitlines()[0]}", file=self.name) from error
 
 
 def arrow_reader(relation: Any, rows: int) -> Any:

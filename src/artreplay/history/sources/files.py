@@ -79,6 +79,6 @@ def reading(path: object, kind: str) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as error:
-        raise InvalidFile(f"{path} cannot be read as {kind}: {error}") from error
+        raise InvalidFile(f"cannot be read as {kind}: {error}", file=path) from error
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error

@@ -38,7 +38,7 @@ def find_source(where: Any, table: str | None = None) -> Source:
     if not path.exists() and glob.has_magic(name):
         return _files(name, [Path(found) for found in sorted(glob.glob(name, recursive=True))])
     if not path.is_file():
-        raise InvalidFile(f"{name} {'is not a file' if path.exists() else 'does not exist'}")
+        raise InvalidFile("is not a file" if path.exists() else "does not exist", file=name)
     return _files(name, [path])
 
 
@@ -54,7 +54,7 @@ def _frame(where: Any) -> Source:
 def _files(name: str, paths: Sequence[Path]) -> Source:
     if not paths:
         what = "no Parquet file in it" if Path(name).is_dir() else "no file that fits it"
-        raise InvalidFile(f"{name} has {what}")
+        raise InvalidFile(f"has {what}", file=name)
     delimiters = {delimiter_of(path) for path in paths}
     if len(delimiters) > 1:
         raise InvalidFile(f"the files of {name} must be of one kind: Parquet, CSV or TSV")
@@ -76,7 +76,7 @@ def delimiter_of(path: Path) -> str | None:
         with open(path, "rb") as file:
             start = file.read(65_536)
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
     if start.startswith(b"PAR1"):
         return None
     header = start.splitlines()[0] if start else b""
@@ -84,5 +84,5 @@ def delimiter_of(path: Path) -> str | None:
         if delimiter.encode() in header and b"\0" not in start:
             return delimiter
     raise InvalidFile(
-        f"{path} is neither Parquet nor text in columns; a name that ends in .csv, .tsv or .parquet says what it is"
+        "is neither Parquet nor text in columns; a name that ends in .csv, .tsv or .parquet says what it is", file=path
     )

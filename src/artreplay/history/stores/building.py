@@ -69,7 +69,7 @@ def index_history(
     until = None if until is None else checked_count("until", until, least=0)
     target = Path(path)
     if target.exists():
-        raise InvalidFile(f"{target} exists already: append to it, or choose another name")
+        raise InvalidFile("exists already: append to it, or choose another name", file=target)
     found = source_of(source, columns, table)
     columns.check(found.column_names())
     job = Job(found, columns, until, seed, advance)
@@ -118,7 +118,7 @@ def append_history(
             if rows == known.rows:
                 return 0
             if read_manifest(target) != manifest:  # where folders cannot be locked
-                raise InvalidFile(f"{target} was added to by another process meanwhile: try again")
+                raise InvalidFile("was added to by another process meanwhile: try again", file=target)
             sorter.check()
             os.rename(work / entry["name"], target / name)
             sync_folder(target)

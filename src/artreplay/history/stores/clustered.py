@@ -89,7 +89,7 @@ class ClusteredArms(ArmStore):
         self._edges = np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))]).astype(np.int64)
         if not self._edges[-1] == self._starts[-1] == self.manifest["rows"]:
             raise InvalidFile(
-                f"{self.name} must have {self.manifest['rows']:,} rows, its files have {self._edges[-1]:,}"
+                f"must have {self.manifest['rows']:,} rows, its files have {self._edges[-1]:,}", file=self.name
             )
         self._kept: dict[tuple[int, str], Any] = {}
 
@@ -107,13 +107,13 @@ class ClusteredArms(ArmStore):
         try:
             manifest = json.loads(text)
         except ValueError:
-            raise InvalidFile(f"{self.name}/{MANIFEST} is damaged") from None
+            raise InvalidFile("is damaged", file=f"{self.name}/{MANIFEST}") from None
         if not isinstance(manifest, dict) or manifest.get("magic") != MAGIC:
-            raise InvalidFile(f"{self.name} is not a log as clustered Parquet")
+            raise InvalidFile("is not a log as clustered Parquet", file=self.name)
         if manifest.get("format") != FORMAT:
             raise InvalidFile(
-                f"{self.name} is clustered Parquet of format {manifest.get('format')!r}, "
-                f"this version of artreplay reads {FORMAT}"
+                f"is clustered Parquet of format {manifest.get('format')!r}, this version of artreplay reads {FORMAT}",
+                file=self.name,
             )
         return manifest
 
@@ -132,12 +132,12 @@ class ClusteredArms(ArmStore):
         except (ArtReplayError, MemoryError):
             raise
         except FileNotFoundError:
-            raise InvalidFile(f"{name} does not exist") from None
+            raise InvalidFile("does not exist", file=name) from None
         except pa.ArrowException as error:
-            raise InvalidFile(f"{name} cannot be read as Parquet: {masked(str(error), self._address)}") from None
+            raise InvalidFile(f"cannot be read as Parquet: {masked(str(error), self._address)}", file=name) from None
         except Exception as error:  # drivers of buckets have errors of their own
             said = str(getattr(error, "strerror", None) or error) or type(error).__name__
-            raise InvalidFile(f"{name} cannot be read: {masked(said, self._address)}") from None
+            raise InvalidFile(f"cannot be read: {masked(said, self._address)}", file=name) from None
 
     def _readable(self, name: str) -> Any:
         return self._said_in_a_sentence(f"{self.name}/{name}")
@@ -305,7 +305,7 @@ def check_clustered(path: str, advance: Callable[[int, int], None]) -> dict[str,
     store = ClusteredArms(path)
     checksums = store.manifest.get("checksums")
     if checksums is None:
-        raise InvalidFile(f"{path} has no checksums: it was not written by `artreplay index`")
+        raise InvalidFile("has no checksums: it was not written by `artreplay index`", file=path)
     check_files({Path(path) / name: entry for name, entry in checksums.items()}, advance)
     return store.manifest
 

@@ -37,10 +37,10 @@ class FileColumn:
             while len(data) < size:
                 more = _read_at(self._file, size - len(data), at + len(data))
                 if not more:
-                    raise InvalidFile(f"{self._path} ends too soon: index the log again")
+                    raise InvalidFile("ends too soon: index the log again", file=self._path)
                 data += more
         except OSError as error:
-            raise InvalidFile(f"{self._path} cannot be read: {error.strerror or error}") from error
+            raise InvalidFile(f"cannot be read: {error.strerror or error}", file=self._path) from error
         return data
 
     def __getstate__(self) -> dict[str, Any]:

@@ -38,23 +38,24 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         document = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         what = "is not an indexed store: it has no manifest.json" if folder.exists() else "does not exist"
-        raise InvalidFile(f"{folder} {what}") from None
+        raise InvalidFile(what, file=folder) from None
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
     except ValueError:
-        raise InvalidFile(f"{path} is damaged: index the log again") from None
+        raise InvalidFile("is damaged: index the log again", file=path) from None
     if not isinstance(document, dict) or document.get("magic") != _MAGIC:
-        raise InvalidFile(f"{folder} is not an indexed store")
+        raise InvalidFile("is not an indexed store", file=folder)
     version = document.get("format")
     if version != FORMAT:
         older = isinstance(version, int) and version < FORMAT
         raise InvalidFile(
-            f"{folder} is a store of format {version!r}, this version of artreplay reads {FORMAT}"
-            + (": index the log again" if older else "")
+            f"is a store of format {version!r}, this version of artreplay reads {FORMAT}"
+            + (": index the log again" if older else ""),
+            file=folder,
         )
     checksum = document.pop("checksum", None)
     if checksum != _digest_of(_text(document)):
-        raise InvalidFile(f"{path} does not fit its checksum: index the log again")
+        raise InvalidFile("does not fit its checksum: index the log again", file=path)
     for name, entry in listed_files(folder, document).items():
         check_size(name, entry["bytes"])
     return document
@@ -88,9 +89,9 @@ def check_size(path: Path, size: int) -> None:
     try:
         found = path.stat().st_size
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
     if found != size:
-        raise InvalidFile(f"{path} must have {size:,} bytes, it has {found:,}: index the log again")
+        raise InvalidFile(f"must have {size:,} bytes, it has {found:,}: index the log again", file=path)
 
 
 def bytes_of(folder: Path, document: dict[str, Any]) -> int:
@@ -130,9 +131,9 @@ def check_file(path: Path, entry: dict[str, Any], advance: Callable[[int], None]
         with open(path, "rb") as file:
             found = _digest_of_file(file, advance)
     except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
     if found != entry["blake2b"]:
-        raise InvalidFile(f"{path} does not fit its checksum: index the log again")
+        raise InvalidFile("does not fit its checksum: index the log again", file=path)
 
 
 def read_array(folder: Path, generation: dict[str, Any], name: str, dtype: str) -> np.ndarray[Any, Any]:

@@ -23,7 +23,7 @@ def write_clustered(frame: Any, path: str, unit: str, reward: str, order: str) -
     functions = needed("pyspark.sql.functions", "writing by Spark", extra="spark")
     target = Path(path)
     if target.exists():
-        raise InvalidFile(f"{path} exists already: choose another name")
+        raise InvalidFile("exists already: choose another name", file=path)
     named = frame.select(
         functions.col(unit).alias("arm"),
         functions.col(reward).cast("double").alias("reward"),

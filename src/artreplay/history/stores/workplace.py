@@ -55,7 +55,7 @@ def workplace(target: Path) -> Iterator[Path]:
             finally:
                 shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
-        raise InvalidFile(f"{target} cannot be written: {error.strerror or error}") from error
+        raise InvalidFile(f"cannot be written: {error.strerror or error}", file=target) from error
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def appending(folder: Path) -> Iterator[bool]:
     """A block in which nobody else adds to a store; whether that is certain, which some file systems do not allow."""
     with alone(folder) as mine:
         if mine is False:
-            raise InvalidFile(f"{folder} is being added to by another process: try again when that is done")
+            raise InvalidFile("is being added to by another process: try again when that is done", file=folder)
         yield mine is True
 
 
