@@ -12,7 +12,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce test test-all lint types layers bench bench-peers bench-stores clean
+.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-stores clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -21,6 +21,10 @@ demo: $(VENV)/.core
 # OPTIONS="--only karmed" for what `python -m reproduction run --help` offers.
 reproduce: $(VENV)/.reproduction
 	$(BIN)/python -m reproduction run $(if $(SMOKE),--smoke) $(OPTIONS)
+
+# The numbers of docs/continuous.md, in about three minutes.
+numbers: $(VENV)/.dev
+	$(BIN)/python docs/continuous_numbers.py
 
 # The style, then the types and the layers beside the tests.
 test: $(VENV)/.dev lint

@@ -14,7 +14,7 @@ from reproduction.caveats import Slip
 from reproduction.claims import Claim
 from reproduction.numbers import Number
 from reproduction.panels import Panel
-from reproduction.published import AUTHORS, TITLE
+from reproduction.published import AUTHORS, PREPRINT, TITLE
 from reproduction.results import shown
 
 _MARKS = {"agrees": "✓", "differs": "≠", "slip": "✎", "cannot be met": "✗", "not tested": "–"}
@@ -104,7 +104,8 @@ def page(
     present = [section for section in sections if section[1] or section[2] or section[3]]
     parts = [
         "<h1>Artificial Replay, reproduced</h1>",
-        f"<p>The paper is <cite>{escape(TITLE)}</cite> by {escape(_listed(AUTHORS))}; this page is not theirs.</p>",
+        f"<p>The paper is <cite>{escape(TITLE)}</cite> by {escape(_listed(AUTHORS))} "
+        f"({PREPRINT}); this page is not theirs.</p>",
         f"<p>{escape(setting)} Every number is worked out from stored results; ± is one standard error.</p>",
         _verdicts(
             [claim for section in present for claim in section[2]],

@@ -10,6 +10,7 @@ from __future__ import annotations
 from reproduction.catalogue import FULL, IGNORANT, REPLAY
 
 TITLE = "Artificial Replay: A Meta-Algorithm for Harnessing Historical Data in Bandits"
+PREPRINT = "arXiv:2210.00025"
 AUTHORS = ("Siddhartha Banerjee", "Sean R. Sinclair", "Milind Tambe", "Lily Xu", "Christina Lee Yu")
 
 Told = tuple[float, float | None]  # a mean and its standard error, None where none is given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,3 +26,12 @@ def test_example(script: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert done.stderr == ""
+
+
+@pytest.mark.long
+def test_the_numbers_of_the_docs_can_be_made() -> None:
+    """At a tiny scale: three tables, of nine rows and two lines above each."""
+    script = Path(__file__).parent.parent / "docs/continuous_numbers.py"
+    tiny = os.environ | {"HORIZON": "5", "REPLICATIONS": "2"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, env=tiny)
+    assert sum(line.startswith("|") for line in done.stdout.splitlines()) == 5 + 4 + 2 + 3 * 2
