@@ -227,6 +227,16 @@ def export(place: Place, file: Annotated[Path, typer.Argument(help="The Parquet 
     show(f"{file} is written")
 
 
+@study.command()
+def report(place: Place, file: Annotated[Path, typer.Argument(help="The HTML file to write.")]) -> None:
+    """Write a page about a study: rewards against those of the log, shares of arms, what is open."""
+    from artreplay.plots import write_study_report
+
+    with Study.open(place, read_only=True) as opened:
+        write_study_report(opened, file)
+    show(f"{file} is written")
+
+
 def _show_decisions(decisions: list[Decision], actions: Any, as_json: bool, single: bool) -> None:
     if as_json:
         entries = [

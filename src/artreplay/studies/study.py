@@ -254,6 +254,12 @@ class Study(Owned):
         """Where the study lies, without a password."""
         return self._tables.name
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each unit that was decided or observed, and what came of it; see `export`."""
+        from artreplay.studies.exporting import unit_rows
+
+        return self._read(lambda live: list(unit_rows(self._tables)))
+
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write decisions and observations to a Parquet file, one row for each unit."""
         from artreplay.studies.exporting import export
