@@ -11,13 +11,21 @@ from typing import Any
 from artreplay.errors import InvalidFile
 
 
-def write_whole(path: Path, write: Any) -> None:
-    """Write a file under a temporary name, force it to disk, then rename it, so that there is always a whole file."""
+def private_opener(path: str, flags: int) -> int:
+    """Opens a file that its owner only can read, if it is a new one."""
+    return os.open(path, flags, 0o600)
+
+
+def write_whole(path: Path, write: Any, private: bool = False) -> None:
+    """Write a file under a temporary name, force it to disk, then rename it, so that there is always a whole file.
+
+    A private one can be read by its owner only.
+    """
     if not path.name:
         raise InvalidFile("cannot be written: it must be the name of a file", file=path)
     temporary = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=private_opener if private else None) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())

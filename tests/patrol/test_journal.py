@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,12 @@ def test_what_was_written_is_read(tmp_path):
     filled(tmp_path / "j")
     journal = Journal(tmp_path / "j")
     assert [entry["kind"] for entry in journal.entries] == ["made", "records", "plan"]
-    assert journal.of_kind("records") == [{"kind": "records", "rows": 3, "share": 0.1}]
+    (entry,) = journal.of_kind("records")
+    assert {name: entry[name] for name in ("rows", "share")} == {"rows": 3, "share": 0.1}
+    assert datetime.fromisoformat(entry["at"]).tzinfo is not None
+    assert entry["by"]
+    if os.name == "posix":
+        assert (tmp_path / "j").stat().st_mode & 0o077 == 0
 
 
 @settings(max_examples=8 * THOROUGH)

@@ -26,7 +26,7 @@ from artreplay.patrol.samples import all_box_rows
 from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import PLAN_FILES, find_plan_id, write_map, write_plan
 from artreplay.patrol.writers.page import page_bytes
-from artreplay.patrol.writers.tables import gpx_bytes
+from artreplay.patrol.writers.tables import gpx_bytes, short_name
 
 ROWS = all_box_rows(walks(SITE), SITE)
 PLAN, FORECAST = planned()
@@ -46,7 +46,7 @@ def test_gpx_is_read_by_gpxpy_with_the_effort_in_name_and_description(folder):
         found = gpxpy.parse(file)
     assert np.allclose([(place.longitude, place.latitude) for place in found.waypoints], PLACES, atol=1e-7)
     for place, item in zip(found.waypoints, PLAN.items, strict=True):
-        assert place.name == f"{item.number:02d} {item.level:g} km"
+        assert place.name == f"{short_name(PLAN)} {item.number:02d} {item.level:g} km"
         assert place.description.startswith(f"{item.level:g} km, ")
         assert place.description.endswith(item.why)
         assert f"plan_id={PLAN.plan_id} item_id={item.item_id}" in place.description

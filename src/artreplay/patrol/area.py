@@ -118,6 +118,11 @@ class Area:
         lon, lat = self._transformers[1].transform(metres[:, 0], metres[:, 1])
         return np.stack([lon, lat], axis=1)
 
+    def distance_km(self, km: Floats) -> float:
+        """How far a position on the ground is from the area; 0 inside."""
+        point = package("shapely").Point(*(km * 1000.0))
+        return float(self._projected.distance(point)) / 1000.0
+
     def is_like(self, other: Area) -> bool:
         """Whether both have the same boundary, up to what writing and reading it again may change."""
         apart = self.boundary.symmetric_difference(other.boundary).area

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay.patrol.area import Bools
 from artreplay.patrol.forecast import Forecast
+from artreplay.patrol.posts import Team, close_together, within_reach
 from artreplay.patrol.site import Site
 
 _LEAST_INSIDE = 0.01  # of a box, or of the largest overlap where the park is so narrow that all are small
@@ -72,13 +73,14 @@ def choose_places(
     seed: int = 0,
     learning: int = 0,
     apart: float = 0.0,
+    others: Sequence[int] = (),
 ) -> list[Choice]:
     """The places of a plan; those for learning come first.
 
     It is the exact choice, with three rules. Chances that agree to four digits are equal, and lots decide. Of
     neighbouring boxes that are guesses, because their forecast comes from around them, one is taken: the others would
     tell the same. And no two places are nearer to each other than `apart` boxes. A place that these rules take out
-    of the choice is replaced by choosing the rest again.
+    of the choice is replaced by choosing the rest again. `others` are boxes that somebody else goes to.
     """
     boxes = by_lot(mask, seed, forecast.day)
     taken: list[Choice] = []
@@ -96,8 +98,8 @@ def choose_places(
         return _away(boxes, box, forecast.side, near)
 
     boxes = by_lot(mask, seed, forecast.day)
-    for choice in taken:
-        boxes = left_after(boxes, choice.box)
+    for box in (*others, *(choice.box for choice in taken)):
+        boxes = left_after(boxes, box)
     chances = np.round(forecast.chances(levels), _DIGITS)
     while len(taken) < places and len(boxes) and _pays(budget, levels):
         for box, number in best_places(chances, boxes, levels, budget, places - len(taken)):
@@ -109,6 +111,67 @@ def choose_places(
         else:
             break
     return taken
+
+
+class Patrol(NamedTuple):
+    """What one patrol is to do: a team with its own budget, or everybody."""
+
+    team: Team | None
+    choices: list[Choice]
+
+
+def choose_patrols(forecast: Forecast, site: Site, wish: Asked) -> list[Patrol]:
+    """The places of every team, one team after the other, in the order of the site file; or of everybody together.
+
+    Nobody is sent further from a post than the reach, and the places of one patrol are near one another.
+    """
+    mask = choosable(site)
+    if not site.teams:
+        near = within_reach(mask, site.area, site.posts, site.reach_km)
+        return [Patrol(None, _choose(forecast, site, near, wish, wish.budget, wish.places, ()))]
+    made: list[Patrol] = []
+    for team in site.teams:
+        posts = [post for post in site.posts if team.post in (None, post.name)]
+        near = within_reach(mask, site.area, posts, site.reach_km)
+        others = [choice.box for patrol in made for choice in patrol.choices]
+        near.reshape(-1)[others] = False
+        budget, places = checked_budget(site, team.budget, team.places)
+        made.append(Patrol(team, _choose(forecast, site, near, wish, budget, places, others) if near.any() else []))
+    return made
+
+
+def _choose(
+    forecast: Forecast, site: Site, mask: Bools, wish: Asked, budget: float, places: int, others: Sequence[int]
+) -> list[Choice]:
+    """The best places for one patrol; if they must be near one another, of the best circles the best."""
+    boxes = site.finest / site.area.side_km
+    masks = [mask]
+    if site.near_km < site.area.side_km:
+        level = _even_level(site.levels, budget / places)
+        chances = forecast.chances([site.levels[level]])[..., 0]
+        masks = close_together(mask, chances, places, site.near_km / 2.0 * boxes)
+    chances = forecast.chances(site.levels).reshape(-1, len(site.levels))
+
+    def choices(among: Bools) -> list[Choice]:
+        learning, apart = wish.learning_places, wish.apart_km * boxes
+        return choose_places(forecast, among, site.levels, budget, places, wish.seed, learning, apart, others)
+
+    return max(map(choices, masks), key=lambda made: sum(chances[choice.box, choice.level] for choice in made))
+
+
+class Asked(Protocol):
+    """What of a wish the choice needs."""
+
+    @property
+    def budget(self) -> float: ...
+    @property
+    def places(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def learning_places(self) -> int: ...
+    @property
+    def apart_km(self) -> float: ...
 
 
 def _pays(budget: float, levels: Sequence[float]) -> bool:

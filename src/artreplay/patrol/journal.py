@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile
+from artreplay.whole_files import private_opener
 
 _START = "artreplay journal 1"
+_LOCKED = 1 << 40  # the byte that Windows locks: far behind the end, so that nobody is kept from reading
 
 
 class Journal:
@@ -31,11 +36,12 @@ class Journal:
 
     def append(self, kind: str, **content: Any) -> None:
         """Add an entry and force it to disk; it is there as a whole, or not at all."""
-        entry = {"kind": kind, **content}
+        entry = {"kind": kind, "at": datetime.now(UTC).isoformat(timespec="seconds"), "by": _author(), **content}
         check = _checksum(self._check, entry)
         line = json.dumps({"check": check, "entry": entry}, ensure_ascii=False).encode() + b"\n"
         try:
-            with open(self.path, "r+b" if self.path.exists() else "x+b") as file, _alone(file):
+            mode = "r+b" if self.path.exists() else "x+b"
+            with open(self.path, mode, opener=private_opener) as file, _alone(file):
                 if not self._is_as_read(file):
                     raise InvalidFile(f"{self.path} was changed by another command meanwhile: run this one again")
                 file.truncate(self._size)  # what a torn line left
@@ -82,14 +88,28 @@ def _checksum(before: str, entry: dict[str, Any]) -> str:
     return hashlib.blake2b(f"{before}\n{content}".encode(), digest_size=12).hexdigest()
 
 
+def _author() -> str:
+    """Who is at work, as the system knows them."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # nobody whom the system knows
+        return "unknown"
+
+
 @contextmanager
 def _alone(file: Any) -> Iterator[None]:
-    """Keep other commands from writing at the same time, where the system has locks for that."""
-    try:
+    """Keep other commands from writing at the same time, where the file system has locks, until the file is closed."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        place = file.tell()
+        file.seek(_LOCKED)
+        with suppress(OSError):
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        file.seek(place)
+    else:
         import fcntl
-    except ImportError:  # Windows: the checksums still find two lines that got mixed
-        yield
-        return
-    with suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_EX)
-    yield  # closing the file ends the lock
+
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+    yield

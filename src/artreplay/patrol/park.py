@@ -97,7 +97,7 @@ class Park:
             raise InvalidFile(f"{folder} must be a park folder, an empty one or a new one: something else is there")
         try:
             for part in (folder, *(folder / name for name in _FOLDERS)):
-                part.mkdir(parents=True, exist_ok=True)
+                part.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InvalidFile(f"{folder} cannot be made: {error.strerror or error}") from error
         site.save(folder)
@@ -120,8 +120,9 @@ class Park:
             )
         if changed:
             content = site.to_yaml()
+            site.save_layers(self.folder)
             file = f"site-{hashlib.blake2b(content, digest_size=4).hexdigest()}.yaml"
-            write_whole(self.folder / file, lambda opened: opened.write(content))
+            write_whole(self.folder / file, lambda opened: opened.write(content), private=True)
             self.journal.append("site", file=file, changed=changed)
 
     # -- records ------------------------------------------------------------------------------------------------
@@ -132,7 +133,7 @@ class Park:
         fresh = table.filter(pa.array(~known))
         if len(fresh):
             name = f"records/{_digest(fresh)}.parquet"
-            write_whole(self.folder / name, lambda file: pq.write_table(fresh, file, compression="zstd"))
+            write_whole(self.folder / name, lambda file: pq.write_table(fresh, file, compression="zstd"), private=True)
             report = {} if quality is None else {"quality": quality.to_dict()}
             self.journal.append("records", file=name, rows=len(fresh), source=source, **report)
             for name in ("waypoints", "visits", "samples"):
@@ -195,7 +196,7 @@ class Park:
             return plans[made.plan_id], made_from
         name = f"plans/{made.plan_id}.json"
         document = json.dumps({"plan": made.to_dict()}, ensure_ascii=False)
-        write_whole(self.folder / name, lambda file: file.write(document.encode()))
+        write_whole(self.folder / name, lambda file: file.write(document.encode()), private=True)
         moment = (now or datetime.now()).isoformat(timespec="seconds")
         self.journal.append("plan", plan_id=made.plan_id, file=name, made_at=moment, effort=made.effort)
         return made, made_from
@@ -252,7 +253,7 @@ class Park:
 
     def outcomes(self) -> Iterable[dict[str, Any]]:
         """What came of the plans, in the order in which it was recorded."""
-        return [_without_kind(entry) for entry in self.journal.of_kind("outcome")]
+        return [_content(entry) for entry in self.journal.of_kind("outcome")]
 
 
 def _is_unfinished(folder: Path) -> bool:
@@ -263,6 +264,7 @@ def _is_unfinished(folder: Path) -> bool:
     except OSError:  # not a folder, or none we may look into
         return False
     rest = names - set(_FOLDERS)
+    rest -= {name for name in rest if name.startswith("layer-")}
     begun = not rest or (rest <= {SITE_FILE, BOUNDARY_FILE} and names >= set(_FOLDERS))  # folders are made first
     return begun and not inner
 
@@ -274,8 +276,8 @@ def _during(plan: Plan, rows: Any) -> Bools:
     return found
 
 
-def _without_kind(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name != "kind"}
+def _content(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in ("kind", "at", "by")}
 
 
 def _keys(table: Any) -> Any:

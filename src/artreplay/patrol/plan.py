@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from typing import Any
@@ -13,9 +14,10 @@ import numpy as np
 
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
 from artreplay.parameters import checked_seed
-from artreplay.patrol.choosing import checked_budget, choosable, choose_places
+from artreplay.patrol.choosing import checked_budget, choosable, choose_patrols
 from artreplay.patrol.counts_in_words import many
 from artreplay.patrol.forecast import Forecast, Visits, forecast_of
+from artreplay.patrol.posts import Route, Team, nearest_post, route_of
 from artreplay.patrol.reasons import LEARNING, Told, belief_sentences, date_of, day_of, spread_sentences, told_of
 from artreplay.patrol.samples import in_order
 from artreplay.patrol.site import Site
@@ -51,6 +53,7 @@ class Item:
     is_learning: bool  # chosen to know the park better, not to find more
     box: tuple[int, int] | None  # counted from the south-west corner of the square; None if blurred
     why: str
+    patrol: str | None = None  # who goes there, if the site file has posts
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Plan:
     items: tuple[Item, ...]
     notes: tuple[str, ...]  # what there is to say about the whole
     blur_m: float = 0.0  # how far positions are rounded, in metres
+    routes: tuple[Route, ...] = ()  # of the patrols, if the site file has posts
 
     @property
     def effort(self) -> float:
@@ -85,14 +89,15 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""
-        return asdict(self)
+        return asdict(self) | {"routes": [route._asdict() for route in self.routes]}
 
     @classmethod
     def from_dict(cls, document: Any) -> Plan:
         """The plan that `to_dict` gave."""
         try:
             items = tuple(Item(**{**item, "box": item["box"] and tuple(item["box"])}) for item in document["items"])
-            return cls(**{**document, "items": items, "notes": tuple(document["notes"])})
+            routes = tuple(Route(**{**one, "stops": tuple(one["stops"])}) for one in document.get("routes", ()))
+            return cls(**{**document, "items": items, "notes": tuple(document["notes"]), "routes": routes})
         except (KeyError, TypeError) as error:
             raise InvalidFile(
                 f"this is not a plan, or one of an older version of artreplay: import the records into a new folder "
@@ -113,7 +118,14 @@ class Wish:
 
     def checked(self, site: Site) -> Wish:
         """The wish with plain numbers, or what is wrong with it."""
-        budget, places = checked_budget(site, self.budget, self.places)
+        if site.teams:
+            budget, places = sum(team.budget for team in site.teams), sum(team.places for team in site.teams)
+            if self.planner == "replay":
+                raise InvalidParameter(
+                    "teams are for the planner rings, not for replay: take them out of the site file"
+                )
+        else:
+            budget, places = checked_budget(site, self.budget, self.places)
         if self.planner not in PLANNERS:
             raise InvalidParameter(f"planner must be one of {', '.join(PLANNERS)}, got {self.planner!r}")
         learning = checked_count("learning-places", self.learning_places, least=0)
@@ -155,16 +167,15 @@ def make_plan(
     else:
         made_from = forecast_of(visits, site.finest, day_of(began), day_of(start))
         mask, used = choosable(site), len(visits.day)
-        apart = wish.apart_km * site.finest / site.area.side_km
-        choices = choose_places(
-            made_from, mask, site.levels, wish.budget, wish.places, wish.seed, wish.learning_places, apart
-        )
-        choices.sort(key=lambda choice: (choice.is_learning, -site.levels[choice.level]))
         items = []
-        for number, choice in enumerate(choices, start=1):
-            told = told_of(made_from, visits, mask, site.unit, choice.box, site.levels[choice.level])
-            items.append(_item_told(site, plan_id, number, visits, choice.box, told, choice.is_learning))
-        boxes = [choice.box for choice in choices if not choice.is_learning]
+        boxes = []
+        for patrol in choose_patrols(made_from, site, wish):
+            choices = sorted(patrol.choices, key=lambda choice: (choice.is_learning, -site.levels[choice.level]))
+            for choice in choices:
+                told = told_of(made_from, visits, mask, site.unit, choice.box, site.levels[choice.level])
+                item = _item_told(site, plan_id, len(items) + 1, visits, choice.box, told, choice.is_learning)
+                items.append(replace(item, patrol=_patrol_of(site, patrol.team, item)))
+            boxes += [choice.box for choice in choices if not choice.is_learning]
         notes += [
             *belief_sentences(made_from),
             *spread_sentences(made_from, mask, boxes, site.levels, site.area.side_km, site.unit),
@@ -172,7 +183,32 @@ def make_plan(
         notes += trust_sentences(visits, site.finest, site.unit)
     about = (plan_id, site.name, wish.planner, wish.seed, began.isoformat(), start.isoformat(), site.period, site.unit)
     made = Plan(*about, wish.budget, wish.places, len(visits.day), used, tuple(items), tuple(notes))
-    return made, made_from
+    return replace(made, routes=routes_of(site, made.items)), made_from
+
+
+def _patrol_of(site: Site, team: Team | None, item: Item) -> str | None:
+    if team is not None:
+        return team.name
+    return nearest_post(site.posts, site.area, item.lon, item.lat).name if site.posts else None
+
+
+def routes_of(site: Site, items: Sequence[Item]) -> tuple[Route, ...]:
+    """A route for every patrol, from its post and back: that of its team, or the nearest one."""
+    if not site.posts:
+        return ()
+    patrols: dict[str, dict[int, tuple[float, float]]] = {}
+    for item in items:
+        patrols.setdefault(item.patrol or "", {})[item.number] = (item.lon, item.lat)
+    teams = {team.name: team.post for team in site.teams}
+    made = []
+    for patrol, stops in patrols.items():
+        named = teams.get(patrol, patrol)
+        posts = [post for post in site.posts if post.name == named]
+        middle = np.mean(list(stops.values()), axis=0).tolist()
+        made.append(
+            route_of(patrol, posts[0] if posts else nearest_post(site.posts, site.area, *middle), stops, site.area)
+        )
+    return tuple(made)
 
 
 def _item(
@@ -223,6 +259,8 @@ def _left_out(count: int, start: date) -> list[str]:
 def _name_of(site: Site, visits: Visits, wish: Wish, start: date, began: date) -> str:
     """A short name that no other plan of the park has."""
     about = [*asdict(wish).values(), str(start), str(began), site.levels, site.thresholds, site.finest, site.period]
+    if site.posts or site.teams or math.isfinite(site.near_km):
+        about += [site.posts, site.reach_km, site.near_km, site.teams]
     found = hashlib.blake2b(json.dumps(about).encode(), digest_size=3)
     for column in visits:
         found.update(np.ascontiguousarray(column).tobytes())
@@ -258,7 +296,7 @@ def blurred(plan: Plan, site: Site, blur_m: float) -> Plan:
     for item, (x, y) in zip(plan.items, np.floor(points * side).tolist(), strict=True):
         lon, lat = site.area.place_in((x / side, y / side), ((x + 1) / side, (y + 1) / side))
         items.append(replace(item, lon=lon, lat=lat, box=None))
-    return replace(plan, items=tuple(items), blur_m=float(blur_m))
+    return replace(plan, items=tuple(items), blur_m=float(blur_m), routes=routes_of(site, items))
 
 
 def blurred_points(points: Any, site: Site, blur_m: float) -> Any:

@@ -61,7 +61,12 @@ def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
 
 def plan(
     park: ParkFolder,
-    budget: Annotated[float, typer.Option(help="The effort to share out, in the unit of the site file.")],
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="The effort to share out, in the unit of the site file; teams of the site file have their own."
+        ),
+    ] = None,
     places: Annotated[int, typer.Option(help="The most places to go to.")] = 5,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder the plan goes to.")] = Path("plan"),
     start: Annotated[
@@ -89,7 +94,13 @@ def plan(
 
     opened = Park(park)
     checked_blur(blur_m, opened.site)  # before a plan is kept
-    wish = Wish(budget, places, planner.value, seed, learning_places, apart_km)
+    if (budget is None) == (not opened.site.teams):
+        raise InvalidParameter(
+            "--budget must be given, for the site file has no teams with budgets of their own"
+            if budget is None
+            else "--budget must be left out, for the teams of the site file have budgets of their own"
+        )
+    wish = Wish(budget or 0.0, places, planner.value, seed, learning_places, apart_km)
     made, made_from = opened.plan(wish, None if start is None else start.date())
     view = view_of(opened.site, opened.visits, made_from, made, made.notes, blur_m)
     paths = write_plan(view, output)
@@ -98,6 +109,7 @@ def plan(
         return
     show(_headline(made), "", _table(made), "", *[f"{item.number}  {item.why}" for item in made.items], "")
     show(
+        *(route.sentence() for route in made.routes),
         *made.notes,
         f"made from {made.used:,} of {made.visits:,} visits in the records, by the planner {made.planner}",
         *_short_of_budget(made, opened.site),

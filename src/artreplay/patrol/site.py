@@ -19,7 +19,10 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
 from artreplay.patrol.area import Area, Bools, checked_crs, checked_input_crs, read_boundary
 from artreplay.patrol.dates import checked_date_format
+from artreplay.patrol.map_layers import MapLayer, read_layer
 from artreplay.patrol.packages import package
+from artreplay.patrol.posts import Post, Team, check_posts, checked_teams
+from artreplay.patrol.site_file import site_parameters
 from artreplay.whole_files import write_whole
 
 Unit = Literal["km", "hours"]
@@ -38,7 +41,10 @@ COLUMNS = (
 FILE_KINDS = ("tracks", "sightings", "waypoints")
 SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
 # What a park can change: nothing that was read depends on these lines. (Of effort, its unit is fixed.)
-CHANGEABLE = ("name", "effort", "period_days", "observations", "date_format", "columns", "input_crs", "files")
+CHANGEABLE = (
+    *("name", "effort", "period_days", "observations", "date_format", "columns", "input_crs", "files"),
+    *("posts", "reach_km", "near_km", "teams", "layers"),
+)
 _QUANTILES = (0.5, 0.8, 0.95)  # of the effort of a visit
 _ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _BETWEEN = " / "  # the parts of a category, from the general to the particular
@@ -75,6 +81,12 @@ class Site:
     columns: tuple[tuple[str, str], ...] = ()  # what a plain CSV calls patrol, date, time, lon, lat, category, waypoint
     input_crs: str | None = None  # of x and y in tables, and of files that do not say what theirs is
     files: tuple[tuple[str, str], ...] = ()  # patterns of file names, and what these are: tracks, sightings, waypoints
+    posts: tuple[Post, ...] = ()  # where patrols start
+    reach_km: float = math.inf  # from a post, as the crow flies, up to which a plan sends anybody
+    near_km: float = math.inf  # between any two places of one patrol, at most
+    teams: tuple[Team, ...] = ()  # each with a budget of its own
+    layers: tuple[tuple[str, Path], ...] = ()  # GIS files of what people know a place by: roads, rivers, villages
+    posts_file: Path | None = None  # that posts were read from
     levels_are_open: bool = False  # whether the site file leaves the levels to what the records propose
 
     def __post_init__(self) -> None:
@@ -100,7 +112,7 @@ class Site:
         if not isinstance(document, dict):
             raise InvalidFile(f"the site file {path} must hold lines such as 'name: Our park', got {document!r}")
         try:
-            return cls(**_parameters(document, path.parent))
+            return cls(**site_parameters(document, path.parent, [field.name for field in fields(cls)]))
         except InvalidParameter as error:
             raise InvalidFile(f"the site file {path}: {error}") from error
 
@@ -111,8 +123,19 @@ class Site:
         document = json.dumps(
             {"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": shape}]}
         )
-        write_whole(folder / BOUNDARY_FILE, lambda file: file.write(document.encode()))
-        write_whole(folder / SITE_FILE, lambda file: file.write(self.to_yaml()))
+        write_whole(folder / BOUNDARY_FILE, lambda file: file.write(document.encode()), private=True)
+        self.save_layers(folder)
+        write_whole(folder / SITE_FILE, lambda file: file.write(self.to_yaml()), private=True)
+
+    def save_layers(self, folder: Path) -> None:
+        """Write the layers of the map into a folder, under names that say what is in them."""
+        for layer in self.map_layers:
+            write_whole(folder / layer.file, lambda file, layer=layer: file.write(layer.content), private=True)
+
+    @cached_property
+    def map_layers(self) -> tuple[MapLayer, ...]:
+        """What people know a place by."""
+        return tuple(read_layer(name, path) for name, path in self.layers)
 
     def to_yaml(self) -> bytes:
         """The content of a site file whose boundary lies beside it."""
@@ -127,12 +150,15 @@ class Site:
                 "a boundary must be given: add a line such as 'boundary: park.gpkg' to the site file "
                 "(any GeoPackage, GeoJSON or shapefile)"
             )
-        return Area.around(read_boundary(self.boundary), self.crs)
+        area = Area.around(read_boundary(self.boundary), self.crs)
+        check_posts(self.posts, area)
+        return area
 
     def with_area(self, area: Area) -> Site:
         """This site with an area that came from elsewhere, such as a package of records."""
         new = replace(self, crs=area.crs)
         new.__dict__["area"] = area
+        check_posts(self.posts, area)
         return new
 
     def with_levels(self, levels: Sequence[float], thresholds: Sequence[float] | None = None) -> Site:
@@ -208,6 +234,10 @@ class Site:
         document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "finest")}
         optional = {name: getattr(self, name) for name in ("date_format", "time_zone", "input_crs")}
         optional |= {"columns": dict(self.columns) or None, "files": dict(self.files) or None}
+        optional |= {name: value for name in ("reach_km", "near_km") if math.isfinite(value := getattr(self, name))}
+        optional["posts"] = [post._asdict() for post in self.posts] or None
+        optional["teams"] = [team._asdict() for team in self.teams] or None
+        optional["layers"] = {layer.name: layer.file for layer in self.map_layers} or None
         return document | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -267,64 +297,7 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-# -- from YAML ----------------------------------------------------------------------------------------------------
-
-
-def _parameters(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The parameters of a site from the content of its file."""
-    given = dict(document)
-    effort = given.pop("effort", {})
-    if not isinstance(effort, dict) or not set(effort) <= {"unit", "levels"}:
-        raise InvalidParameter(f"effort must have the lines unit and levels, got {effort!r}")
-    if "unit" in effort:
-        given["unit"] = effort["unit"]
-    if "levels" in effort:
-        given |= _levels(effort["levels"])
-    if "period_days" in given:
-        given["period"] = given.pop("period_days")
-    if given.get("boundary") is not None:
-        given["boundary"] = folder / str(given["boundary"])
-    if "observations" in given:
-        given["observations"] = _observations(given["observations"])
-    if "columns" in given:
-        if not isinstance(given["columns"], dict):
-            raise InvalidParameter(f"columns must say, for example, 'lon: Longitude', got {given['columns']!r}")
-        given["columns"] = tuple((str(name), str(column)) for name, column in given["columns"].items())
-    if "files" in given:
-        if not isinstance(given["files"], dict):
-            raise InvalidParameter(f"files must say, for example, '*.csv: sightings', got {given['files']!r}")
-        given["files"] = tuple((str(name), str(kind)) for name, kind in given["files"].items())
-    known = [field.name for field in fields(Site)][:-1]
-    for name in given:
-        if name not in known:
-            lines = [*known[:3], "effort", "period_days", *known[7:]]
-            raise InvalidParameter(f"there must be no line {name!r}; the lines are {', '.join(lines)}")
-    return {"name": folder.resolve().name, "levels_are_open": "levels" not in effort} | given
-
-
-def _levels(levels: Any) -> dict[str, Any]:
-    """[2, 4, 8], or a list of {level: 2, from: 0}."""
-    if isinstance(levels, list) and levels and all(isinstance(level, dict) for level in levels):
-        if not all(set(level) == {"level", "from"} for level in levels):
-            raise InvalidParameter(f"each level must say 'level' and 'from', got {levels!r}")
-        return {
-            "levels": tuple(level["level"] for level in levels),
-            "thresholds": tuple(level["from"] for level in levels),
-        }
-    return {"levels": levels}
-
-
-def _observations(given: Any) -> tuple[tuple[str, bool], ...] | None:
-    """any, a list of categories that count, or categories with yes and no."""
-    if given is None or given == "any":
-        return None
-    if isinstance(given, list) and all(isinstance(name, str) for name in given):
-        return tuple((name, True) for name in given)
-    if isinstance(given, dict) and all(isinstance(value, bool) for value in given.values()):
-        return tuple((str(name), value) for name, value in given.items())
-    raise InvalidParameter(
-        f"observations must be any, a list of categories, or categories with yes or no, got {given!r}"
-    )
+# -- checks -------------------------------------------------------------------------------------------------------
 
 
 def _checked(site: Site) -> dict[str, Any]:
@@ -363,6 +336,12 @@ def _checked(site: Site) -> dict[str, Any]:
         change["time_zone"] = _checked_zone(site.time_zone)
     if site.boundary is not None:
         change["boundary"] = Path(site.boundary)
+    for name in ("reach_km", "near_km"):
+        if getattr(site, name) != math.inf:
+            change[name] = _positive(name, getattr(site, name))
+    if math.isfinite(site.reach_km) and not site.posts:
+        raise InvalidParameter("reach_km needs posts to be counted from: add posts to the site file")
+    change["teams"] = checked_teams(site.teams, site.posts)
     return change
 
 

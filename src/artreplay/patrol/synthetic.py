@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -171,7 +172,12 @@ def synthetic_park(folder: Path | str, seed: int = 0, waypoints: int = WAYPOINTS
     write_whole(records / smart.CRS, lambda file: file.write(wkt.encode()))
     boundary = _boundary(park.terrain.outline, corner)
     write_whole(records / smart.BOUNDARY, lambda file: file.write(boundary))
-    write_whole(folder / "site.yaml", lambda file: file.write(_SITE.encode()))
+    write_whole(folder / "river.geojson", lambda file: file.write(_lines([park.terrain.river], corner)))
+    write_whole(folder / "roads.geojson", lambda file: file.write(_lines(park.terrain.roads, corner)))
+    posts = zip(*(axis.tolist() for axis in _lonlat(park.terrain.posts, corner)), strict=True)
+    named = [f"  - {{name: Post {number}, lon: {lon}, lat: {lat}}}" for number, (lon, lat) in enumerate(posts, start=1)]
+    site = _SITE + "\n".join(["posts:", *named, "layers: {River: river.geojson, Roads: roads.geojson}\n"])
+    write_whole(folder / "site.yaml", lambda file: file.write(site.encode()))
     return park
 
 
@@ -274,6 +280,14 @@ def _rows(walks: Walks, corner: Floats) -> Any:
             "pawsclass1": seen,
         }
     )
+
+
+def _lines(lines: Sequence[Floats], corner: Floats) -> bytes:
+    """Lines as GeoJSON."""
+    corners = [np.stack(_lonlat(line, corner), axis=1).tolist() for line in lines]
+    shapes = [{"type": "LineString", "coordinates": line} for line in corners]
+    features = [{"type": "Feature", "properties": {}, "geometry": shape} for shape in shapes]
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
 
 
 def _boundary(outline: Floats, corner: Floats) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from artreplay.compiling import Floats, Ints
 from artreplay.patrol.area import Bools
 from artreplay.patrol.counts_in_words import amount, many
 from artreplay.patrol.forecast import UNKNOWN, Forecast
+from artreplay.patrol.map_layers import MapLayer
+from artreplay.patrol.packages import package
 from artreplay.patrol.plan import Plan, blurred, blurred_points, squares_for
 from artreplay.patrol.reasons import one_of
 from artreplay.patrol.rings import summed
@@ -23,6 +25,7 @@ from artreplay.replay import ArtificialReplay
 MOST_DOTS = 4_000  # on one map
 _LENGTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)  # km
 _SHOWN_DOUBT = (2.0, 32.0)  # the ends of its scale
+_ASIDE = 0.02  # of the square: how far layers go on outside the boundary
 _RESTED = 0.99  # where nothing is below this, there is no map of rest
 Colours = Literal["finds", "doubt", "source", "effort", "index"]
 
@@ -50,6 +53,15 @@ class Layer:
         return scaled
 
 
+class Known(NamedTuple):
+    """What people know a place by, in the unit square."""
+
+    name: str
+    kind: str  # water, roads, other
+    lines: tuple[Floats, ...]
+    points: tuple[tuple[str, float, float], ...]  # name, x, y
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """A park on a map: its boxes, what they can be coloured by, and what there is to say about them.
@@ -69,6 +81,19 @@ class View:
     notes: tuple[str, ...] = ()  # how far to trust the map
     plan: Plan | None = None
     places: Floats | None = None  # of the plan's items
+    known: tuple[Known, ...] = ()  # roads, rivers and the like
+    posts: tuple[tuple[str, float, float], ...] = ()  # name, x, y
+
+    def ways(self) -> list[Floats]:
+        """The routes of the plan: corners in the unit square, from the post to the places and back."""
+        if self.plan is None or self.places is None:
+            return []
+        at = {item.number: place for item, place in zip(self.plan.items, self.places, strict=True)}
+        made = []
+        for route in self.plan.routes:
+            post = self.site.area.to_unit(route.lon, route.lat)[0]
+            made.append(np.stack([post, *(at[number] for number in route.stops), post]))
+        return made
 
     @property
     def scale_km(self) -> float:
@@ -112,7 +137,28 @@ def view_of(
         places=None
         if shown is None
         else site.area.to_unit([item.lon for item in shown.items], [item.lat for item in shown.items]),
+        known=tuple(_known(site, layer) for layer in site.map_layers),
+        posts=_named(site, site.posts),
     )
+
+
+def _known(site: Site, layer: MapLayer) -> Known:
+    """A layer as far as it lies on the map."""
+    shapely = package("shapely")
+    west, south, east, north = site.area.polygon_unit.bounds
+    frame = shapely.box(west - _ASIDE, south - _ASIDE, east + _ASIDE, north + _ASIDE)
+    lines = [shapely.LineString(site.area.to_unit(*line.T)) for line in layer.lines]
+    parts = shapely.get_parts([line.intersection(frame) for line in lines]) if lines else []
+    corners = tuple(shapely.get_coordinates(part) for part in parts if part.geom_type == "LineString")
+    points = [one for one in _named(site, layer.points) if frame.intersects(shapely.Point(*one[1:]))]
+    return Known(layer.name, layer.kind, corners, tuple(points))
+
+
+def _named(site: Site, points: Sequence[tuple[str, float, float]]) -> tuple[tuple[str, float, float], ...]:
+    if not points:
+        return ()
+    places = site.area.to_unit([point[1] for point in points], [point[2] for point in points])
+    return tuple((point[0], *place) for point, place in zip(points, places.tolist(), strict=True))
 
 
 class _Boxes:

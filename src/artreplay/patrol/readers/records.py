@@ -109,7 +109,8 @@ def _passed_over(file: Path, root: Path, site: Site) -> bool:
     inner = file.relative_to(root)
     if any(part.startswith((".", "__MACOSX")) for part in inner.parts):
         return True
-    if site.boundary is not None and file.resolve() == site.boundary.resolve():
+    of_the_site = [site.boundary, site.posts_file, *(path for _, path in site.layers)]
+    if file.resolve() in {path.resolve() for path in of_the_site if path is not None}:
         return True
     if file.stem == "plan" and (file.parent / "plan.json").exists():
         return True

@@ -40,12 +40,12 @@ def write_map(view: View, folder: Path) -> list[Path]:
 
 def _write(folder: Path, contents: dict[str, bytes]) -> list[Path]:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidFile(f"{folder} cannot be made: {error.strerror or error}") from error
     paths = []
     for name, content in contents.items():
-        write_whole(folder / name, lambda file, content=content: file.write(content))
+        write_whole(folder / name, lambda file, content=content: file.write(content), private=True)
         paths.append(folder / name)
     return paths
 

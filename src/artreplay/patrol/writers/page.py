@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 
 from artreplay.compiling import Floats
 from artreplay.patrol.counts_in_words import many
-from artreplay.patrol.plan import Item
+from artreplay.patrol.plan import Item, Plan
 from artreplay.patrol.view import Layer, View
 from artreplay.patrol.writers.picture import COLOURS
 from artreplay.patrol.writers.spreading import spread
@@ -42,6 +42,9 @@ def page_bytes(view: View) -> bytes:
         visits=f"{view.visits:,}",
         notes=_notes(view),
         places=_places(view, frame),
+        known=_known(view),
+        legend=_legend(view),
+        hide_known="" if view.known or view.posts else " hidden",
         plan=_plan(view),
         scale=_scale(view, frame),
         data=json.dumps(
@@ -92,6 +95,33 @@ def _dots(points: Floats) -> str:
     return "".join(f"M{_at(x, y)}h0" for x, y in points.tolist())
 
 
+def _known(view: View) -> str:
+    """Roads, rivers and names, the posts, and the routes in straight legs."""
+    made = []
+    for layer in view.known:
+        path = "".join("M" + "L".join(_at(x, y) for x, y in line.tolist()) for line in layer.lines)
+        made.append(f'<path class="{layer.kind}" d="{path}"/>')
+        for name, x, y in layer.points:
+            at = f'x="{_SIZE * x:.1f}" y="{_SIZE * (1.0 - y):.1f}" dx="7" dy="5"'
+            made.append(f'<path class="{layer.kind} spot" d="M{_at(x, y)}h0"/><text {at}>{html.escape(name)}</text>')
+    ways = ["L".join(_at(x, y) for x, y in way.tolist()) for way in view.ways()]
+    made += [f'<path class="way" d="M{way}"/>' for way in ways]
+    for name, x, y in view.posts:
+        made.append(
+            f'<g transform="translate({_at(x, y)})"><g class="mark"><path class="post" d="M0 -12L11 8H-11Z"/>'
+            f'<text y="24" class="post">{html.escape(name)}</text></g></g>'
+        )
+    return "".join(made)
+
+
+def _legend(view: View) -> str:
+    """What the lines on the map are."""
+    said = [f'<i class="key {layer.kind}"></i>{html.escape(layer.name)}' for layer in view.known]
+    if view.plan is not None and view.plan.routes:
+        said.append('<i class="key way"></i>in which order to go, and no path: the ground decides the way')
+    return "".join(f"<span>{one}</span>" for one in said)
+
+
 def _places(view: View, frame: tuple[float, float, float, float]) -> str:
     """A numbered mark for each place; one that would hide another stands aside, with a line to where it belongs."""
     if view.plan is None or view.places is None:
@@ -118,13 +148,34 @@ def _plan(view: View) -> str:
     """The plan as a list, for reading and for people who do not see the map."""
     if view.plan is None:
         return ""
-    rows = [
+    turns = {number: turn for route in view.plan.routes for turn, number in enumerate(route.stops)}
+    patrols: list[str | None] = [route.patrol for route in view.plan.routes] or [None]
+    parts = []
+    for patrol in patrols:
+        items = [item for item in view.plan.items if patrol is None or item.patrol == patrol]
+        rows = [_row(item, view.plan) for item in sorted(items, key=lambda item: turns.get(item.number, item.number))]
+        parts.append(f'{_heading(view.plan, patrol)}<ol class="plan">{"".join(rows)}</ol>')
+    return f"<h2>Where to go</h2>{''.join(parts)}"
+
+
+def _heading(plan: Plan, patrol: str | None) -> str:
+    route = next((route for route in plan.routes if route.patrol == patrol), None)
+    if route is None:
+        return ""
+    title = f"From {route.post}" if route.patrol == route.post else f"{route.patrol}, from {route.post}"
+    said = (
+        f"to {', '.join(map(str, route.stops))} and back: {route.km:.1f} km in straight legs, beside the effort there."
+    )
+    return f"<h3>{html.escape(title)}</h3><p>{html.escape(said)}</p>"
+
+
+def _row(item: Item, plan: Plan) -> str:
+    return (
         f'<li tabindex="0" data-item="{item.number}"><b>{item.number}</b><div><strong>{item.level:g} '
-        f"{view.plan.unit}</strong> {_difference(item)}<p>{html.escape(item.why)}</p>"
-        f"<small>{html.escape(item.item_id)} · {item.lat:.5f}, {item.lon:.5f}</small></div></li>"
-        for item in view.plan.items
-    ]
-    return f'<h2>Where to go</h2><ol class="plan">{"".join(rows)}</ol>'
+        f"{plan.unit}</strong> {_difference(item)}<p>{html.escape(item.why)}</p>"
+        f"<small>{html.escape(name_of(item, plan))} · {html.escape(item.item_id)} · "
+        f"{item.lat:.5f}, {item.lon:.5f}</small></div></li>"
+    )
 
 
 def _difference(item: Item) -> str:
@@ -141,7 +192,7 @@ def _scale(view: View, frame: tuple[float, float, float, float]) -> str:
     """A bar of a round length."""
     x, y = frame[0] + 12, frame[1] + frame[3] - 12
     length = _SIZE * view.scale_km / view.site.area.side_km
-    name = f'<text x="{x:.1f}" y="{y - 9:.1f}">{view.scale_km:g} km</text>'
+    name = f'<text x="{x:.1f}" y="{y - 9:.1f}">{view.scale_km:g} km, north is up</text>'
     return f'<path d="M{x:.1f} {y:.1f}h{length:.1f}"/>{name}'
 
 

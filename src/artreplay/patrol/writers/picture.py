@@ -38,6 +38,7 @@ def png_bytes(view: View) -> bytes:
         left, right = figure.subplots(1, 2)
         _draw_boxes(figure, left, view, view.layers[-1])
         _draw_boxes(figure, right, view, view.layers[0])
+        _draw_known(right, view)
         left.set_title(f"Effort: {100 * view.coverage:.0f} % of the area ever visited", loc="left")
         right.set_title("Forecast; hatched: unknown", loc="left")
         title = f"{_drawable(view.site.name)}: {view.visits:,} visits of a patrol to a box in a day"
@@ -45,6 +46,7 @@ def png_bytes(view: View) -> bytes:
         figure = Figure(figsize=(8.0, 8.6), layout="constrained")
         axes = figure.subplots()
         _draw_boxes(figure, axes, view, view.layers[0])
+        _draw_known(axes, view)
         _draw_places(axes, view)
         plan = view.plan
         days = f"{plan.start} to {plan.end}: {plan.effort:g} {plan.unit} in {len(plan.items)} places"
@@ -58,10 +60,10 @@ def png_bytes(view: View) -> bytes:
     return made.getvalue()
 
 
-def _drawable(name: str) -> str:
-    """The name of a park, if the letters of the picture can write it; they lack many scripts."""
+def _drawable(name: str, otherwise: str = "The park") -> str:
+    """A name, if the letters of the picture can write it; they lack many scripts."""
     font = get_font(findfont(FontProperties(weight="bold")))
-    return name if all(font.get_char_index(ord(letter)) for letter in name) else "The park"
+    return name if all(font.get_char_index(ord(letter)) for letter in name) else otherwise
 
 
 def outline(view: View) -> Outline:
@@ -95,6 +97,25 @@ def _draw_boxes(figure: Figure, axes: Axes, view: View, layer: Layer) -> None:
     _draw_scale(axes, view)
     bar = figure.colorbar(boxes, ax=axes, shrink=0.75, pad=0.02)
     bar.set_label(layer.meaning)
+
+
+_STROKES = {"water": ("#2f7fb8", 1.4), "roads": ("#8a5a2b", 1.0), "other": ("#6f6f6a", 0.9)}
+
+
+def _draw_known(axes: Axes, view: View) -> None:
+    """Roads, rivers and names, the posts, and the routes: dashed, for they are no paths."""
+    for layer in view.known:
+        colour, width = _STROKES[layer.kind]
+        for line in layer.lines:
+            axes.plot(*line.T, color=colour, linewidth=width, zorder=3)
+        for name, x, y in layer.points:
+            axes.plot([x], [y], ".", markersize=4, color=colour, zorder=3)
+            axes.text(x + 0.008, y, _drawable(name, ""), fontsize=7, color="#333333", va="center", zorder=4)
+    for way in view.ways():
+        axes.plot(*way.T, color="#111111", linewidth=1.0, linestyle=(0, (4, 3)), zorder=5)
+    for name, x, y in view.posts:
+        axes.plot([x], [y], "^", markersize=8, color="#ffffff", markeredgecolor="#111111", zorder=6)
+        axes.text(x, y - 0.018, _drawable(name, "post"), fontsize=8, fontweight="bold", ha="center", va="top", zorder=6)
 
 
 def _draw_scale(axes: Axes, view: View) -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,19 @@ _FORECAST = ("rate", "low", "high", "own_share", "beside", "average", "met")  # 
 
 
 def name_of(item: Item, plan: Plan) -> str:
-    """What a GPS device shows beside the place: its number and the effort."""
-    return f"{item.number:02d} {item.level:g} {plan.unit}"
+    """What a GPS device shows beside the place: week and plan, so that no other plan has such a name, and effort."""
+    return f"{short_name(plan)} {item.number:02d} {item.level:g} {plan.unit}"
+
+
+def short_name(plan: Plan) -> str:
+    """The week and the beginning of the plan's own name, such as W07-3fa."""
+    week = date.fromisoformat(plan.start).isocalendar().week
+    return f"W{week:02d}-{plan.plan_id.rpartition('-')[2][:3]}"
 
 
 def rows_of(plan: Plan) -> list[dict[str, Any]]:
-    """One row per place, the same in every format."""
+    """One row per place, the same in every format; `stop` is its turn on the route of its patrol."""
+    stops = {number: turn for route in plan.routes for turn, number in enumerate(route.stops, start=1)}
     return [
         {
             "plan_id": plan.plan_id,
@@ -36,6 +43,8 @@ def rows_of(plan: Plan) -> list[dict[str, Any]]:
             "lat": round(item.lat, DIGITS),
             "effort": item.level,
             "unit": plan.unit,
+            "patrol": item.patrol,
+            "stop": stops.get(item.number),
             "start": plan.start,
             "end": plan.end,
             "value": round(item.value, 6),
@@ -81,7 +90,7 @@ def geojson_bytes(plan: Plan) -> bytes:
 
 
 def gpx_bytes(plan: Plan) -> bytes:
-    """One waypoint per place, for a handheld GPS: the effort is in the name and in the description."""
+    """One waypoint per place, for a handheld GPS: the effort is in its name and description; a route per patrol."""
     gpxpy = package("gpxpy.gpx")
     made = gpxpy.GPX()
     made.creator = "artreplay"
@@ -94,6 +103,14 @@ def gpx_bytes(plan: Plan) -> bytes:
         place = gpxpy.GPXWaypoint(row["lat"], row["lon"], name=row["name"], description=said, symbol="Flag, Blue")
         place.comment, place.time = row["item_id"], made.time
         made.waypoints.append(place)
+    items = {item.number: item for item in plan.items}
+    for route in plan.routes:
+        way = gpxpy.GPXRoute(name=f"{short_name(plan)} {route.patrol}", description=route.sentence())
+        ends = gpxpy.GPXRoutePoint(route.lat, route.lon, name=route.post)
+        stops = [items[number] for number in route.stops]
+        inner = [gpxpy.GPXRoutePoint(item.lat, item.lon, name=name_of(item, plan)) for item in stops]
+        way.points = [ends, *inner, ends]
+        made.routes.append(way)
     text: str = made.to_xml("1.1")
     return text.encode()
 
