@@ -11,8 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 
 from artreplay.cells import Box, lattice
-from artreplay.cells.boxes import LEVEL_AT, box_of, depth_of, outside, samples_in, units_of
-from artreplay.cells.play_points import Anywhere, Centre
+from artreplay.cells.boxes import LEVEL_AT, Anywhere, Centre, box_of, depth_of, outside, samples_in, units_of
 from artreplay.errors import InvalidParameter
 
 DIMENSIONS = (1, 2, 3, 5)

@@ -13,9 +13,8 @@ from artreplay.algorithms.algorithm import Algorithm, RewardRange
 from artreplay.algorithms.composition import SplittingAlgorithm
 from artreplay.algorithms.leaves import NOBODY
 from artreplay.cells import Box, Lattice, lattice
-from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, box_of, outside, units_of
+from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, Anywhere, Centre, box_of, outside, units_of
 from artreplay.cells.forest import is_whole
-from artreplay.cells.play_points import Anywhere, Centre
 from artreplay.compiling import Floats, Ints, arrays_of, copied
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number, exact
 from artreplay.history import Allocation

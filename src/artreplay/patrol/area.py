@@ -13,7 +13,7 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.patrol.packages import package
+from artreplay.optional_packages import package
 from artreplay.patrol.waypoints import DIGITS
 
 LONLAT = "EPSG:4326"

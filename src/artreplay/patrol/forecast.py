@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from artreplay.compiling import Floats, Ints
-from artreplay.patrol.packages import package
+from artreplay.optional_packages import package
 from artreplay.patrol.rings import (
     FOLDS,
     Rates,

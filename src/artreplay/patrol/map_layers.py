@@ -13,8 +13,8 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile
+from artreplay.optional_packages import package
 from artreplay.patrol.area import LONLAT
-from artreplay.patrol.packages import package
 
 _NAMES = ("name", "nom", "nombre", "nome", "label", "title")  # of the column with a thing's name
 _DIGITS = 6  # of longitude and latitude

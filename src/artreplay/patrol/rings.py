@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
-from artreplay.patrol.packages import package
+from artreplay.optional_packages import package
 
 PARK_FINDS, PARK_EFFORT = 0.5, 5.0  # what a park is thought to have before any record: half a find in 5 km (or hours)
 FOLDS = 4  # parts of the patrols, each of which is forecast from the others

@@ -17,10 +17,10 @@ import numpy as np
 from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
+from artreplay.optional_packages import package
 from artreplay.patrol.area import Area, Bools, checked_crs, checked_input_crs, read_boundary
 from artreplay.patrol.dates import checked_date_format
 from artreplay.patrol.map_layers import MapLayer, read_layer
-from artreplay.patrol.packages import package
 from artreplay.patrol.posts import Post, Team, check_posts, checked_teams
 from artreplay.patrol.site_file import site_parameters
 from artreplay.whole_files import write_whole

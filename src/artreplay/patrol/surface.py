@@ -13,9 +13,9 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidRecords
+from artreplay.optional_packages import package
 from artreplay.parameters import checked_seed
 from artreplay.patrol.area import Bools
-from artreplay.patrol.packages import package
 from artreplay.patrol.samples import box_of
 from artreplay.streams import fold
 from artreplay.whole_files import write_whole

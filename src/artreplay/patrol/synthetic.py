@@ -17,8 +17,8 @@ from pyarrow import csv
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, checked_count
+from artreplay.optional_packages import package
 from artreplay.parameters import checked_seed
-from artreplay.patrol.packages import package
 from artreplay.patrol.readers import smart
 from artreplay.patrol.samples import box_of
 from artreplay.patrol.terrain import POSTS, SIDE_KM, Terrain

@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
+from artreplay.optional_packages import package
 from artreplay.patrol.area import Bools
 from artreplay.patrol.counts_in_words import amount, many
 from artreplay.patrol.forecast import UNKNOWN, Forecast
 from artreplay.patrol.map_layers import MapLayer
-from artreplay.patrol.packages import package
 from artreplay.patrol.plan import Plan, blurred, blurred_points, squares_for
 from artreplay.patrol.reasons import one_of
 from artreplay.patrol.rings import summed

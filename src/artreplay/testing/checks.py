@@ -4,22 +4,59 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.compiling import is_component, state_of
-from artreplay.errors import InvalidParameter
+from artreplay.errors import ArtReplayError, InvalidParameter
 from artreplay.history import History
 from artreplay.parameters import Count, Seed, checked
 from artreplay.replay import ArtificialReplay, FullStart, Ignorant
 from artreplay.replay.adapters import checked_relation
 from artreplay.replay.own_bases import adapt
-from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.random_worlds import Points, Units, World, draw_world, shrink, units_of
 
 MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A check that passed: how many cases were tried, and how many of them could have failed."""
+
+    check: str
+    cases: int
+    telling: int  # not vacuous
+
+    @property
+    def share(self) -> float:
+        """The share of cases that were not vacuous."""
+        return self.telling / self.cases
+
+    def __str__(self) -> str:
+        return f"{self.check}: holds in {self.cases} cases, {self.share:.0%} of them not vacuous"
+
+
+class CheckFailed(ArtReplayError, AssertionError):
+    """A counterexample.
+
+    `history` is the log as (unit, reward) pairs, `actions` what each side did, `where` what differs first.
+    """
+
+    def __init__(self, check: str, history: list[tuple[Any, float]], actions: dict[str, Any], where: str) -> None:
+        self.check = check
+        self.history = history
+        self.actions = actions
+        self.where = where
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = [f"{self.check} fails: {self.where}", "  log:"]
+        lines += [f"    {unit!r}  reward {reward:g}" for unit, reward in self.history] or ["    (empty)"]
+        lines += [f"  {side}: {done}" for side, done in self.actions.items()]
+        return "\n".join(lines)
 
 
 class Failure(NamedTuple):

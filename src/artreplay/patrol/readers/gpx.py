@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidRecords
-from artreplay.patrol.readers.columns import Kind, Raw, split_moments
+from artreplay.patrol.readers.record_columns import Kind, Raw, split_moments
 from artreplay.patrol.readers.vector import columns_of, features, layers
 from artreplay.patrol.site import Site, join_category
 

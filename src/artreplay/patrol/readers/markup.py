@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from artreplay.errors import InvalidFile, InvalidRecords
-from artreplay.patrol.packages import package
-from artreplay.patrol.readers.columns import Kind, Raw, split_moments
+from artreplay.optional_packages import package
+from artreplay.patrol.readers.record_columns import Kind, Raw, split_moments
 from artreplay.patrol.readers.unpacking import unpacked
 from artreplay.patrol.site import join_beside, join_category
 

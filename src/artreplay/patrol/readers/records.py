@@ -21,10 +21,10 @@ from artreplay.patrol.dates import Moments, check_zones, checked_date_format, re
 from artreplay.patrol.park import JOURNAL_FILE
 from artreplay.patrol.plan import PLANNED
 from artreplay.patrol.quality import Quality, Reading, quality_of
-from artreplay.patrol.readers.columns import Kind, Raw
-from artreplay.patrol.readers.delimited import read_delimited
+from artreplay.patrol.readers.delimited_records import read_delimited
 from artreplay.patrol.readers.gpx import read_gpx
 from artreplay.patrol.readers.markup import read_kml, read_smart_xml
+from artreplay.patrol.readers.record_columns import Kind, Raw
 from artreplay.patrol.readers.sightings import Rows, joined
 from artreplay.patrol.readers.smart import SmartPackage
 from artreplay.patrol.readers.unpacking import unpacked

@@ -12,7 +12,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidRecords
 from artreplay.patrol.area import Bools
 from artreplay.patrol.counts_in_words import many
-from artreplay.patrol.readers.columns import Kind
+from artreplay.patrol.readers.record_columns import Kind
 from artreplay.patrol.samples import codes
 from artreplay.patrol.site import Site
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile
+from artreplay.optional_packages import package
 from artreplay.patrol.area import Area, read_boundary
-from artreplay.patrol.packages import package
-from artreplay.patrol.readers.columns import Kind, Raw
-from artreplay.patrol.readers.delimited import read_delimited
+from artreplay.patrol.readers.delimited_records import read_delimited
+from artreplay.patrol.readers.record_columns import Kind, Raw
 from artreplay.patrol.site import Site
 
 DATA, CONFIG, CRS, BOUNDARY = "SMARTdata.csv", "config.json", "input_crs.wkt", "ca_boundary.zip"

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidRecords
+from artreplay.optional_packages import package
 from artreplay.patrol.area import LONLAT, Bools
-from artreplay.patrol.packages import package
-from artreplay.patrol.readers.columns import Columns, Kind, Raw, split_moments
+from artreplay.patrol.readers.record_columns import Columns, Kind, Raw, split_moments
 from artreplay.patrol.site import COLUMNS, Site
 
 _COLUMNS = tuple(name for name in COLUMNS if name not in ("lon", "lat", "geometry"))  # positions are no columns here

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.optional_packages import package
 from artreplay.patrol.area import LONLAT
-from artreplay.patrol.packages import package
 from artreplay.patrol.plan import PLANNED, Item, Plan
 from artreplay.patrol.waypoints import DIGITS
 

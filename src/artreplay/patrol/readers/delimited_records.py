@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyarrow import csv as arrow
 
 from artreplay.errors import InvalidFile, InvalidRecords
-from artreplay.patrol.packages import package
-from artreplay.patrol.readers.columns import Columns, Raw, numbers
+from artreplay.optional_packages import package
+from artreplay.patrol.readers.record_columns import Columns, Raw, numbers
 from artreplay.patrol.readers.vector import corners, raw_of, to_degrees
 from artreplay.patrol.site import Site
 
