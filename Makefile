@@ -12,7 +12,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-stores clean
+.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-stores bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -58,6 +58,15 @@ bench-stores: $(VENV)/.dev
 bench-peers: .venv-peers/.ready
 	SEEDS=$(SEEDS) WITHOUT=$(WITHOUT) ON=$(ON) .venv-peers/bin/python benchmarks/peers.py
 
+# Decisions that last, beside Optuna's ask and tell, which is installed into an environment of its own.
+bench-study: .venv-optuna/.ready
+	ONLY=$(ONLY) ROWS=$(ROWS) SEEDS=$(SEEDS) FOLDER=$(FOLDER) .venv-optuna/bin/python benchmarks/studies.py
+
+.venv-optuna/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-optuna
+	.venv-optuna/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . optuna
+	@touch $@
+
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . PyXAB
@@ -84,5 +93,5 @@ $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report report-smoke results
+	rm -rf $(VENV) .venv-peers .venv-optuna .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report report-smoke results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -155,6 +155,7 @@ def test_what_was_not_recommended_is_told_behind_the_rows_of_the_log(run: Run, l
     assert run("recommend", moved, *KEPT, "--json").json["action"] == python.ask()
 
 
+@pytest.mark.long
 def test_tells_at_the_same_time_lose_nothing(run: Run, log: Path) -> None:
     run("recommend", log, *OPTIONS, *KEPT)
     command = [sys.executable, "-m", "artreplay", "tell", *KEPT, "red", "1"]

@@ -79,6 +79,30 @@ def test_a_decision_past_its_time_can_be_dropped():
         assert sum(arm.online for arm in study.arms()) == 0
 
 
+def test_with_windows_it_does_not_matter_when_rewards_come(tmp_path):
+    learnt = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        clock, place = Clock(), tmp_path / f"{order}"
+        with timed(clock, place=place, close="window") as study:
+            made = study.decide(count=3)
+            for turn in order:
+                clock.now += 60
+                study.reward(made[turn].id, float(turn % 2))
+                study.reward(made[turn].id, float(turn % 2))
+                with pytest.raises(StudyRefused, match="which is final"):
+                    study.reward(made[turn].id, 0.5)
+            assert sum(arm.online for arm in study.arms()) == 0
+            assert len(study.open_decisions()) == 3
+        clock.now += 3600
+        with ar.Study.open(place, clock=clock) as study:
+            study.decide()
+            assert [one.state for one in study.decisions()] == ["rewarded"] * 3 + ["open"]
+            learnt.append([(arm.online, arm.mean, arm.index) for arm in study.arms()])
+    assert learnt[0] == learnt[1]
+    with pytest.raises(InvalidParameter, match='close="window" needs wait='):
+        colours(close="window")
+
+
 def test_a_void_decision_leaves_no_trace_in_what_was_learnt():
     with colours() as study:
         before = study.cells()

@@ -40,7 +40,7 @@ def add_arm(live: Live, label: Any, features: Any) -> None:
         return
     if number is not None:
         raise StudyRefused(f"{label!r} is an arm of this study already")
-    live.check_can_be_folded()
+    check_can_be_folded(live)
     row = checked_features(live.adapter.base, features)
     kept = json.dumps(encode(label))
     arms = [*live.arms, Arm(label, row)]
@@ -98,11 +98,20 @@ def extend(live: Live, log: History | Store) -> None:
     fold.extended(log, live.entries)
 
 
+def check_can_be_folded(live: Live) -> None:
+    """Refuse what needs the whole journal where a part of it was never kept."""
+    if live.tables.query("SELECT 1 FROM origin"):
+        raise StudyRefused(
+            "this study was made from a policy, and what that was told is not in its journal, so that it cannot be "
+            "folded again: make a new study"
+        )
+
+
 def change(live: Live, unknown: Any, note: dict[str, Any] | None) -> None:
     """Treat rows whose label is no arm otherwise, or keep another note."""
     settings = live.settings
     if unknown is not None and checked_unknown(unknown) != settings.unknown:
-        live.check_can_be_folded()
+        check_can_be_folded(live)
         settings = replace(settings, unknown=unknown)
         live.forget_fold()
     settings = settings if note is None else replace(settings, note=note)
@@ -114,7 +123,7 @@ def change(live: Live, unknown: Any, note: dict[str, Any] | None) -> None:
 def set_horizon(live: Live, horizon: Any) -> None:
     """Fold the journal again under another horizon."""
     settings = live.settings.with_horizon(checked_count("horizon", horizon), len(live.arms))
-    live.check_can_be_folded()
+    check_can_be_folded(live)
     adapter = adapt(made_base(settings, live.arms))
     live.expire()
     live.tables.run("UPDATE study SET settings = ?", settings.as_json())
@@ -205,6 +214,16 @@ def arms_of(live: Live) -> list[ArmState]:
         )
         for arm, cell in zip(live.arms, live.settled().cells(), strict=True)
     ]  # fmt: skip
+
+
+def rounds_of(live: Live) -> int:
+    """How many rewards and observations there are."""
+    statement = (
+        "SELECT COUNT(*) FROM entry e LEFT JOIN decision d ON d.number = e.decision"
+        " WHERE e.kind IN ('reward', 'observation') AND (d.state IS NULL OR d.state <> 'void')"
+    )
+    before = sum(rounds for (rounds,) in live.tables.query("SELECT rounds FROM origin"))
+    return int(before + live.tables.query(statement)[0][0])
 
 
 def facts_of(live: Live) -> dict[str, Any]:

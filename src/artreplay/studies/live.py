@@ -55,6 +55,11 @@ class Live:
         self._due: list[tuple[float, int]] = []  # with numbers of decisions that are no longer open
         for row in tables.query(f"SELECT {COLUMNS} FROM decision WHERE state = 'open' ORDER BY number"):
             self._remember(decision_of(row))
+        self.waiting: dict[int, Any] = {}  # rewards of open decisions that are taken in later
+        for number, value in tables.query(
+            "SELECT number, reward FROM decision WHERE state = 'open' AND reward IS NOT NULL"
+        ):
+            self.waiting[number] = json.loads(value)
         self._fold: Fold | None = None
         self._fresh: list[Row] = []  # entries that the policy has not taken in yet
         self.warned = False
@@ -114,7 +119,11 @@ class Live:
             decision = self.open.get(number)
             if decision is None:
                 continue
-            value: Any = None
+            value: Any = self.waiting.pop(number, None)  # a reward that came in time, and is taken in now
+            if value is not None:
+                self._close(decision, "rewarded")
+                self.enter("reward", value, number, decision.action)
+                continue
             if self.settings.on_timeout == "default":
                 value = self.settings.default
                 value = [value] * len(decision.action) if self.adapter.proposes_list else value
@@ -135,6 +144,7 @@ class Live:
 
     def _close(self, decision: Decision, state: str) -> None:
         self.tables.run("UPDATE decision SET state = ? WHERE number = ?", state, decision.number)
+        self.waiting.pop(decision.number, None)
         if self.open.pop(decision.number, None) is not None and self._fold is not None:
             self._fold.chooser.closed(decision.number)
 
@@ -153,25 +163,8 @@ class Live:
         fold.decide(self.decisions, self._open_actions().values(), self._available(None))
         return fold.policy
 
-    def rounds(self) -> int:
-        """How many rewards and observations there are."""
-        statement = (
-            "SELECT COUNT(*) FROM entry e LEFT JOIN decision d ON d.number = e.decision"
-            " WHERE e.kind IN ('reward', 'observation') AND (d.state IS NULL OR d.state <> 'void')"
-        )
-        before = sum(rounds for (rounds,) in self.tables.query("SELECT rounds FROM origin"))
-        return int(before + self.tables.query(statement)[0][0])
-
     def _open_actions(self) -> dict[int, Any]:
         return {number: decision.action for number, decision in self.open.items()}
-
-    def check_can_be_folded(self) -> None:
-        """Refuse what needs the whole journal where a part of it was never kept."""
-        if self.tables.query("SELECT 1 FROM origin"):
-            raise StudyRefused(
-                "this study was made from a policy, and what that was told is not in its journal, so that it cannot be "
-                "folded again: make a new study"
-            )
 
     def forget_fold(self, since: int = 0) -> None:
         """Let the journal be folded again, from a snapshot before an entry."""
@@ -245,7 +238,7 @@ class Live:
     def keep_decided(self, one: Decision, request: str | None = None, among: str | None = None) -> None:
         """Write a decision down."""
         self.tables.run(
-            "INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
             *(one.number, one.id, request, kept_action(one.action), among, one.asked.timestamp()),
             *(None if one.due is None else one.due.timestamp(), one.state),
         )
@@ -303,6 +296,9 @@ class Live:
         self.expire()
         decision = self.decision(id_)
         checked = self._checked_value(decision.action, value)
+        if decision.state == "open" and self.settings.close == "window":
+            self._wait_for_window(decision, checked)
+            return None
         if decision.state == "open":
             self._close(decision, "rewarded")
             self.enter("reward", checked, decision.number, decision.action)
@@ -315,8 +311,16 @@ class Live:
             return StudyRefused(f"decision {id_} expired{due}: its reward comes too late")
         _, known = self._outcome(decision)
         if known != checked:
-            raise StudyRefused(f"decision {id_} has the reward {known} already, which is final, got {checked}")
+            raise _is_final(id_, known, checked)
         return None
+
+    def _wait_for_window(self, decision: Decision, value: Any) -> None:
+        """Keep a reward until the time of its decision is over."""
+        known = self.waiting.get(decision.number)
+        if known is not None and known != value:
+            raise _is_final(decision.id, known, value)
+        self.waiting[decision.number] = value
+        self.tables.run("UPDATE decision SET reward = ? WHERE number = ?", json.dumps(value), decision.number)
 
     def void(self, id_: Any) -> None:
         """Take a decision out, with its reward if it has one."""
@@ -377,3 +381,7 @@ class Live:
         for one in value:
             self.adapter.checked_reward(one)
         return [float(one) for one in value]
+
+
+def _is_final(id_: str, known: Any, value: Any) -> StudyRefused:
+    return StudyRefused(f"decision {id_} has the reward {known} already, which is final, got {value}")

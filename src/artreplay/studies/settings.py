@@ -22,6 +22,7 @@ from artreplay.replay.adapters import Unknown, checked_unknown
 from artreplay.replay.saving import decode, encode
 
 OnTimeout = Literal["default", "discard"]
+Close = Literal["arrival", "window"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Settings:
     on_timeout: OnTimeout
     default: float
     unknown: Unknown
+    close: Close  # when a reward is taken in
     policy: str  # how the log is shown: by replay, or all of it first
     note: dict[str, Any]  # of whoever made the study
 
@@ -72,7 +74,14 @@ class Settings:
 
 
 def settings_of(
-    base: Any, wait: Any, on_timeout: Any, default: Any, unknown: Any, policy: Any, note: dict[str, Any] | None
+    base: Any,
+    wait: Any,
+    on_timeout: Any,
+    default: Any,
+    close: Any,
+    unknown: Any,
+    policy: Any,
+    note: dict[str, Any] | None,
 ) -> tuple[Settings, list[Arm], Algorithm]:
     """What a study over this base is made with, its arms, and a fresh base."""
     if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
@@ -83,6 +92,10 @@ def settings_of(
         raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
     if wait is not None and not (isinstance(wait, timedelta) and wait > timedelta(0)):
         raise InvalidParameter(f"wait must be a timedelta above 0, or None to wait for ever, got {wait!r}")
+    if close not in get_args(Close):
+        raise InvalidParameter(f'close must be "arrival" or "window", got {close!r}')
+    if close == "window" and wait is None:
+        raise InvalidParameter('close="window" needs wait=, after which the window of a decision closes')
     if on_timeout == "default":
         default = checked_reward(default, base.reward_range)
     given = base.parameters()
@@ -104,6 +117,7 @@ def settings_of(
         on_timeout,
         float(default) if on_timeout == "default" else 0.0,
         checked_unknown(unknown),
+        close,
         _checked_policy(base, policy),
         dict(note or {}),
     )

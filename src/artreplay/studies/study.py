@@ -16,7 +16,7 @@ from artreplay.studies import changes
 from artreplay.studies.decisions import COLUMNS, Decision, decision_of
 from artreplay.studies.live import Live
 from artreplay.studies.owning import Clock, Owned
-from artreplay.studies.settings import OnTimeout, settings_of
+from artreplay.studies.settings import Close, OnTimeout, settings_of
 from artreplay.studies.study_tables import VERSION, owner_of_this, tables_at
 
 T = TypeVar("T")
@@ -51,6 +51,7 @@ class Study(Owned):
         wait: timedelta | None = None,
         on_timeout: OnTimeout = "default",
         default: float = 0.0,
+        close: Close = "arrival",
         unknown: Any = "error",
         policy: Any = None,
         note: dict[str, Any] | None = None,
@@ -59,10 +60,13 @@ class Study(Owned):
         """Make a study over a base algorithm, and own it.
 
         `wait` says how long a reward is waited for; a decision without one then gets the `default` reward, or is
-        dropped (`on_timeout="discard"`). A history in memory is kept inside the study, of an indexed store the study
-        remembers where it lies. `unknown="skip"` leaves rows out whose label is no arm; `add_arm` brings them in.
-        The log is shown by replay where that is exact, else all of it first; `policy="full-start"` shows all of it
-        first in any case. `note` is JSON of your own that stays with the study.
+        dropped (`on_timeout="discard"`). With `close="window"` rewards are taken in when that time is over, in the
+        order of decisions, so that it does not matter when they came.
+
+        A history in memory is kept inside the study; of an indexed store the study remembers where it lies.
+        `unknown="skip"` leaves rows out whose label is no arm, and `add_arm` brings them in. The log is shown by replay
+        where that is exact, else all of it first, and with `policy="full-start"` in any case. `note` is JSON of your
+        own that stays with the study.
         """
         if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
             base = FullStart(base, history, unknown=unknown).base
@@ -71,7 +75,7 @@ class Study(Owned):
                 "a study must start from a log of rows, a History or what open_history gives, "
                 f"got {type(history).__name__}"
             )
-        settings, arms, made = settings_of(base, wait, on_timeout, default, unknown, policy, note)
+        settings, arms, made = settings_of(base, wait, on_timeout, default, close, unknown, policy, note)
         tables = tables_at(place)
         study = cls(tables, clock, history)
         tables.own(10.0)
@@ -227,7 +231,7 @@ class Study(Owned):
     @property
     def rounds(self) -> int:
         """How many rewards and observations there are; those that were taken out again do not count."""
-        return self._read(lambda live: live.rounds())
+        return self._read(changes.rounds_of)
 
     @property
     def policy_kind(self) -> str:

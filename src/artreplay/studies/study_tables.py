@@ -27,7 +27,7 @@ _SCHEMA = (
     " clock DOUBLE PRECISION, late BIGINT)",
     "CREATE TABLE arm (number BIGINT PRIMARY KEY, label TEXT UNIQUE, features TEXT, retired BIGINT)",
     "CREATE TABLE decision (number BIGINT PRIMARY KEY, id TEXT UNIQUE, request TEXT UNIQUE, action TEXT, among TEXT,"
-    " asked DOUBLE PRECISION, due DOUBLE PRECISION, state TEXT)",
+    " asked DOUBLE PRECISION, due DOUBLE PRECISION, state TEXT, reward TEXT)",
     "CREATE INDEX open_decision ON decision (number) WHERE state = 'open'",
     "CREATE TABLE entry (seq BIGINT PRIMARY KEY, kind TEXT, written DOUBLE PRECISION, decision BIGINT, body TEXT,"
     " request TEXT)",
