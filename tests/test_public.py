@@ -9,12 +9,12 @@ import sys
 import artreplay as ar
 
 NAMES = {
-    "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "FullStart", "GridAllocation", "GridUCB",
-    "History",
-    "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation", "RandomChoice", "Regressor", "Runs",
-    "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus", "compiled", "compiling",
-    "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate", "testing",
-    "Decision", "Study",
+    "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "Contradiction", "FullStart",
+    "GridAllocation", "GridUCB", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
+    "RandomChoice", "Regressor", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",
+    "compiled",
+    "compiling", "drift", "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate",
+    "testing", "Decision", "Study",
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "Patrol", "PiecewiseLinear", "PointEnvironment", "Quadratic",

@@ -34,7 +34,7 @@ from artreplay.cells import Box
 from artreplay.compiling import compiled
 from artreplay.engine import Runs, simulate
 from artreplay.history import Allocation, History, Totals, index_history, open_history
-from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, load
+from artreplay.replay import ArtificialReplay, Cell, Contradiction, FullStart, Ignorant, drift, load
 from artreplay.studies import Decision, Study
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ __all__ = [
     "ArtificialReplay",
     "Box",
     "Cell",
+    "Contradiction",
     "Decision",
     "FullStart",
     "GridAllocation",
@@ -72,6 +73,7 @@ __all__ = [
     "bonus",
     "compiled",
     "compiling",
+    "drift",
     "environments",
     "errors",
     "index_history",

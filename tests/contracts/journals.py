@@ -59,6 +59,42 @@ class Oracle:
             self.base.update(unit, reward)
         self._waiting = []
 
+    def show_row(self, base: Any, unit: Any, reward: float) -> None:
+        """Show a row of the log that was left over."""
+        base.update(unit, reward)
+
+
+class DriftOracle(Oracle):
+    """The same for rows of a log that come with an allowance: a number, one for each arm, or "auto"."""
+
+    def __init__(self, base: Any, drift: Any) -> None:
+        super().__init__(base)
+        self._drift = drift
+        base.allow_drift(drift == "auto")
+        self._logged: list[bool] = []  # of each waiting entry
+
+    def add(self, entries: list[tuple[Any, float]]) -> None:
+        super().add(entries)
+        self._logged += [True] * len(entries)
+
+    def tell(self, entries: list[tuple[Any, float]]) -> None:
+        super().tell(entries)
+        self._logged[-len(entries) :] = [False] * len(entries)
+
+    def fold(self) -> None:
+        for (unit, reward), logged in zip(self._waiting, self._logged, strict=True):
+            if logged:
+                self.show_row(self.base, unit, reward)
+            else:
+                self.base.update(unit, reward)
+        self._waiting, self._logged = [], []
+
+    def show_row(self, base: Any, unit: Any, reward: float) -> None:
+        base.make_room(1)
+        drift = 0.0 if self._drift == "auto" else self._drift
+        allowance = drift.get(unit, 0.0) if isinstance(drift, dict) else drift
+        base.component.update_logged(base.checked_number(unit), base.scaled(reward), allowance)
+
 
 class BlockOracle(Oracle):
     """The same where logged rows lower an index at the rows 1, 2, 4, … of their arm, and at its last in each part."""
@@ -210,7 +246,7 @@ def _check_completion(policies: dict[str, Any], oracle: Oracle, whole: ar.Histor
         if policy.lower == "blocks":
             policy._show_what_comes_before([(arm, 0.0) for arm in range(policy.base.n_arms)])
         for row in policy.unused_rows():
-            policy.base.update(whole.unit(row), float(whole.rewards[row]))
+            oracle.show_row(policy.base, whole.unit(row), float(whole.rewards[row]))
         differs = state_difference(oracle.base.state(), policy.base.state())
         if differs is not None:
             raise Difference(f"the state of {name} differs in {differs}")

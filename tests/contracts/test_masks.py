@@ -248,8 +248,8 @@ class Afterwards(NamedTuple):
                 kept += 1
         return kept
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        self.choice.fell(cells, cell, value)
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        self.choice.changed(cells, cell, value)
 
     def divided(self, cells: Any, cell: int, value: Floats) -> None:
         self.choice.divided(cells, cell, value)

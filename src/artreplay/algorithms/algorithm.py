@@ -50,6 +50,16 @@ class Algorithm:
                 f"reward_range must be finite for {type(self).__name__}; PsiUCB with sub_gaussian takes all rewards"
             )
 
+    def allow_drift(self, adaptive: bool) -> None:
+        """Let rows of a log come with an allowance for what has changed since; before anything is shown.
+
+        With `adaptive` each arm finds its own from the rewards that contradict its log.
+        """
+        raise InvalidParameter(
+            f"drift is for KLUCB, MonUCB, PsiUCB, TopUCB, grids and trees; {type(self).__name__} cannot tell rows of "
+            "the log from online rewards"
+        )
+
     def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:
         """Keep a bonus, for the horizon and a choice among so many cells, and return its compiled part."""
         self.bonus = bonus
@@ -207,6 +217,11 @@ class ArmAlgorithm(Algorithm):
             mean = self.unscaled(tally.totals / tally.counts)
         values = self._values()
         return tally.counts.copy(), mean, None if values is None else self.unscaled(values)
+
+    @property
+    def tally(self) -> Any:
+        """The count and the sum of each arm's samples."""
+        return self._tally()
 
     def _tally(self) -> Any:
         return self.component.tally

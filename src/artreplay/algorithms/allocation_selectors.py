@@ -24,8 +24,8 @@ class Contest(NamedTuple):
     boxes: Tournament
     first_root: int  # node of the first level; the others follow
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        """An index went down."""
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down, or up."""
         self.key[cell] = value[cell]
         self.boxes.repair(cell, self.key)
 
@@ -41,7 +41,7 @@ class Contest(NamedTuple):
 
     def put_back(self, cells: Any, cell: int, value: Floats) -> None:
         """Undo `take_out`."""
-        self.fell(cells, cell, value)
+        self.changed(cells, cell, value)
 
     def place(self, cells: Any, cell: int) -> int:
         """The place of a cell's box in the static order of boxes, which is Z-order."""
@@ -107,9 +107,9 @@ class BudgetedChoice(NamedTuple):
         for j in range(found):
             self.ranking.put_back(cells, self.taken[j], value)
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        """An index went down."""
-        self.ranking.fell(cells, cell, value)
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down, or up."""
+        self.ranking.changed(cells, cell, value)
         self.mark(cells.level(cell))
 
     def divided(self, cells: Any, cell: int, value: Floats) -> None:
@@ -202,9 +202,9 @@ class PaperChoice(NamedTuple):
             node = cells.child[node] + ((code >> at) & ((1 << cells.dim) - 1))
         return node
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        """An index went down."""
-        self.champions.fell(cells, cell, value)
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down, or up."""
+        self.champions.changed(cells, cell, value)
 
     def divided(self, cells: Any, cell: int, value: Floats) -> None:
         """A cell was replaced by smaller ones."""

@@ -29,6 +29,14 @@ class IndexAlgorithm(NamedTuple):
             self.tell_selector(n_fallen)
         return cell
 
+    def update_logged(self, unit: int, reward: float, allowance: float) -> int:
+        """Take one row of a log in; the cell it went to."""
+        cell: int = self.cells.locate(unit)
+        n_fallen = self.index.observe_logged(cell, unit, reward, allowance, self.fallen)
+        if n_fallen > 0:
+            self.tell_selector(n_fallen)
+        return cell
+
     def cell_of(self, unit: int) -> int:
         """The cell a unit lies in."""
         cell: int = self.cells.locate(unit)
@@ -47,7 +55,7 @@ class IndexAlgorithm(NamedTuple):
     def tell_selector(self, n_fallen: int) -> None:
         """Pass on whose index fell."""
         for j in range(n_fallen):
-            self.selector.fell(self.cells, self.fallen[j], self.index.value)
+            self.selector.changed(self.cells, self.fallen[j], self.index.value)
 
 
 @compiled
@@ -65,12 +73,22 @@ class SplittingAlgorithm(NamedTuple):
     def update(self, unit: int, reward: float) -> int:
         """Take one sample in; the cell it went to."""
         cell = self.whole.update(unit, reward)
+        self.split(cell, unit, reward)
+        return cell
+
+    def update_logged(self, unit: int, reward: float, allowance: float) -> int:
+        """Take one row of a log in; the cell it went to."""
+        cell = self.whole.update_logged(unit, reward, allowance)
+        self.split(cell, unit, reward)
+        return cell
+
+    def split(self, cell: int, unit: int, reward: float) -> None:
+        """Let a cell that has just got a sample divide, if it is to."""
         self.inheritance.keep(cell, unit, reward)
         if self.rule.splits(self.whole.cells, self.whole.index, cell):
             self.whole.cells.divide(cell)
             self.inheritance.pass_on(self.whole.cells, self.whole.index, cell)
             self.whole.selector.divided(self.whole.cells, cell, self.whole.index.value)
-        return cell
 
     def cell_of(self, unit: int) -> int:
         """The cell a unit lies in."""

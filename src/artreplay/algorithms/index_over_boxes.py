@@ -13,18 +13,35 @@ from artreplay.algorithms.composition import (
     InheritAll,
     SplittingAlgorithm,
 )
+from artreplay.algorithms.drift_indices import drift_index
 from artreplay.algorithms.indices import MeanIndex, fresh_values, mean_index
-from artreplay.algorithms.point_algorithms import GridPoints, TreePoints
+from artreplay.algorithms.point_algorithms import GridPoints, PointAlgorithm, TreePoints
 from artreplay.algorithms.tally import tally
 from artreplay.cells import Forest, GridCells, forest, grid_cells
 from artreplay.compiling import Floats
+from artreplay.errors import InvalidParameter
 
 Split = Literal["samples", "confidence"]
 
 FIRST_NODES = 64  # of a fresh forest, which grows as needed
 
 
-class IndexedGrid(GridPoints):
+class _IndexedPoints(PointAlgorithm):
+    """An algorithm over points whose component is an `IndexAlgorithm`, or has one."""
+
+    def allow_drift(self, adaptive: bool) -> None:
+        """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
+        if adaptive:
+            raise InvalidParameter(
+                'drift="auto" is for arms: inside a box the log and the policy may have played elsewhere, so that '
+                "different means contradict nothing"
+            )
+        drifting = self.algorithm._replace(index=drift_index(self.algorithm.index))
+        divides = isinstance(self.component, SplittingAlgorithm)
+        self.component = self.component._replace(whole=drifting) if divides else drifting
+
+
+class IndexedGrid(_IndexedPoints, GridPoints):
     """An algorithm that chooses among the boxes of a grid."""
 
     def _cells_and_index(self, bound: Any) -> tuple[GridCells, MeanIndex]:
@@ -39,7 +56,7 @@ class IndexedGrid(GridPoints):
         self.component = IndexAlgorithm(cells, index, selector, np.zeros(1, np.int64))
 
 
-class IndexedTree(TreePoints):
+class IndexedTree(_IndexedPoints, TreePoints):
     """An algorithm that chooses among the leaves of a tree, or of one for each level."""
 
     def _cells_and_index(self, bound: Any) -> tuple[Forest, MeanIndex]:

@@ -25,6 +25,10 @@ class MeanIndex(NamedTuple):
         self.tally.add(cell, reward)
         return self.lower(cell, fallen)
 
+    def observe_logged(self, cell: int, unit: int, reward: float, allowance: float, fallen: Ints) -> int:
+        """Take a row of the log in, like any sample."""
+        return self.observe(cell, unit, reward, fallen)
+
     def lower(self, cell: int, fallen: Ints) -> int:
         """index ← min(index, mean + b(n)) for one cell, from its count and sum as they stand."""
         value = self.bound.lowered(self.tally, cell, 0.0, self.value[cell])
@@ -93,6 +97,10 @@ class LinearIndex(NamedTuple):
             self.response[self.response_at[cell] + i] += self.feature[phi + i] * reward
         self.shrink(cell, phi)
         return self.lower(cell, fallen)
+
+    def observe_logged(self, cell: int, unit: int, reward: float, allowance: float, fallen: Ints) -> int:
+        """Take a row of the log in, like any sample."""
+        return self.observe(cell, unit, reward, fallen)
 
     def shrink(self, cell: int, phi: int) -> None:
         """V⁻¹ after one more sample at φ, by Sherman and Morrison, in a fixed order."""

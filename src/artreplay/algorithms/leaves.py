@@ -74,8 +74,8 @@ class Champions(NamedTuple):
                 break
             node = cells.parent[node]
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        """An index went down."""
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down, or up."""
         self.climb(cells, cell, value)
 
     def divided(self, cells: Any, cell: int, value: Floats) -> None:
@@ -151,9 +151,9 @@ class BestLeaf(NamedTuple):
         out[0] = cells.unit(self.champions.leaf[0])
         return 1
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        """An index went down."""
-        self.champions.fell(cells, cell, value)
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down, or up."""
+        self.champions.changed(cells, cell, value)
 
     def divided(self, cells: Any, cell: int, value: Floats) -> None:
         """A leaf became the parent of smaller ones."""

@@ -15,7 +15,7 @@ from artreplay.algorithms.leaves import NOBODY
 from artreplay.cells import Box, Lattice, lattice
 from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, Anywhere, Centre, box_of, outside, units_of
 from artreplay.cells.forest import is_whole
-from artreplay.compiling import Floats, Ints, arrays_of, copied
+from artreplay.compiling import Floats, Ints, arrays_of, copied, state_of
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number, exact
 from artreplay.history import Allocation
 from artreplay.parameters import checked_seed
@@ -26,8 +26,10 @@ Play = Literal["centre", "uniform"]
 # The arrays of an algorithm over a forest that have one entry per node.
 _PER_NODE = (
     *("cells.child", "cells.parent", "cells.box", "cells.depth", "tally.counts", "tally.totals", "index.value"),
+    *("online.counts", "online.totals", "index.allowances"),
     *("ranking.leaf", "ranking.rank", "champions.leaf", "champions.rank"),
 )
+_WITH_DRIFT = ("online.", "allowances")  # arrays of an index that has more per node than a count, a sum and a value
 _CHAMPION = ("ranking.leaf", "champions.leaf")
 
 
@@ -251,7 +253,7 @@ class TreePoints(PointAlgorithm):
             "count": inner.index.tally.counts[used][order],
             "total": inner.index.tally.totals[used][order],
             "index": inner.index.value[used][order],
-        }
+        } | {name: array[used][order] for name, array in state_of(inner.index).items() if name.startswith(_WITH_DRIFT)}
 
 
 class GridPoints(PointAlgorithm):

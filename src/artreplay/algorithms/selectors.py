@@ -1,4 +1,4 @@
-"""Selectors choose what to play by the indices. They are told which index fell, so they never scan all of them."""
+"""Selectors choose what to play by the indices. They are told which index changed, so they never scan all of them."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Best(NamedTuple):
         out[0] = cells.unit(self.tournament.winner[1])
         return 1
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        """An index went down."""
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down, or up."""
         self.tournament.repair(cell, value)
 
 
@@ -95,35 +95,47 @@ class Top(NamedTuple):
             out[j] = cells.unit(self.chosen[j])
         return len(self.chosen)
 
-    def fell(self, cells: Any, cell: int, value: Floats) -> None:
-        """An index went down."""
-        rank = self.rank[cell]
-        if rank < 0:
+    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+        """An index went down, or up."""
+        last = len(self.chosen) - 1
+        if self.rank[cell] < 0:
             self.key[cell] = value[cell]
             self.others.repair(cell, self.key)
-            return
-        last = len(self.chosen) - 1
-        while rank < last:
-            next_cell = self.chosen[rank + 1]
-            ahead = value[next_cell] > value[cell] or (value[next_cell] == value[cell] and next_cell < cell)
-            if not ahead:
-                break
-            self.chosen[rank] = next_cell
-            self.rank[next_cell] = rank
-            rank += 1
-        self.chosen[rank] = cell
-        self.rank[cell] = rank
-        if rank < last:
-            return
+        else:
+            self.sort_in(cell, value)
+        worst = self.chosen[last]
         rival = self.others.best()
-        if self.key[rival] > value[cell] or (self.key[rival] == value[cell] and rival < cell):
+        if self.key[rival] > -np.inf and self.ahead(rival, worst, value):
             self.chosen[last] = rival
             self.rank[rival] = last
-            self.rank[cell] = -1
+            self.rank[worst] = -1
             self.key[rival] = -np.inf
             self.others.repair(rival, self.key)
-            self.key[cell] = value[cell]
-            self.others.repair(cell, self.key)
+            self.key[worst] = value[worst]
+            self.others.repair(worst, self.key)
+            self.sort_in(rival, value)
+
+    def ahead(self, one: int, other: int, value: Floats) -> bool:
+        """Whether one cell comes before another."""
+        ahead: bool = value[one] > value[other] or (value[one] == value[other] and one < other)
+        return ahead
+
+    def sort_in(self, cell: int, value: Floats) -> None:
+        """Move one of the chosen to where it belongs among them."""
+        rank = self.rank[cell]
+        last = len(self.chosen) - 1
+        while rank < last and self.ahead(self.chosen[rank + 1], cell, value):
+            self.put(self.chosen[rank + 1], rank)
+            rank += 1
+        while rank > 0 and self.ahead(cell, self.chosen[rank - 1], value):
+            self.put(self.chosen[rank - 1], rank)
+            rank -= 1
+        self.put(cell, rank)
+
+    def put(self, cell: int, rank: int) -> None:
+        """Let a cell have a rank among the chosen."""
+        self.chosen[rank] = cell
+        self.rank[cell] = rank
 
 
 def top(value: Floats, budget: int) -> Top:

@@ -11,6 +11,7 @@ import numpy as np
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.bonus import Bonus, Level, Theory, kl, theory
 from artreplay.algorithms.composition import IndexAlgorithm
+from artreplay.algorithms.drift_indices import adaptive_index, drift_index
 from artreplay.algorithms.indices import linear_index, mean_index
 from artreplay.algorithms.psi import Psi, SubGaussian, bound_of_psi, hoeffding
 from artreplay.algorithms.selectors import best, top
@@ -27,6 +28,13 @@ class IndexArmAlgorithm(ArmAlgorithm):
     coupled = True
     takes_totals = True
     component: IndexAlgorithm
+
+    def allow_drift(self, adaptive: bool) -> None:
+        """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
+        if adaptive and self.reward_range[1] == math.inf:
+            raise InvalidParameter('drift="auto" needs a finite reward_range, to know what a small change is')
+        index = self.component.index
+        self.component = self.component._replace(index=adaptive_index(index) if adaptive else drift_index(index))
 
     def _tally(self) -> Any:
         return self.component.index.tally
@@ -213,6 +221,8 @@ class LinUCB(IndexArmAlgorithm):
         cells = feature_components(self.features)
         index = linear_index(self.features, cells, self.alpha, self.ridge)
         self.component = IndexAlgorithm(cells, index, best(index.value), np.zeros(self.n_arms, np.int64))
+
+    allow_drift = ArmAlgorithm.allow_drift  # a regression is shared by arms, and has no two means to compare
 
     def cell_of_arms(self) -> Ints:
         """The feature component of each arm."""

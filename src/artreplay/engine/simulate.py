@@ -22,6 +22,7 @@ from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, ex
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
 from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter
+from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.log import Log
 from artreplay.replay.own_bases import ComponentAdapter, PlainAdapter, adapt
 from artreplay.replay.policies import Lower, checked_lower, takes_totals, warn_of_short_horizon
@@ -45,6 +46,7 @@ def simulate(
     keep: Keep = "all",
     *,
     lower: Lower = "rows",
+    drift: Any = 0.0,
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
 
@@ -52,8 +54,8 @@ def simulate(
     the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
     `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
     and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `start` may also be
-    "full-start-batch" (see `FullStart(batch=True)`); `lower` is that of the policies. With `keep="final"` only the last
-    round is kept.
+    "full-start-batch" (see `FullStart(batch=True)`); `lower` and `drift` are those of the policies, and drift by row
+    needs a log that is given. With `keep="final"` only the last round is kept.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -65,7 +67,7 @@ def simulate(
     (True, True)
     """
     began = time.perf_counter()
-    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower)
+    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower, drift)
     warn_of_short_horizon(base, range(setting.rows))
     n_threads = _checked_threads(threads, setting)
     outputs = setting.outputs()
@@ -142,6 +144,7 @@ def _checked_setting(
     seed: int,
     keep: Keep,
     lower: Lower,
+    drift: Any,
 ) -> Setting:
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         raise InvalidParameter(f"env must be one of ar.environments, got {env!r}")
@@ -166,8 +169,9 @@ def _checked_setting(
             raise InvalidParameter('prior="log" needs a log to fit it to: give history= as a History, not as a number')
         base = adapter.base
         base.take_totals(*Log(adapter, given, "error").totals())
+    allowed = _checked_drift(drift, adapter, start, given, lower)
     return Setting(
-        base=base,
+        base=adapter.base if allowed.is_there else base,
         env=env,
         start=start,
         given=given,
@@ -177,8 +181,25 @@ def _checked_setting(
         seed=seed,
         keep_all=keep == "all",
         lower=checked_lower(lower, adapter, None),
+        drift=allowed,
         compilable=not isinstance(adapter, PlainAdapter) and current_mode() != "interpreted",
     )
+
+
+def _checked_drift(drift: Any, adapter: Adapter, start: str, given: History | Totals | None, lower: Any) -> Drift:
+    """The allowances of the log, for a base that is made to take them; none where there is no log."""
+    if start == "ignorant":
+        return Drift(0.0, adapter)
+    allowed = Drift(drift, adapter)
+    if allowed.is_there and (start == "full-start-batch" or lower == "blocks" or isinstance(given, Totals)):
+        raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
+    if given is not None:
+        allowed.applied_to(Log(adapter, given, "error"))
+    elif allowed.is_by_row or allowed.leaves_out_units():
+        raise InvalidParameter(
+            "drift by row, or as wide as the range of rewards, needs a log that is given: history= is a number here"
+        )
+    return allowed
 
 
 def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:

@@ -25,6 +25,7 @@ from artreplay.environments.point_stack import (
 from artreplay.errors import InvalidAction, exact
 from artreplay.history import History, Totals
 from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
+from artreplay.replay.drift import Drift
 from artreplay.replay.ledger import Ledger, empty_ledger, filled_ledger, one_cell
 from artreplay.replay.log import Log, Part
 from artreplay.replay.own_bases import PlainAdapter
@@ -50,6 +51,7 @@ class Setting:
     keep_all: bool
     compilable: bool
     lower: Lower
+    drift: Drift
 
     @property
     def in_blocks(self) -> bool:
@@ -173,11 +175,21 @@ class ArmStage(Stage):
     def _queue(self, cells: Any, n_cells: int) -> Ledger:
         """The given log by these cells, or in one queue; or the place for one."""
         setting, table = self.setting, one_cell() if cells is None else cells
+        drift = setting.drift
         if setting.given is None or setting.start == "ignorant":
-            return empty_ledger(table, n_cells, setting.rows, counts=not setting.in_blocks, blocks=setting.in_blocks)
-        log = Log(self.adapter, setting.given, "error", [] if setting.in_blocks else None).queued()
-        cell = np.zeros_like(log.units) if cells is None else cells.cell[log.units]
-        return filled_ledger(table, n_cells, log.units, log.rewards, None, cell, len(cell), None, log.samples)
+            drawn = empty_ledger(table, n_cells, setting.rows, counts=not setting.in_blocks, blocks=setting.in_blocks)
+            return self._allowing(drawn, None)
+        log = drift.applied_to(Log(self.adapter, setting.given, "error", [] if setting.in_blocks else None))
+        queued = log.queued()
+        cell = np.zeros_like(queued.units) if cells is None else cells.cell[queued.units]
+        rows = queued.rows if drift.is_by_row else None
+        columns = (queued.units, queued.rewards, rows, cell, len(cell), None, queued.samples)
+        return self._allowing(filled_ledger(table, n_cells, *columns), log.row_of)
+
+    def _allowing(self, ledger: Ledger, row_of: Ints | None) -> Ledger:
+        """The ledger with the allowances of its rows."""
+        allowing: Ledger = self.setting.drift.entered(ledger, row_of)
+        return allowing
 
 
 class PointStage(Stage):
@@ -204,11 +216,12 @@ class PointStage(Stage):
             points, levels, rewards = self.env.draw_log(key, setting.rows)
             values = np.array(self.env.level_values())[levels]
             history = History(points, rewards, levels=None if self.env.levels is None else values)
-        units, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
-        rows = Part(np.arange(len(units)), units, values)
+        log, drift = setting.drift.applied_to(Log(adapter, history, "error")), setting.drift
+        rows = cast(Part, log.whole)
         if setting.start == "artificial-replay":
-            return Ledgers(ledger_of_rows(adapter, rows), queue, nothing)
-        return Ledgers(ledger_without_rows(adapter), ledger_of_rows(adapter, rows, own=False), first)
+            return Ledgers(drift.entered(ledger_of_rows(adapter, rows), log.row_of), queue, nothing)
+        shown = drift.entered(ledger_of_rows(adapter, rows, own=False), log.row_of)
+        return Ledgers(ledger_without_rows(adapter), shown, first)
 
     def _rewards(self, worlds: PointWorlds) -> PointRewards:
         width = self.setting.width

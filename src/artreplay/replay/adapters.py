@@ -29,6 +29,7 @@ class Adapter:
     proposes_list: bool = False  # whether an action is a list
     expensive: bool = False  # whether a single proposal is so much work that it is worth compiling
     exact: bool = False  # whether the base is marked as exact under Artificial Replay
+    hears_origin: bool = False  # whether the base tells rows of the log from online rewards
     hears_closing: bool = False  # whether the base is told of cells without unread rows
     needs_memory: bool = False  # whether a log is read into memory for replay
     counts_rows: bool = True  # whether the marks of its cells count rows, and are not numbers of rows

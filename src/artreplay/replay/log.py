@@ -62,6 +62,7 @@ class Log:
         self.part_ends = part_ends
         self._unknown = unknown
         self.whole: Part | None = None  # of a log in memory
+        self.row_of: Ints | None = None  # of each row of it, where they are numbered by the order of reading
         self.numbers: Ints = np.empty(0, np.int64)  # of each label of a store of arms: its unit, −1 if it is skipped
         if isinstance(history, Totals):
             rows, units, samples, sums, self.skipped = blocks_of(adapter, history, unknown)
@@ -111,7 +112,18 @@ class Log:
 
     def unit(self, place: int) -> Any:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
-        return self.history.unit(int(self.whole.rows[place])) if self.whole and isinstance(self.history, History) else 0
+        if self.whole is None or not isinstance(self.history, History):
+            return 0
+        return self.history.unit(int(self.rows_as_logged(self.whole.rows[place : place + 1])[0]))
+
+    def rows_as_logged(self, rows: Ints) -> Ints:
+        """The numbers that rows of a part have in the log."""
+        return rows if self.row_of is None else self.row_of[rows]
+
+    @property
+    def end(self) -> int:
+        """The mark behind all rows."""
+        return self.history.n_rows if self.row_of is None else len(self.row_of)
 
     # -- what is checked at the door ----------------------------------------------------------------------------
 

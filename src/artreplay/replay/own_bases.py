@@ -45,6 +45,7 @@ class ComponentAdapter(Adapter):
         if width < 1:
             raise InvalidParameter(f"width must be at least 1, got {width}")
         self.proposes_list = width > 1
+        self.hears_origin = self._offers("update_logged")
         self.hears_closing = self._offers("close")
         self._accepted: set[int] = set()
         self.proposal = np.empty(width + _SLACK, np.int64)[:width]
@@ -160,7 +161,7 @@ class PlainAdapter(Adapter):
         self._checks_units = callable(getattr(base, "check_unit", None))
         self._checks_rewards = callable(getattr(base, "check_reward", None))
         self._hears_rounds = _takes_something(base.propose)
-        self._hears_origin = callable(getattr(base, "update_logged", None))
+        self.hears_origin = callable(getattr(base, "update_logged", None))
         self.hears_closing = _takes_something(getattr(base, "close", None))
         self._hears_reopening = _takes_something(getattr(base, "reopen", None))
 
@@ -189,7 +190,7 @@ class PlainAdapter(Adapter):
 
     def update_logged(self, number: int, reward: float, allowance: float) -> None:
         """Show the object a row of the log."""
-        if self._hears_origin:
+        if self.hears_origin:
             self.base.update_logged(self._units[number], float(reward), allowance)
         else:
             self.base.update(self._units[number], float(reward))

@@ -22,6 +22,7 @@ class OwnLedger:
     def __init__(self, units: Ints, rewards: Floats) -> None:
         self.unit = units.tolist()
         self.reward = rewards.tolist()
+        self.allowances: list[float] = []  # of each row, if there are any
 
     def locate(self, algorithm: Any, unit: int) -> Any:
         """What stands for the cell of a unit."""
@@ -33,7 +34,8 @@ class OwnLedger:
 
     def show(self, algorithm: Any, at: int) -> int:
         """Show a row to the base; how many samples that was."""
-        algorithm.update_logged(self.unit[at], self.reward[at], NO_ALLOWANCE)
+        allowance = self.allowances[at] if self.allowances else NO_ALLOWANCE
+        algorithm.update_logged(self.unit[at], self.reward[at], allowance)
         return 1
 
     def use(self, cell: Any, at: int) -> None:

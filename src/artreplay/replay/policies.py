@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator, Sequence, Sized
 from functools import partial
@@ -15,6 +16,8 @@ from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import Fingerprint, History, Totals
 from artreplay.replay.adapters import Adapter, Relation, Unknown, checked_relation, checked_unknown
+from artreplay.replay.contradictions import watch_of
+from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.ledger import Ledger, marks_of, unread_samples
 from artreplay.replay.log import AnyHistory, Flags, Log, Part, checked_history
 from artreplay.replay.own_ledgers import NamedCells, OwnLedger, RelatedRows, unread_places
@@ -45,24 +48,30 @@ class HistoryPolicy(Policy):
 
     _marks_without_log: Ints  # while it was loaded and its log has not been given yet
 
-    def __init__(self, base: Any, history: AnyHistory, *, unknown: Unknown = "error", lower: Lower = "rows") -> None:
+    def __init__(
+        self, base: Any, history: AnyHistory, *, drift: Any = 0.0, unknown: Unknown = "error", lower: Lower = "rows"
+    ) -> None:
         super().__init__(base)
         self.unknown = checked_unknown(unknown)
         self.lower = checked_lower(lower, self._adapter, self.relation)
+        self._drift = Drift(drift, self._adapter)
+        self._watch = watch_of(self._adapter.base)
         self._part_ends: list[int] = []  # the rows at which parts of the log ended that were extended since
         self._read_history(history, None)
 
-    def extend(self, history: AnyHistory) -> None:
+    def extend(self, history: AnyHistory, *, drift: Any = None) -> None:
         """Continue with a log that has grown: the same rows, in the same order, with more behind them.
 
         The new rows join the journal now, after what was told before. Any other change is refused, and the error names
-        the row.
+        the row. Where `drift` is by row or by age, give it again, for all rows: those that are known keep theirs.
         """
         known = self.fingerprint()
         checked_history(history).check_continues(known, self.history)
         grown = history.n_rows > known.rows
         part_ends = [*self._part_ends, known.rows] if grown and self.lower == "blocks" else self._part_ends
-        self._read_history(history, self.marks(), grown, part_ends)
+        allowed = copy.copy(self._drift)
+        allowed.extended(drift, known.rows, history.n_rows)
+        self._read_history(history, self.marks(), grown, part_ends, allowed)
 
     def fingerprint(self) -> Fingerprint:
         """What the policy remembers of its log."""
@@ -79,7 +88,12 @@ class HistoryPolicy(Policy):
         return self._marks_without_log if self._log is None else self._marks()
 
     def _read_history(
-        self, history: AnyHistory, marks: Ints | None, grown: bool = False, part_ends: Sequence[int] = ()
+        self,
+        history: AnyHistory,
+        marks: Ints | None,
+        grown: bool = False,
+        part_ends: Sequence[int] = (),
+        drift: Drift | None = None,
     ) -> None:
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
         if isinstance(history, Totals) and not takes_totals(self._adapter.base):
@@ -87,8 +101,12 @@ class HistoryPolicy(Policy):
                 "totals are for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
                 f"ThompsonSampling, UCB1 and the like), got {self._adapter.base!r}"
             )
+        drift = self._drift if drift is None else drift
         given = Log(self._adapter, history, self.unknown, part_ends if self.lower == "blocks" else None)
-        log, ledger, reader = self._opened(given, marks)
+        if drift.is_there and given.in_blocks:
+            raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
+        log, ledger, reader = self._opened(drift.applied_to(given), marks)
+        ledger = drift.entered(ledger, log.row_of)
         self._make_room_for_blocks(log)
         if marks is None and getattr(self.base, "wants_totals", False):
             self.base.take_totals(*log.totals())
@@ -98,7 +116,7 @@ class HistoryPolicy(Policy):
                 raise InvalidFile("the marks in the file do not fit the number of rows that were used")
         with Uninterrupted():
             closed = self.closed_cells()
-            self._log, self._fingerprint, self._reader = log, None, reader
+            self._log, self._fingerprint, self._reader, self._drift = log, None, reader, drift
             self._set_ledger(ledger)
             self.skipped = log.skipped
             self._part_ends = list(part_ends)
@@ -173,6 +191,7 @@ class FullStart(HistoryPolicy):
         history: AnyHistory,
         batch: bool = False,
         *,
+        drift: Any = 0.0,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
@@ -182,7 +201,9 @@ class FullStart(HistoryPolicy):
                 "batch=True is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
                 f"ThompsonSampling, UCB1 and the like), got {base!r}"
             )
-        super().__init__(base, history, unknown=unknown, lower=lower)
+        super().__init__(base, history, drift=drift, unknown=unknown, lower=lower)
+        if self.batch and self._drift.is_there:
+            raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
 
     @property
     def _by_cell(self) -> bool:
@@ -265,11 +286,12 @@ class ArtificialReplay(HistoryPolicy):
         history: AnyHistory,
         relation: Relation = None,
         *,
+        drift: Any = 0.0,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
         self.relation = checked_relation(relation)
-        super().__init__(base, history, unknown=unknown, lower=lower)
+        super().__init__(base, history, drift=drift, unknown=unknown, lower=lower)
 
     def _show_log(self) -> None:
         """Totals are so few that a base which is not exact is shown all of them first, as by Full Start."""

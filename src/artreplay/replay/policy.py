@@ -15,6 +15,7 @@ from artreplay.errors import InvalidAction, InvalidHistory
 from artreplay.history import Allocation, Fingerprint, Reading
 from artreplay.replay.adapters import Adapter, NamedAdapter, Relation, Unknown
 from artreplay.replay.cell import Cell, cells_of, used_by_cell
+from artreplay.replay.contradictions import Contradiction, Watch
 from artreplay.replay.ledger import Ledger, enlarged
 from artreplay.replay.log import AnyHistory, Flags, Log, Part
 from artreplay.replay.own_bases import ComponentAdapter, adapt
@@ -69,6 +70,7 @@ class Policy:
         self._interpreted_parts: tuple[Any, ...] = ()  # of a step; () if they must be put together
         self._spent = 0.0  # seconds of interpretation
         self._guard = Uninterrupted()
+        self._watch: Watch | None = None  # for online rewards that contradict the log
         self.skipped = 0
 
     # -- the two calls --------------------------------------------------------------------------------------
@@ -136,6 +138,9 @@ class Policy:
             position[ROUND] += 1
             position[PENDING] = 0
             position[SERVING] = 0  # a proposal that waits for rows is out of date
+            if self._watch is not None:
+                for number, value in samples:
+                    self._watch.told(number, value)
 
     def _checked_samples(self, action: Any, reward: Any) -> list[tuple[int, float]]:
         if isinstance(action, Allocation):
@@ -333,7 +338,11 @@ class Policy:
     def unused_rows(self) -> list[int]:
         """The rows of the log that have not been shown, in order; rows that were skipped are not among them."""
         self._require_log()
-        return [row for part, shown in self._used_parts() for row in part.rows[~shown].tolist()]
+        left = [part.rows[~shown] for part, shown in self._used_parts()]
+        if self._log is None or not left:
+            return []
+        rows: list[int] = np.sort(self._log.rows_as_logged(np.concatenate(left))).tolist()
+        return rows
 
     def used_by_cell(self) -> dict[Hashable, int]:
         """Rows of the log shown, by cell: an arm, or a tuple of arms that share a cell."""
@@ -347,6 +356,15 @@ class Policy:
         """
         self._require_log()
         return cells_of(self)
+
+    def contradictions(self) -> list[Contradiction]:
+        """The arms whose online rewards contradicted the log beyond chance, and beyond `drift`; see `Contradiction`.
+
+        The mean of what was told and the mean of the logged rows that were shown are compared after each reward. An
+        arm that is hardly played, because the log makes it look bad, is not noticed. For points there is none: inside
+        a box the log and the policy may have played elsewhere.
+        """
+        return [] if self._watch is None else self._watch.found()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy, without its log, to a file; `ar.load(path, history)` continues from there.

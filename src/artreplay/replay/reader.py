@@ -230,7 +230,7 @@ def open_ledger(log: Log, own: bool, marks: Ints | None) -> tuple[Ledger | OwnLe
     if own and marks is not None:
         marks = inherited_marks(marks, adapter.parents())
     if log.whole is not None:
-        return ledger_of_rows(adapter, log.queued(), own, log.history.n_rows, marks), None
+        return ledger_of_rows(adapter, log.queued(), own, log.end, marks), None
     cells, n_cells = adapter.cells(log.numbers) if own else (one_cell(), 1)
     ledger, reader = _lazy_ledger(log, cells, n_cells, not own or adapter.counts_rows, marks)
     return enlarged(ledger, adapter.cell_space()), reader

@@ -22,6 +22,8 @@ from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
 from artreplay.history import Fingerprint
 from artreplay.replay.adapters import checked_relation
+from artreplay.replay.contradictions import watch_of
+from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory
 from artreplay.replay.own_bases import ComponentAdapter
 from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant, checked_lower
@@ -79,8 +81,10 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
             "grown": policy._grown,
             "closed": encode(policy._adapter.kept_cells(policy.closed_cells())),
             "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
+            "watch": None if policy._watch is None else policy._watch.kept(),
         }
-        arrays |= {"digests": known.digests, "marks": policy.marks()}
+        document["drift"], allowances = policy._drift.kept()
+        arrays |= {"digests": known.digests, "marks": policy.marks(), "allowances": allowances}
     return document, arrays
 
 
@@ -125,10 +129,11 @@ def _loaded(
 ) -> Policy:
     """A policy without its log."""
     try:
-        policy = _empty_policy(document, _restore_base(document["base"], arrays, base, given))
+        policy = _empty_policy(document, _restore_base(document, arrays, base, given))
         _restore_state(policy, document, arrays)
         if isinstance(policy, HistoryPolicy):
             _restore_history(policy, document["history"], arrays, relation)
+            policy._drift = Drift.restored(document["drift"], arrays["allowances"], policy._adapter)
     except ArtReplayError:
         raise
     except Exception as error:  # whatever is in the file, it is the file that is wrong
@@ -260,14 +265,17 @@ def decode(value: Any) -> Any:
 
 
 def _restore_base(
-    entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any]
+    document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any]
 ) -> Any:
+    entry, drift = document["base"], document.get("drift", {})
     name = entry["class"]
     if entry["kind"] == "named":
         classes = {cls.__name__: cls for cls in ALGORITHMS}
         if name not in classes:
             raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
         made: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
+        if drift.get("is_there"):
+            made.allow_drift(drift["adaptive"])
         _check_tables(made, arrays)
         _check_shapes(made, _own(arrays), name)
         made.component = overwrite(made.component, _own(arrays))
@@ -381,4 +389,7 @@ def _restore_history(
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
     policy._marks_without_log = marks
     policy._grown = bool(entry["grown"])
+    policy._watch = watch_of(policy._adapter.base)
+    if policy._watch is not None:
+        policy._watch.restore(entry["watch"])
     policy._close_again(policy._adapter.cells_again(decode(entry["closed"])))

@@ -1,0 +1,337 @@
+"""How good decisions are: regret, and how much of the log is read, into docs/results/decisions.csv.
+
+The tables of docs/which-algorithm.md and docs/trusting-a-log.md are written from there by `decision_tables.py`.
+
+    make bench-decisions                everything, peers included; half an hour on two free cores
+    make bench-decisions ONLY=arms      one part: arms, many, clicks, length, stale, alarms, peers
+    make bench-decisions SCALE=0.1      a tenth of the replications, for a first look
+
+Seeds are 0, 1, 2, …: nothing is chosen. Regret is pseudo-regret over the rounds to come, the mean over worlds with its
+standard error. KLUCB's horizon counts the rows of the log, as its docstring says, MonUCB's does not.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import artreplay as ar
+from artreplay.engine.runs import mean_and_error
+
+FILE = Path(__file__).parent.parent / "docs" / "results" / "decisions.csv"
+SCALE = float(os.environ.get("SCALE") or 1)
+
+
+class Result(NamedTuple):
+    """One line of the file."""
+
+    part: str
+    setting: str
+    algorithm: str
+    rows: int
+    drift: str
+    worlds: int
+    regret: float
+    error: float
+    read: float
+
+
+def line(part: str, setting: str, algorithm: str, rows: int, drift: Any, regret: Any, read: Any) -> Result:
+    """The means of what came out in each world."""
+    mean, error = mean_and_error(np.asarray(regret, float))
+    return Result(part, setting, algorithm, rows, str(drift), len(regret), mean, error, float(np.mean(read)))
+
+
+def worlds(usual: int) -> int:
+    """How many worlds are played."""
+    return max(2, round(usual * SCALE))
+
+
+# -- our algorithms: how each is made for T rounds and H rows, and how it starts --------------------------------------
+
+Make = Callable[[int, int, int], Any]
+REPLAYED: dict[str, Make] = {
+    "KLUCB": lambda k, t, h: ar.KLUCB(k, t + h),
+    'KLUCB, level "log"': lambda k, t, h: ar.KLUCB(k, t + h, level="log"),
+    'KLUCB, level "moss"': lambda k, t, h: ar.KLUCB(k, t + h, level="moss"),
+    "PsiUCB, Bernoulli KL": lambda k, t, h: ar.PsiUCB(k, t, psi=ar.psi.bernoulli_kl),
+    "MonUCB (the paper's)": lambda k, t, h: ar.MonUCB(k, t),
+}
+SHOWN: dict[str, Make] = {
+    "Thompson sampling": lambda k, t, h: ar.ThompsonSampling(k),
+    "UCB1": lambda k, t, h: ar.UCB1(k),
+}
+
+
+def start_of(name: str) -> Any:
+    """Exact algorithms replay the log; the others are shown all of it first."""
+    return "artificial-replay" if name in REPLAYED else "full-start"
+
+
+def arms() -> Iterator[Result]:
+    """K = 10, means uniform, T = 10,000."""
+    env, k, t = ar.environments.KArmed(10), 10, 10_000
+    for name, make in {**REPLAYED, **SHOWN}.items():
+        for h in (0, 100, 1_000, 10_000):
+            many = worlds(200)
+            runs = ar.simulate(
+                make(k, t, h), env, start_of(name), history=h, horizon=t, replications=many, keep="final"
+            )
+            yield line("arms", "K=10, T=10,000", name, h, 0, runs.regret[:, -1], runs.used[:, -1])
+
+
+def many() -> Iterator[Result]:
+    """K = 100, means uniform, T = 100,000."""
+    env, k, t = ar.environments.KArmed(100), 100, 100_000
+    for name, make in {**REPLAYED, **SHOWN}.items():
+        for h in (0, 10_000):
+            count = worlds(10 if name in SHOWN else 40)
+            runs = ar.simulate(
+                make(k, t, h), env, start_of(name), history=h, horizon=t, replications=count, keep="final"
+            )
+            yield line("many", "K=100, T=100,000", name, h, 0, runs.regret[:, -1], runs.used[:, -1])
+
+
+def one_world(base: Any, means: Any, log: Any, t: int, seed: int, start: Any, drift: Any = 0.0) -> tuple[float, int]:
+    """The regret, and the rows used, in a world of these means."""
+    env = ar.environments.KArmed(len(means), means=means)
+    runs = ar.simulate(
+        base, env, start, history=log, horizon=t, replications=1, seed=seed, threads=1, keep="final", drift=drift
+    )
+    return float(runs.regret[0, -1]), int(runs.used[0, -1])
+
+
+def drawn_log(rng: Any, means: Any, rows: int) -> ar.History:
+    """Arms at random, and rewards of 0 and 1 with these means."""
+    played = rng.integers(len(means), size=rows)
+    return ar.History(played, (rng.random(rows) < means[played]).astype(float))
+
+
+def clicks() -> Iterator[Result]:
+    """K = 30, means uniform in [.002, .006], T = 1,000,000."""
+    k, t = 30, 1_000_000
+    priors: dict[str, Make] = {
+        "Thompson sampling": lambda k, t, h: ar.ThompsonSampling(k),
+        'Thompson sampling, prior="log"': lambda k, t, h: ar.ThompsonSampling(k, prior="log" if h else (1, 1)),
+    }
+    for name, make in {**REPLAYED, **priors, "UCB1": SHOWN["UCB1"]}.items():
+        for h in (0, 300_000):
+            found = []
+            for seed in range(worlds(6 if "Thompson" in name else 16)):
+                rng = np.random.default_rng([1, seed])
+                means = rng.uniform(0.002, 0.006, k)
+                log = drawn_log(rng, means, h)
+                found.append(one_world(make(k, t, h), means, log, t, seed, start_of(name)))
+            yield line("clicks", "K=30, clicks, T=1,000,000", name, h, 0, *zip(*found, strict=True))
+
+
+def length() -> Iterator[Result]:
+    """K = 10, means in [.4, .6], T = 1,000, and a log a hundred times as long: what the horizon must count."""
+    k, t, h = 10, 1_000, 100_000
+    bases = {
+        "KLUCB, horizon T + H": ar.KLUCB(k, t + h),
+        "KLUCB, horizon T alone": ar.KLUCB(k, t),
+        'KLUCB, level "log", horizon T': ar.KLUCB(k, t, level="log"),
+    }
+    found: dict[str, list[tuple[float, int]]] = {name: [] for name in bases}
+    for seed in range(worlds(200)):
+        rng = np.random.default_rng([2, seed])
+        means = rng.uniform(0.4, 0.6, k)
+        log = drawn_log(rng, means, h)
+        for name, base in bases.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that the horizon is too short is what is measured
+                found[name].append(one_world(base, means, log, t, seed, "artificial-replay"))
+    for name, values in found.items():
+        yield line("length", "K=10, T=1,000, H=100·T", name, h, 0, *zip(*values, strict=True))
+
+
+# -- logs that are wrong ----------------------------------------------------------------------------------------------
+
+
+def off_by_a_third(means: Any, rng: Any) -> Any:
+    return np.clip(means + rng.choice([-0.3, 0.3], len(means)), 0, 1)
+
+
+def best_is(change: float) -> Callable[[Any, Any], Any]:
+    def changed(means: Any, rng: Any) -> Any:
+        wrong = means.copy()
+        wrong[np.argmax(means)] += change
+        return np.clip(wrong, 0, 1)
+
+    return changed
+
+
+def others_up(means: Any, rng: Any) -> Any:
+    wrong = np.clip(means + 0.3, 0, 1)
+    wrong[np.argmax(means)] = means.max()
+    return wrong
+
+
+LOGS: dict[str, Callable[[Any, Any], Any]] = {
+    "honest": lambda means, rng: means,
+    "each arm off by ±.3": off_by_a_third,
+    "the best arm .15 too low": best_is(-0.15),
+    "all others .3 too high": others_up,
+    "the best arm .4 too low": best_is(-0.4),
+    "arms permuted": lambda means, rng: rng.permutation(means),
+}
+
+
+def wrong_world(kind: str, seed: int, k: int = 10, h: int = 10_000) -> tuple[Any, ar.History]:
+    """True means, and a log of other ones."""
+    rng = np.random.default_rng([3, seed])
+    means = rng.random(k)
+    return means, drawn_log(rng, LOGS[kind](means, rng), h)
+
+
+def stale() -> Iterator[Result]:
+    """K = 10, T = H = 10,000, logs that are right or wrong in several ways."""
+    k, t, h = 10, 10_000, 10_000
+    mine: list[tuple[str, Any, Any, Any]] = [
+        *(("KLUCB", ar.KLUCB(k, t + h), "artificial-replay", drift) for drift in (0, 0.05, 0.1, 0.2, "auto")),
+        *(("MonUCB (the paper's)", ar.MonUCB(k, t), "artificial-replay", drift) for drift in (0, "auto")),
+        ("Thompson sampling", ar.ThompsonSampling(k), "full-start", 0),
+        ("KLUCB, without the log", ar.KLUCB(k, t), "ignorant", 0),
+    ]
+    for kind in LOGS:
+        found: list[list[tuple[float, int]]] = [[] for _ in mine]
+        for seed in range(worlds(60)):
+            means, log = wrong_world(kind, seed)
+            for place, (_, base, start, drift) in enumerate(mine):
+                found[place].append(one_world(base, means, log, t, seed, start, drift))
+        for (name, _, start, drift), values in zip(mine, found, strict=True):
+            yield line("stale", kind, name, 0 if start == "ignorant" else h, drift, *zip(*values, strict=True))
+
+
+def alarms() -> Iterator[Result]:
+    """In what share of worlds a contradiction is found; `regret` is that share here, `read` how many arms it names."""
+    k, t, h = 10, 10_000, 10_000
+    for kind in LOGS:
+        named = []
+        for seed in range(worlds(40)):
+            means, log = wrong_world(kind, seed)
+            policy = ar.ArtificialReplay(ar.KLUCB(k, t + h), log)
+            rewards = np.random.default_rng([4, seed]).random(t)
+            for round_ in range(t):
+                arm = policy.ask()
+                policy.tell(arm, float(rewards[round_] < means[arm]))
+            named.append(len(policy.contradictions()))
+        yield line("alarms", kind, "KLUCB", h, 0, [float(count > 0) for count in named], named)
+
+
+# -- peers: libraries that people would use instead, in ten lines -----------------------------------------------------
+
+
+class RiverPolicy:
+    """A policy of river, shown the log row by row."""
+
+    def __init__(self, policy: Any, log: Any) -> None:
+        self.policy = policy
+        self.arms = list(range(10))
+        for arm, reward in log:
+            self.policy.update(int(arm), float(reward))
+
+    def ask(self) -> int:
+        return int(self.policy.pull(self.arms))
+
+    def tell(self, arm: int, reward: float) -> None:
+        self.policy.update(arm, reward)
+
+
+class WiserPolicy:
+    """A policy of MABWiser, fitted to the log at once."""
+
+    def __init__(self, policy: Any, seed: int, log: Any) -> None:
+        from mabwiser.mab import MAB
+
+        self.mab = MAB(arms=list(range(10)), learning_policy=policy, seed=seed)
+        played, rewards = zip(*(log or [(arm, 0) for arm in range(10)]), strict=True)
+        self.mab.fit(decisions=list(played), rewards=list(rewards))
+
+    def ask(self) -> int:
+        return int(self.mab.predict())
+
+    def tell(self, arm: int, reward: float) -> None:
+        self.mab.partial_fit(decisions=[arm], rewards=[reward])
+
+
+def peers() -> Iterator[Result]:
+    """river and MABWiser in the worlds of `arms`, with and without 1,000 rows of a log, beside KLUCB and Thompson."""
+    from mabwiser.mab import LearningPolicy
+    from river import bandit, proba
+
+    k, t = 10, 10_000
+    made: dict[str, Callable[[int, Any], Any]] = {
+        "KLUCB": lambda seed, log: ar.ArtificialReplay(ar.KLUCB(k, t + len(log)), history_of(log)),
+        "Thompson sampling": lambda seed, log: ar.FullStart(ar.ThompsonSampling(k, seed), history_of(log)),
+        "river, UCB": lambda seed, log: RiverPolicy(bandit.UCB(delta=1, seed=seed), log),
+        "river, Thompson sampling": lambda seed, log: RiverPolicy(
+            bandit.ThompsonSampling(reward_obj=proba.Beta(), seed=seed), log
+        ),
+        "MABWiser, UCB1": lambda seed, log: WiserPolicy(LearningPolicy.UCB1(alpha=1), seed, log),
+        "MABWiser, Thompson sampling": lambda seed, log: WiserPolicy(LearningPolicy.ThompsonSampling(), seed, log),
+    }
+    for name, make in made.items():
+        for h in (0, 1_000):
+            found = []
+            for seed in range(worlds(5 if "MABWiser" in name else 10)):
+                rng = np.random.default_rng([5, seed])
+                means = rng.random(k)
+                played = rng.integers(k, size=h)
+                policy = make(seed, list(zip(played, (rng.random(h) < means[played]).astype(int), strict=True)))
+                rewards, regret = rng.random(t), 0.0
+                for round_ in range(t):
+                    arm = policy.ask()
+                    regret += means.max() - means[arm]
+                    policy.tell(arm, float(rewards[round_] < means[arm]))
+                found.append((regret, getattr(policy, "used", h)))
+            yield line("peers", "K=10, T=10,000", name, h, 0, *zip(*found, strict=True))
+
+
+def history_of(log: list[tuple[int, int]]) -> ar.History:
+    return ar.History([int(arm) for arm, _ in log], [float(reward) for _, reward in log])
+
+
+PARTS = {
+    "arms": arms,
+    "many": many,
+    "clicks": clicks,
+    "length": length,
+    "stale": stale,
+    "alarms": alarms,
+    "peers": peers,
+}
+
+
+def main() -> None:
+    only = [part for part in os.environ.get("ONLY", "").split(",") if part] or list(PARTS)
+    kept: list[dict[str, Any]] = []
+    if FILE.exists():
+        with FILE.open(newline="", encoding="utf-8") as file:
+            kept = list(csv.DictReader(file))
+    for part in only:
+        began = time.perf_counter()
+        found = [result._asdict() for result in PARTS[part]()]
+        for result in found:
+            result |= {name: f"{result[name]:.6g}" for name in ("regret", "error", "read")}
+        kept = [row for row in kept if row["part"] != part] + found
+        kept.sort(key=lambda row: list(PARTS).index(row["part"]))
+        FILE.parent.mkdir(exist_ok=True)
+        with FILE.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, Result._fields, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(kept)
+        print(f"{part}: {len(found)} lines in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
