@@ -9,6 +9,7 @@ import sys
 import artreplay as ar
 
 NAMES = {
+    "AnchorThompson", "BayesUCB", "Comparison", "Greedy", "compare",
     "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "Contradiction", "FullStart",
     "GridAllocation", "GridUCB", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
     "RandomChoice", "Regressor", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",
@@ -17,10 +18,12 @@ NAMES = {
     "testing", "Decision", "Study",
 }  # fmt: skip
 ENVIRONMENTS = {
-    "ArmEnvironment", "KArmed", "Linear", "Metric", "Patrol", "PiecewiseLinear", "PointEnvironment", "Quadratic",
-    "TopArms", "world_keys",
+    "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "Patrol", "PiecewiseLinear", "PointEnvironment",
+    "Quadratic",
+    "TopArms", "is_own_environment", "world_keys",
 }  # fmt: skip
-TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data"}
+TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data",
+           "check_journal", "check_values"}  # fmt: skip
 
 
 def test_exactly_these_names_are_exported() -> None:

@@ -15,6 +15,9 @@ from artreplay.algorithms import (
     IDS,
     KLUCB,
     UCB1,
+    AnchorThompson,
+    BayesUCB,
+    Greedy,
     GridAllocation,
     GridUCB,
     LinUCB,
@@ -32,7 +35,7 @@ from artreplay.algorithms import (
 )
 from artreplay.cells import Box
 from artreplay.compiling import compiled
-from artreplay.engine import Runs, simulate
+from artreplay.engine import Comparison, Runs, compare, simulate
 from artreplay.history import Allocation, History, Totals, index_history, open_history
 from artreplay.replay import ArtificialReplay, Cell, Contradiction, FullStart, Ignorant, drift, load
 from artreplay.studies import Decision, Study
@@ -47,12 +50,16 @@ __all__ = [
     "KLUCB",
     "UCB1",
     "Allocation",
+    "AnchorThompson",
     "ArtificialReplay",
+    "BayesUCB",
     "Box",
     "Cell",
+    "Comparison",
     "Contradiction",
     "Decision",
     "FullStart",
+    "Greedy",
     "GridAllocation",
     "GridUCB",
     "History",
@@ -71,6 +78,7 @@ __all__ = [
     "TreeAllocation",
     "TreeUCB",
     "bonus",
+    "compare",
     "compiled",
     "compiling",
     "drift",

@@ -29,7 +29,8 @@ from artreplay.compiling import Floats, Ints, Loop, Words, compiled
     PLACE,
     LOG_LEVEL,
     LOG_SIDE,
-) = range(13)
+    DELAY,
+) = range(14)
 
 _MULTIPLY_0 = np.uint64(0xD2511F53)
 _MULTIPLY_1 = np.uint64(0xCD9E8D57)

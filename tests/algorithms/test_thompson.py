@@ -159,7 +159,7 @@ def test_the_prior_of_a_log_is_fixed_when_the_policy_is_made(tmp_path):
     again.tell(0, 0.0)
     assert [policy.ask(), policy.used] == [again.ask(), again.used]
     assert base.prior == "log"
-    assert ar.Ignorant(base).base.component.posterior.a(0) == 1.0
+    assert ar.Ignorant(base).base.component.rule.a == 1.0
 
 
 def test_fitting_the_prior_counts_as_reading(tmp_path):
@@ -169,8 +169,8 @@ def test_fitting_the_prior_counts_as_reading(tmp_path):
         ar.FullStart(ar.ThompsonSampling(2, prior=prior), ar.open_history(tmp_path / "log"))
         for prior in ("log", (1, 1))
     )
-    assert with_prior.reading.rows == 100
-    assert without.reading.rows == 0
+    assert with_prior.reading.sums > 0  # the store keeps them
+    assert without.reading.sums == 0
 
 
 def test_a_prior_of_the_log_is_simulated_with_a_log_that_is_given():

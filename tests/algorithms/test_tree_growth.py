@@ -10,7 +10,7 @@ from slow_trees import small
 
 import artreplay as ar
 from artreplay.algorithms import index_over_boxes
-from artreplay.testing.checks import state_difference
+from artreplay.replay.object_states import state_difference
 
 LEVELS = {"levels": (0, 0.5, 1), "budget": 2, "max_units": 3, "horizon": 300}
 MAKERS = {

@@ -10,6 +10,7 @@ from slow_trees import REWARDS, SlowTree, draws, small
 
 import artreplay as ar
 from artreplay.cells.boxes import WITHIN
+from artreplay.replay.object_states import state_difference
 
 SPLITS = ("samples", "confidence")
 LEVELS = (0.0, 0.5, 1.0)
@@ -206,7 +207,7 @@ def test_samples_of_different_cells_may_come_in_either_order(make, levels):
             for sample in reversed(pair) if apart else pair:
                 other.update(*sample)
             assert base.propose() == other.propose()
-            assert ar.testing.checks.state_difference(base.state(), other.state()) is None
+            assert state_difference(base.state(), other.state()) is None
         numbers = [side.algorithm.cells.box.tolist() for side in (base, other)]
         assert sorted(numbers[0]) == sorted(numbers[1])
     assert swapped > 50

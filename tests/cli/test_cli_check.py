@@ -62,7 +62,7 @@ def test_a_good_algorithm(run: Run, own: Path) -> None:
     done = run("check", "inner/own_algorithms.py:good", "--arms", 3, "--cases", 60)
     assert done.code == 0
     lines = done.out.splitlines()
-    assert [line.split("  ")[0] for line in lines[1:]] == ["coupling", "irrelevant data", "completion"]
+    assert [line.split("  ")[0] for line in lines[1:]] == ["coupling", "journal", "irrelevant data", "completion"]
     assert all("holds" in line and "60" in line and "%" in line for line in lines[1:])
 
 

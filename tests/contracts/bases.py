@@ -47,3 +47,12 @@ FEW = (
     "TopUCB, callable",
     "LinUCB",
 )
+
+# Read until the choice is certain.
+CERTIFIED: dict[str, Callable[[], Any]] = {
+    "ThompsonSampling": lambda: ar.ThompsonSampling(3, seed=5),
+    "AnchorThompson": lambda: ar.AnchorThompson(3, seed=5),
+    "UCB1": lambda: ar.UCB1(arms=["red", "green", "blue"]),
+    "Greedy": lambda: ar.Greedy(4, reward_range=(-1.0, 2.0)),
+    "BayesUCB": lambda: ar.BayesUCB(3, horizon=20),
+}

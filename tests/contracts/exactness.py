@@ -15,5 +15,5 @@ def check_exact(make_base: Callable[[], Any], mode: ar.compiling.Mode, cases: in
     """All three hold, and most cases had something to find."""
     with ar.compiling.using(mode):
         for check in CHECKS:
-            summary = check(make_base, cases=cases, max_history=HISTORY, horizon=HORIZON, seed=seed)
+            summary = check(make_base, cases=cases, max_history=HISTORY, horizon=HORIZON, seed=seed, longest=HISTORY)
             assert summary.share > 0.5, f"{summary}: too many cases say nothing"

@@ -15,7 +15,7 @@ import numpy as np
 from store_logs import random_log
 
 import artreplay as ar
-from artreplay.testing.checks import state_difference
+from artreplay.replay.object_states import state_difference
 
 REWARDS = (0.0, 0.5, 1.0)
 ROWS = 18
@@ -32,16 +32,19 @@ class Oracle:
     """A base that is shown the journal, entry by entry, before each decision."""
 
     def __init__(self, base: Any) -> None:
-        self.base = base
+        self.base = base.for_reading(certified=base.offers_value)
         self.rounds = 0
         self._waiting: list[tuple[Any, float]] = []
+        self._logged: list[bool] = []  # of each waiting entry
         self._pending: Any = None
 
     def add(self, entries: list[tuple[Any, float]]) -> None:
         self._waiting += entries
+        self._logged += [True] * len(entries)
 
     def tell(self, entries: list[tuple[Any, float]]) -> None:
         self.add(entries)
+        self._logged[len(self._logged) - len(entries) :] = [False] * len(entries)
         self.rounds += 1
         self._pending = None
 
@@ -55,13 +58,16 @@ class Oracle:
         return self._pending
 
     def fold(self) -> None:
-        for unit, reward in self._waiting:
-            self.base.update(unit, reward)
-        self._waiting = []
+        for (unit, reward), logged in zip(self._waiting, self._logged, strict=True):
+            if logged:
+                self.show_row(self.base, unit, reward)
+            else:
+                self.base.update(unit, reward)
+        self._waiting, self._logged = [], []
 
     def show_row(self, base: Any, unit: Any, reward: float) -> None:
-        """Show a row of the log that was left over."""
-        base.update(unit, reward)
+        """Show a row of the log."""
+        base.update_logged(unit, reward)
 
 
 class DriftOracle(Oracle):
@@ -70,24 +76,7 @@ class DriftOracle(Oracle):
     def __init__(self, base: Any, drift: Any) -> None:
         super().__init__(base)
         self._drift = drift
-        base.allow_drift(drift == "auto")
-        self._logged: list[bool] = []  # of each waiting entry
-
-    def add(self, entries: list[tuple[Any, float]]) -> None:
-        super().add(entries)
-        self._logged += [True] * len(entries)
-
-    def tell(self, entries: list[tuple[Any, float]]) -> None:
-        super().tell(entries)
-        self._logged[-len(entries) :] = [False] * len(entries)
-
-    def fold(self) -> None:
-        for (unit, reward), logged in zip(self._waiting, self._logged, strict=True):
-            if logged:
-                self.show_row(self.base, unit, reward)
-            else:
-                self.base.update(unit, reward)
-        self._waiting, self._logged = [], []
+        self.base.allow_drift(drift == "auto")
 
     def show_row(self, base: Any, unit: Any, reward: float) -> None:
         base.make_room(1)

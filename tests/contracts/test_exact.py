@@ -23,7 +23,7 @@ def test_exact_compiled(name: str) -> None:
 @pytest.mark.parametrize("mode", ["interpreted", "compiled"])
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_in_thousands_of_cases(name: str, mode: ar.compiling.Mode) -> None:
-    check_exact(EXACT[name], mode, cases=2000, seed=3)
+    check_exact(EXACT[name], mode, cases=500, seed=3)
 
 
 def test_every_coupled_algorithm_over_arms_is_among_them() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bases import EXACT
+from bases import CERTIFIED, EXACT
 from journals import Difference, Shelf, play
 from point_bases import EXACT_POINTS
 
@@ -18,7 +18,7 @@ from artreplay.history.stores import Store
 from artreplay.history.stores.indexed_points import Cut
 from artreplay.history.stores.layouts import PointLayout
 
-ALL = {**EXACT, **EXACT_POINTS}
+ALL = {**EXACT, **CERTIFIED, **EXACT_POINTS}
 # Every algorithm that is marked exact.
 SOON = (
     "KLUCB",
@@ -26,6 +26,8 @@ SOON = (
     "PsiUCB, Bernoulli KL",
     "TopUCB",
     "LinUCB",
+    "ThompsonSampling",
+    "UCB1",
     "GridUCB",
     "TreeUCB, d=2",
     "GridAllocation, greedy",
@@ -76,7 +78,9 @@ def test_every_decision_is_that_of_the_whole_journal_in_many_cases(name, tmp_pat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["MonUCB", "TopUCB", "LinUCB", "TreeUCB", "GridAllocation", "TreeAllocation"])
+@pytest.mark.parametrize(
+    "name", ["MonUCB", "TopUCB", "LinUCB", "AnchorThompson", "TreeUCB", "GridAllocation", "TreeAllocation"]
+)
 def test_the_same_holds_compiled(name, tmp_path):
     check(name, CASES, "compiled", tmp_path, seed=3)
 

@@ -215,6 +215,11 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
     "UCB1": (NUMBERS, lambda: ar.UCB1(5)),
     "Thompson": (NUMBERS, lambda: ar.ThompsonSampling(5, seed=3)),
     "Thompson, labels": (LABELS, lambda: ar.ThompsonSampling(arms=LABELS.arms, seed=4)),
+    "Thompson, certified": (NUMBERS, lambda: ar.ThompsonSampling(5, seed=3)),
+    "AnchorThompson": (LABELS, lambda: ar.AnchorThompson(arms=LABELS.arms, seed=4)),
+    "UCB1, certified": (LABELS, lambda: ar.UCB1(arms=LABELS.arms, reward_range=(-1, 3))),
+    "BayesUCB": (NUMBERS, lambda: ar.BayesUCB(5, 30)),
+    "Greedy": (NUMBERS, lambda: ar.Greedy(5)),
     "IDS": (Units((0, 1, 2)), lambda: ar.IDS(3, seed=1)),
     "IDS, published": (Units((0, 1)), lambda: ar.IDS(2, seed=1, variant="published")),
     "RandomChoice": (NUMBERS, lambda: ar.RandomChoice(5, seed=2)),
@@ -266,6 +271,14 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
     "own component with cells": (NUMBERS, lambda: Couples(np.zeros(6, np.int64), np.zeros(6))),
 }
 SLOW = ("IDS", "IDS, published")  # these have few scenes, and short ones
+CERTIFIED = (
+    "Thompson, certified",
+    "AnchorThompson",
+    "UCB1, certified",
+    "BayesUCB",
+    "Greedy",
+)  # these have few scenes, too
+PLAIN = ("Thompson", "Thompson, labels", "UCB1")  # read as the paper does
 BATCHED = ("KLUCB", "MonUCB", "MonUCB, callable", "MonUCB, labels", "PsiUCB, KL", "PsiUCB, sub-Gaussian", "TopUCB")
 SAVED = (
     *("KLUCB", "MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "Thompson", "RandomChoice, two"),
@@ -374,7 +387,7 @@ def related(logged: Any, proposed: Any, base: Any) -> bool:
 
 
 POLICIES: dict[str, Callable[..., Any]] = {
-    "ignorant": lambda base, log, **more: ar.Ignorant(base),
+    "ignorant": lambda base, log, reading=None, **more: ar.Ignorant(base, reading=reading),
     "full": ar.FullStart,
     "batch": functools.partial(ar.FullStart, batch=True),
     "replay": ar.ArtificialReplay,
@@ -493,6 +506,8 @@ class Scene(NamedTuple):
         units, make = BASES[self.base]
         rounds = 6 if self.base in SLOW else ROUNDS
         more = {"unknown": "skip"} if self.strange else {}
+        if self.base in PLAIN:
+            more["reading"] = "plain"
         log = shelf.log(units, self.place, self.strange, FIRST_ROWS if self.turn == "extended" else ROWS)
         policy = POLICIES[self.policy](make(), log, **more)
         trace: Trace = {"asked": [], "used": []}
@@ -513,8 +528,11 @@ def _scenes_of(base: str) -> Iterator[Scene]:
     arms = bool(BASES[base][0].arms)
     policies = ["full", "replay", "trivial", "related", *(["batch"] if base in BATCHED else [])]
     yield Scene(base, "ignorant")
-    if base in SLOW:
+    if base in (*SLOW, *CERTIFIED):
         yield from (Scene(base, policy, place) for policy in ("full", "replay") for place in ("memory", "store"))
+        if base in CERTIFIED:
+            yield from (Scene(base, "replay", place, True, "saved") for place in ("memory", "store"))
+            yield from (Scene(base, "replay", place, True, "extended") for place in ("memory", "store"))
         return
     for policy in policies:
         yield Scene(base, policy)
@@ -569,6 +587,8 @@ SIMULATED: dict[str, tuple[Any, Callable[[], Any] | None]] = {
     "LinUCB": (LINEAR, lambda: ar.LinUCB(LINEAR.features, 30, alpha=0.9)),
     "UCB1": (ARMS, None),
     "Thompson": (TWO, None),
+    "Thompson, certified": (TWO, None),
+    "BayesUCB": (ARMS, None),
     "RandomChoice": (ARMS, None),
     "GridUCB": (INTERVAL, None),
     "TreeUCB": (INTERVAL, None),
@@ -599,7 +619,9 @@ class Simulated(NamedTuple):
         env, make = SIMULATED[self.base]
         base = (make or BASES[self.base][1])()
         start: Any = self.start
-        runs = ar.simulate(base, env, start=start, history=60, horizon=25, replications=3, seed=5, threads=1)
+        reading: Any = "plain" if self.base in PLAIN else None
+        more: dict[str, Any] = {"horizon": 25, "replications": 3, "seed": 5, "threads": 1, "reading": reading}
+        runs = ar.simulate(base, env, start=start, history=60, **more)
         return {
             "regret": [math.fsum(regret).hex() for regret in runs.regret.tolist()],
             "final regret": [regret.hex() for regret in runs.regret[:, -1].tolist()],

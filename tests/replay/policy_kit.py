@@ -46,6 +46,7 @@ BASES: dict[str, Callable[[], Any]] = {
     "plain": LeastSeen,
 }
 QUICK = [name for name in BASES if name != "IDS, published"]  # interpreted, its 1,000 draws take a while
+VALUED = ("UCB1", "Thompson")  # read until the choice is certain, unless they are to be read plainly
 SEVERAL = ("TopUCB", "TopUCB, tabulated", "RandomChoice of 2")
 DETERMINISTIC = ("MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated", "LinUCB", "UCB1", "plain")
 

@@ -23,7 +23,7 @@ def test_equality_is_what_no_relation_means(base):
     history = log(size=25)
     policy, other = (
         ar.ArtificialReplay(BASES[base](), history, relation=equal),
-        ar.ArtificialReplay(BASES[base](), history),
+        ar.ArtificialReplay(BASES[base](), history, reading="plain"),
     )
     assert play(policy, 10) == play(other, 10)
     assert seen(policy) == seen(other)
@@ -44,7 +44,7 @@ def test_if_everything_is_related_replay_is_full_start(base, relation, size):
 @pytest.mark.parametrize("base", QUICK)
 def test_if_nothing_is_related_replay_is_ignorance(base):
     policy = ar.ArtificialReplay(BASES[base](), log(size=25), relation=lambda logged, proposed, base: False)
-    alone = ar.Ignorant(BASES[base]())
+    alone = ar.Ignorant(BASES[base](), reading="plain")
     assert play(policy, 10) == play(alone, 10)
     assert (policy.used, policy.unused) == (0, 25)
 

@@ -164,7 +164,7 @@ def totals(**other: Any) -> ar.Totals:
         (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "reward= does not go with"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="shown"), "must be different columns"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="clicks"), "one column 'clicks' \\(sum=\\)"),
-        (lambda: ar.ArtificialReplay(ar.UCB1(2), ar.History([0], [1]), lower="blocks"), 'lower="blocks" is for index'),
+        (lambda: ar.ArtificialReplay(ar.IDS(2), ar.History([0], [1]), lower="blocks"), 'lower="blocks" is for index'),
         (lambda: ar.FullStart(ar.MonUCB(2, 9), ar.History([0], [1]), lower="sums"), 'lower must be "rows" or "blocks"'),
         (lambda: ar.ArtificialReplay(ar.MonUCB(2, 9), ar.History([0], [1]), "trivial", lower="blocks"),
          "got a relation"),

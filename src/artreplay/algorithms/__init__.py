@@ -18,7 +18,7 @@ from artreplay.algorithms.random_choice import RandomChoice
 from artreplay.algorithms.regressor import Regressor
 from artreplay.algorithms.thompson import ThompsonSampling
 from artreplay.algorithms.ucb import KLUCB, IndexArmAlgorithm, LinUCB, MonUCB, PsiUCB, TopUCB
-from artreplay.algorithms.ucb1 import UCB1
+from artreplay.algorithms.valued import UCB1, AnchorThompson, BayesUCB, Greedy
 
 ARM_ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
     KLUCB,
@@ -28,6 +28,9 @@ ARM_ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
     LinUCB,
     UCB1,
     ThompsonSampling,
+    AnchorThompson,
+    BayesUCB,
+    Greedy,
     IDS,
     RandomChoice,
 )
@@ -50,7 +53,10 @@ __all__ = [
     "POINT_ALGORITHMS",
     "UCB1",
     "Algorithm",
+    "AnchorThompson",
     "ArmAlgorithm",
+    "BayesUCB",
+    "Greedy",
     "GridAllocation",
     "GridUCB",
     "IndexArmAlgorithm",

@@ -39,6 +39,7 @@ class Algorithm:
     horizon: int  # T, where an index depends on it
     most_rows: int | None = None  # the most rows of a log that the horizon allows for, if it counts them
     bonus: Bonus
+    offers_value: bool = False  # whether certified reading can bound what its arms are worth
     table: BonusTable | None = None  # the table of a user's own bonus
     wants_totals: bool = False  # whether it is given what the arms of a log earned when a policy is made
     component: Any
@@ -81,11 +82,20 @@ class Algorithm:
         return proposed if self.proposes_list else proposed[0]
 
     def update(self, unit: Any, reward: float) -> None:
-        """Show one sample."""
+        """Show one sample that was played."""
+        sample = self._checked_sample(unit, reward)
+        self.component.update(*sample)
+
+    def update_logged(self, unit: Any, reward: float) -> None:
+        """Show one row of a log; most algorithms treat it like what was played."""
+        sample = self._checked_sample(unit, reward)
+        self.component.update_logged(*sample, 0.0)
+
+    def _checked_sample(self, unit: Any, reward: float) -> tuple[int, float]:
         number = self.checked_number(unit)
         value = self.scaled(checked_reward(reward, self.reward_range))
         self.make_room(1)
-        self.component.update(number, value)
+        return number, value
 
     def checked_number(self, unit: Any) -> int:
         """The number of a unit; an error if there is no such unit."""
@@ -115,6 +125,10 @@ class Algorithm:
     def reseed(self, key: int) -> None:
         """Give a randomised algorithm another stream of draws; the others have nothing to change."""
         self.component.reseed(np.uint64(fold(checked_seed(key))))
+
+    def for_reading(self, certified: bool) -> Self:
+        """A copy for a policy, which reads its log in this way."""
+        return self.duplicate()
 
     def duplicate(self) -> Self:
         """The same algorithm with a state of its own."""

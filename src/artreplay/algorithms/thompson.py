@@ -1,15 +1,16 @@
-"""Thompson sampling with a Beta prior: not coupled, because its proposals are random."""
+"""Thompson sampling with a Beta prior: as the paper runs it, and by values that certified reading can bound."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
+from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.tally import Tally, tally
+from artreplay.algorithms.valued import ONLINE, PosteriorDraw, ValuedAlgorithm, ValuedArms, valued_arms
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.errors import InvalidParameter, checked_number
 from artreplay.history import Label
@@ -91,15 +92,16 @@ class PosteriorSampling(NamedTuple):
 Prior = tuple[float, float] | Literal["log"]
 
 
-class ThompsonSampling(ArmAlgorithm):
+class ThompsonSampling(ValuedAlgorithm):
     """Thompson sampling for rewards in the reward range, with a Beta(a, b) prior on the mean of each arm.
 
     `prior=(a, b)` counts as a rewards of 1 and b of 0 that every arm has seen; it matters where rewards are rare.
     `prior="log"` fits it to what the arms of the log earned, by moments, once, when a policy is made, which reads the
     whole log; without a log it is Beta(1, 1).
 
-    Not coupled: under Artificial Replay an arm must win again for every logged sample of it, so that arms with much
-    data are proposed less often than under Full Start.
+    Exact by certified reading: its draws are quantiles of the posterior, keyed by online round and arm. Under
+    `reading="plain"`, as in the paper, draws are keyed by proposals: an arm must win again for every logged sample of
+    it, so that arms with much data are proposed less often than under Full Start.
 
     >>> ThompsonSampling(3, seed=1).propose() in (0, 1, 2)
     True
@@ -130,11 +132,35 @@ class ThompsonSampling(ArmAlgorithm):
     def take_totals(self, counts: Ints, totals: Floats) -> None:
         """Fit the prior to the rows of each arm and the sums of their rewards; it stays as it is from now on."""
         self.prior, self.wants_totals = fitted_prior(counts, totals), False
-        posterior = self.component.posterior._replace(prior_a=self.prior[0], prior_b=self.prior[1])
-        self.component = self.component._replace(posterior=posterior)
+        a, b = self.prior
+        if isinstance(self.component, ValuedArms):
+            self.component = self.component._replace(rule=self.component.rule._replace(a=a, b=b))
+        else:
+            posterior = self.component.posterior._replace(prior_a=a, prior_b=b)
+            self.component = self.component._replace(posterior=posterior)
+
+    def for_reading(self, certified: bool) -> Self:
+        """A copy for a policy; what was shown before counts as played."""
+        new = super().for_reading(certified)
+        drawn_by_round = isinstance(self.component, ValuedArms)
+        if drawn_by_round and not certified:
+            raise InvalidParameter(
+                'a ThompsonSampling from a policy with certified reading cannot have reading="plain"'
+            )
+        if certified and not drawn_by_round:
+            key, posterior = new.component.key, new.component.posterior
+            shown = posterior.tally
+            empty = valued_arms(PosteriorDraw(key, posterior.prior_a, posterior.prior_b), self.n_arms)
+            empty.shown[ONLINE] = shown.counts.sum()
+            new.component = empty._replace(online=shown)
+        return new
 
     def _tally(self) -> Any:
-        return self.component.posterior.tally
+        plain = isinstance(self.component, PosteriorSampling)
+        return self.component.posterior.tally if plain else super()._tally()
+
+    def _values(self) -> Floats | None:
+        return None  # draws, which are others in every round
 
 
 def checked_prior(prior: Any) -> Prior:

@@ -86,7 +86,7 @@ class KLUCB(IndexArmAlgorithm):
     >>> history = ar.History(["red", "blue"] * 50, [0, 1, 0, 0] * 25)
     >>> policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=1000 + len(history)), history)
     >>> policy.ask(), policy.used
-    ('blue', 58)
+    ('blue', 57)
     """
 
     summary = "highest bound by the Kullback-Leibler divergence, never rising; recommended"

@@ -1,4 +1,4 @@
-"""`check`: the three properties, tried on an algorithm of the user's own."""
+"""`check`: what makes replay exact, tried on an algorithm of the user's own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -21,13 +22,19 @@ from artreplay.console.options import Seed
 from artreplay.console.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history.sources.delimited import as_label
-from artreplay.testing import CheckFailed, Points, check_completion, check_coupling, check_irrelevant_data
+from artreplay.replay.own_bases import reads_certified
+from artreplay.testing import (
+    CheckFailed,
+    Points,
+    Summary,
+    check_completion,
+    check_coupling,
+    check_irrelevant_data,
+    check_journal,
+    check_values,
+)
 
-_CHECKS = {
-    "coupling": check_coupling,
-    "irrelevant data": check_irrelevant_data,
-    "completion": check_completion,
-}
+_NOT_RUN = "could not be run"
 
 
 def check(
@@ -48,6 +55,17 @@ def check(
     seed: Seed = 0,
     max_history: Annotated[int, typer.Option(help="The most samples in a log.")] = 12,
     horizon: Annotated[int, typer.Option(help="Rounds played in each case.")] = 12,
+    rewards: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Rewards to draw from; by default 0, 0.5 and 1, and some tenths."),
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(metavar="trivial or MODULE:NAME", help="What ArtificialReplay is given as its relation."),
+    ] = None,
+    delays: Annotated[
+        int, typer.Option(help="The most rounds that a reward is late, in the check of the journal.")
+    ] = 3,
 ) -> None:
     """Check an algorithm of your own.
 
@@ -60,23 +78,60 @@ def check(
         base = make_base()
     if units is None and not any(hasattr(base, name) for name in ("arms", "n_arms", "dim")):
         raise InvalidParameter(f"--arms or --dim must be given: what {target} makes has no arms, n_arms or dim")
+    given: dict[str, Any] = {"cases": cases, "max_history": max_history, "horizon": horizon, "seed": seed}
+    if rewards is not None:
+        given["rewards"] = _numbers("--rewards", rewards)
+    related = {} if relation is None else {"relation": relation if relation == "trivial" else _factory(relation)}
     rows: list[tuple[str, ...]] = []
-    failures: list[str] = []
-    for name, run in _CHECKS.items():
-        with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
-            try:
-                found = run(make_base, units, cases=cases, max_history=max_history, horizon=horizon, seed=seed)
-            except CheckFailed as counterexample:
-                failures.append(str(counterexample))
-                rows.append((name, "fails", NONE, NONE))
-            else:
-                verdict = "holds" if found.telling else "holds, but nothing was tested"
-                rows.append((name, verdict, count(found.cases), percent(found.share)))
-    show(table(("check", "verdict", "cases", "not vacuous"), rows, texts=2))
-    for failure in failures:
-        show("", failure)
-    if failures:
+    said: list[str] = []
+    failed = False
+    first_error: ArtReplayError | None = None
+    for name, run in _checks_of(base, related, delays).items():
+        try:
+            with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
+                found = run(make_base, units, **given)
+        except CheckFailed as counterexample:
+            said.append(str(counterexample))
+            rows.append((name, "fails", NONE, NONE, NONE))
+            failed = True
+        except ArtReplayError as error:  # the others may still find something
+            first_error = first_error or error
+            said.append(f"{name}: {error}")
+            rows.append((name, _NOT_RUN, NONE, NONE, NONE))
+            failed = True
+        else:
+            verdict = "holds" if found.telling else "holds, but nothing was tested"
+            rows.append((name, verdict, count(found.cases), percent(found.share), count(found.longest)))
+            said += [f"{name}: {note}" for note in found.notes]
+    if first_error is not None and all(row[1] == _NOT_RUN for row in rows):
+        raise first_error
+    show(table(("check", "verdict", "cases", "not vacuous", "longest log"), rows, texts=2))
+    for sentence in said:
+        show("", sentence)
+    if failed:
         raise typer.Exit(1)
+
+
+def _checks_of(base: Any, related: dict[str, Any], delays: int) -> dict[str, Callable[..., Summary]]:
+    """The checks for a base: what makes it exact depends on how it is read."""
+    own: dict[str, Callable[..., Summary]]
+    if not related and reads_certified(base, None):
+        own = {"values": check_values}
+    else:
+        own = {"irrelevant data": partial(check_irrelevant_data, **related)}
+    return {
+        "coupling": partial(check_coupling, **related),
+        "journal": partial(check_journal, delays=delays, **related),
+        **own,
+        "completion": partial(check_completion, **related),
+    }
+
+
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InvalidParameter(f"{option} must be numbers separated by commas, got {text!r}") from error
 
 
 def _units(arms: str | None, dim: int | None, levels: str | None) -> Any:
@@ -86,18 +141,11 @@ def _units(arms: str | None, dim: int | None, levels: str | None) -> Any:
     if levels is not None and dim is None:
         raise InvalidParameter("--levels are those of points: give --dim too")
     if dim is not None:
-        return Points(dim, None if levels is None else _levels(levels))
+        return Points(dim, None if levels is None else checked_levels(_numbers("--levels", levels)))
     if arms is None:
         return None
     labels = [as_label(text) for text in split_labels(arms)]
     return labels[0] if len(labels) == 1 and isinstance(labels[0], int) else labels
-
-
-def _levels(text: str) -> tuple[float, ...]:
-    try:
-        return checked_levels([float(level) for level in text.split(",")])
-    except ValueError as error:
-        raise InvalidParameter(f"--levels must be numbers separated by commas, got {text!r}") from error
 
 
 def _factory(target: str) -> Callable[[], Any]:

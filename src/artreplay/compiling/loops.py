@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import re
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -90,8 +92,25 @@ def _explain(classes: tuple[type, ...], error: Exception) -> str:
     lines = [line.strip(" -") for line in str(error).splitlines()]
     found = [line for telling in _TELLING for line in lines if telling in line]
     reason = "a method allocates memory" if found and "NRT" in found[0] else found[0] if found else type(error).__name__
-    names = ", ".join(dict.fromkeys(cls.__qualname__ for cls in classes))
+    own = [cls for cls in classes if not cls.__module__.startswith("artreplay.")] or list(classes)
+    place = _place(own, str(error)) or ", ".join(dict.fromkeys(cls.__qualname__ for cls in own))
     return (
-        f"{names} cannot be compiled: {reason} "
+        f"{place} cannot be compiled: {reason} "
         "(compiled methods allocate nothing, return one type, and call only marked things)"
     )
+
+
+def _place(classes: list[type], text: str) -> str:
+    """The method of one of these classes that numba names last, with its line; "" if it names none."""
+    for file, number in reversed(re.findall(r'File "([^"]+)", line (\d+)', text)):
+        for cls in classes:
+            for name, method in vars(cls).items():
+                code = getattr(method, "__code__", None)
+                if code is None or method.__module__ != cls.__module__:  # what every component is given
+                    continue
+                if not os.path.abspath(code.co_filename).endswith(file.lstrip(".")):
+                    continue
+                last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
+                if code.co_firstlineno <= int(number) <= last:
+                    return f"{cls.__qualname__}.{name} ({os.path.basename(file)}, line {number})"
+    return ""

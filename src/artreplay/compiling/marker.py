@@ -37,7 +37,9 @@ def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...]
     with `grown(self)`, the same component with larger arrays; `reseed(self, key)`, for random draws;
     `propose(self, out, round)`, to be told the online round; `update_logged(self, unit, reward, allowance)`, to tell
     rows of the log from online rewards; `close(self, cell)` and `reopen(self, cell)`, to be told when a proposed cell
-    has no unread row left, and when it has some again.
+    has no unread row left, and when it has some again. `value(self, unit, round, unread, fill)`, what a unit is worth
+    if `unread` more rows of the log with the reward `fill` were shown, stands in for `propose` where rows are to be
+    read until the choice is certain; `note_unread(self, rows)` then tells how many rows of the whole log are unread.
 
     Compiled methods allocate nothing (scratch space is a field), and call only methods of components, marked
     functions and what numba knows. A marked function is copied into its callers; a long one that is called from
@@ -94,8 +96,11 @@ def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
     """The methods that loops call, for a component that does not define them, made of those it does define."""
     found: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
     propose = vars(cls).get("propose")
+    if inspect.isfunction(vars(cls).get("value")) and inspect.isfunction(vars(cls).get("update")):
+        found["note_unread"] = _unread_unheard
+        found["update_logged"] = _update_whatever_its_origin
     if inspect.isfunction(propose):
-        found["propose_in_round"] = _propose_with_round if _needs(propose) > 2 else _propose
+        found["propose_over"] = _propose_with_round if _needs(propose) > 2 else _propose
         found["update_logged"] = _update_whatever_its_origin
         found["cell_closed"] = _close if _needs(vars(cls).get("close")) > 1 else _closing_unheard
         found["cell_reopened"] = _reopen if _needs(vars(cls).get("reopen")) > 1 else _reopening_unheard
@@ -110,16 +115,20 @@ def _needs(method: Any) -> int:
     return sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
 
 
-def _propose(self: Any, out: Any, round_: int) -> Any:
+def _propose(self: Any, ledger: Any, out: Any, round_: int) -> Any:
     return self.propose(out)
 
 
-def _propose_with_round(self: Any, out: Any, round_: int) -> Any:
+def _propose_with_round(self: Any, ledger: Any, out: Any, round_: int) -> Any:
     return self.propose(out, round_)
 
 
 def _update_whatever_its_origin(self: Any, unit: int, reward: float, allowance: float) -> None:
     self.update(unit, reward)
+
+
+def _unread_unheard(self: Any, rows: int) -> None:
+    """A component whose values do not depend on how much of the log there is."""
 
 
 def _close(self: Any, cell: int) -> int:

@@ -14,7 +14,8 @@ from artreplay.compiling import Floats, Ints
 class Runs:
     """Replications of one policy in one environment.
 
-    `regret` (cumulative) and `used` have shape (R, T), or (R, 1) with `keep="final"`. `used[:, t]` counts the samples
+    `regret` (cumulative) and `used` have shape (R, T), or (R, 1) with `keep="final"`, or a column for each round of a
+    list of rounds to keep; `rounds_kept` has their numbers. `used[:, t]` counts the samples
     shown before round t is played, so that `used[:, 0]` is before the first online action. `actions` has shape (R, T),
     or (R, T, N) where several units are played, padded with −1; it is None with `keep="final"`. Of a continuous space
     it holds boxes, numbered `1 << (depth · d) | Z-order code`, and `levels` the level of each, padded with nan.
@@ -28,11 +29,19 @@ class Runs:
     seconds: float = field(repr=False)
     levels: Floats | None = None  # of each unit of the actions, where units have levels
     cells: Ints | None = None  # how many boxes each replication ends with, where cells are boxes
+    rounds: Ints | None = None  # those that were kept, where a list of them was asked for
 
     @property
     def replications(self) -> int:
         """How many there are."""
         return len(self.regret)
+
+    @property
+    def rounds_kept(self) -> Ints:
+        """The round of each column, counted from 0."""
+        if self.rounds is not None:
+            return self.rounds
+        return np.arange(self.horizon) if self.regret.shape[1] == self.horizon else np.array([self.horizon - 1])
 
     @property
     def unused_share(self) -> Floats:
@@ -57,8 +66,8 @@ class Runs:
         """
         import pyarrow as pa
 
-        kept = self.regret.shape[1]
-        rounds = np.arange(kept) if kept == self.horizon else np.array([self.horizon - 1])
+        rounds = self.rounds_kept
+        kept = len(rounds)
         columns: dict[str, Any] = {
             "replication": np.repeat(np.arange(self.replications), kept),
             "round": np.tile(rounds, self.replications),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Literal
 
@@ -12,16 +13,17 @@ import numpy as np
 
 from artreplay.algorithms import Regressor
 from artreplay.cells.boxes import checked_space, outside
-from artreplay.compiling import current_mode, using
+from artreplay.compiling import Ints, current_mode, using
+from artreplay.engine.delayed import play_delayed
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs
-from artreplay.engine.stages import Setting, numbered
+from artreplay.engine.stages import Outputs, Setting, numbered
 from artreplay.engine.worker import Worker
-from artreplay.environments import ArmEnvironment, PointEnvironment
+from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
-from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter
+from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter, Reading
 from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.log import Log
 from artreplay.replay.own_bases import ComponentAdapter, PlainAdapter, adapt
@@ -43,10 +45,11 @@ def simulate(
     replications: Count = 60,
     seed: Seed = 0,
     threads: Count | None = None,
-    keep: Keep = "all",
+    keep: Keep | Sequence[int] = "all",
     *,
     lower: Lower = "rows",
     drift: Any = 0.0,
+    reading: Reading | None = None,
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
 
@@ -55,7 +58,10 @@ def simulate(
     `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
     and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `start` may also be
     "full-start-batch" (see `FullStart(batch=True)`); `lower` and `drift` are those of the policies, and drift by row
-    needs a log that is given. With `keep="final"` only the last round is kept.
+    needs a log that is given. With `keep="final"` only the last round is kept,
+    with a list of rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own with
+    `n_arms`, `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`. `reading` is that of
+    the policies: `"plain"` runs Thompson sampling and UCB1 as the paper does.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -67,10 +73,14 @@ def simulate(
     (True, True)
     """
     began = time.perf_counter()
-    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower, drift)
+    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower, drift, reading)
     warn_of_short_horizon(base, range(setting.rows))
     n_threads = _checked_threads(threads, setting)
     outputs = setting.outputs()
+    if isinstance(setting.env, OwnEnvironment) and setting.env.has_delays:
+        with Progress("simulating", setting.replications) as progress:
+            play_delayed(setting, outputs, progress.update)
+        return _runs(setting, outputs, None, began)
     cells = np.zeros(setting.replications, np.int64)
     stop = threading.Event()
     batches = _Batches(setting, n_threads)
@@ -85,11 +95,20 @@ def simulate(
             _run_threads(workers, batches, stop, report)
         else:
             workers[0].run(batches, report)
-    regret, used, actions, levels = outputs
-    seconds = time.perf_counter() - began
-    played, at_levels = setting.actions_of(actions), setting.levels_of(levels)
     regions = cells if cells.all() else None  # the algorithms over points tell how many they have
-    return Runs(regret, used, played, setting.horizon, setting.rows, seconds, at_levels, regions)
+    return _runs(setting, outputs, regions, began)
+
+
+def _runs(setting: Setting, outputs: Outputs, cells: Ints | None, began: float) -> Runs:
+    """What came of a simulation, as far as it is to be kept."""
+    regret, used, actions, levels = outputs
+    if setting.rounds is not None and len(setting.rounds):
+        regret, used, actions = regret[:, setting.rounds], used[:, setting.rounds], actions[:, setting.rounds]
+        levels = levels[:, setting.rounds] if levels.shape[1] else levels
+    rounds = None if setting.rounds is None or len(setting.rounds) == 0 else setting.rounds
+    played, at_levels = setting.actions_of(actions), setting.levels_of(levels)
+    seconds = time.perf_counter() - began
+    return Runs(regret, used, played, setting.horizon, setting.rows, seconds, at_levels, cells, rounds)
 
 
 def _run_threads(workers: list[Worker], batches: _Batches, stop: threading.Event, report: Any) -> None:
@@ -142,18 +161,23 @@ def _checked_setting(
     horizon: int,
     replications: int,
     seed: int,
-    keep: Keep,
+    keep: Any,
     lower: Lower,
     drift: Any,
+    reading: Any,
 ) -> Setting:
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
-        raise InvalidParameter(f"env must be one of ar.environments, got {env!r}")
+        if not is_own_environment(env):
+            offers = "n_arms, mean(arm, round) and reward(arm, round, u)"
+            raise InvalidParameter(f"env must be one of ar.environments, or have {offers}, got {env!r}")
+        env = OwnEnvironment(env)
+    rounds = _checked_rounds(keep, horizon)
     if start == "full-start-batch" and not takes_totals(base):
         raise InvalidParameter(
             'start="full-start-batch" is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, '
             f"ThompsonSampling, UCB1 and the like), got {base!r}"
         )
-    adapter = adapt(base)
+    adapter = adapt(base, reading)
     if isinstance(env, ArmEnvironment):
         _check_arms(adapter, env)
     else:
@@ -164,6 +188,8 @@ def _checked_setting(
         _check_log(adapter, env, history)
     else:
         rows = checked_count("history", history, least=0)
+    if isinstance(env, OwnEnvironment):
+        env.rows = rows
     if getattr(base, "wants_totals", False) and start != "ignorant":
         if given is None:
             raise InvalidParameter('prior="log" needs a log to fit it to: give history= as a History, not as a number')
@@ -174,15 +200,17 @@ def _checked_setting(
         base=adapter.base if allowed.is_there else base,
         env=env,
         start=start,
+        reading=reading,
         given=given,
         rows=0 if start == "ignorant" else rows,
         horizon=horizon,
         replications=replications,
         seed=seed,
-        keep_all=keep == "all",
+        keep_all=rounds is None or len(rounds) > 0,
+        rounds=rounds,
         lower=checked_lower(lower, adapter, None),
         drift=allowed,
-        compilable=not isinstance(adapter, PlainAdapter) and current_mode() != "interpreted",
+        compilable=_is_compilable(adapter, env),
     )
 
 
@@ -200,6 +228,26 @@ def _checked_drift(drift: Any, adapter: Adapter, start: str, given: History | To
             "drift by row, or as wide as the range of rewards, needs a log that is given: history= is a number here"
         )
     return allowed
+
+
+def _is_compilable(adapter: Adapter, env: Any) -> bool:
+    """Whether nothing is a plain object, and compiling is not turned off."""
+    plain = isinstance(adapter, PlainAdapter) or (isinstance(env, OwnEnvironment) and not env.is_compilable)
+    return not plain and current_mode() != "interpreted"
+
+
+def _checked_rounds(keep: Any, horizon: int) -> Ints | None:
+    """The rounds to keep: None for all, none for the last alone."""
+    if isinstance(keep, str):
+        if keep not in ("all", "final"):
+            raise InvalidParameter(f'keep must be "all", "final" or a list of rounds, got {keep!r}')
+        return None if keep == "all" else np.empty(0, np.int64)
+    if not isinstance(keep, (Sequence, np.ndarray, range)) or len(keep) == 0:
+        raise InvalidParameter(f'keep must be "all", "final" or a list of rounds, got {keep!r}')
+    rounds = [checked_count("a round to keep", round_, least=0) for round_ in keep]
+    if max(rounds) >= horizon or sorted(set(rounds)) != rounds:
+        raise InvalidParameter(f"the rounds to keep must rise and lie in 0..{horizon - 1}, got {rounds}")
+    return np.array(rounds, np.int64)
 
 
 def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
@@ -269,10 +317,11 @@ def _edges(space: Any) -> tuple[tuple[float, float], ...]:
     return tuple(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _check_range(reward_range: tuple[float, float]) -> None:
+def _check_range(reward_range: tuple[float, float], needed: tuple[float, float] = (0.0, 1.0)) -> None:
     low, high = reward_range
-    if low > 0.0 or high < 1.0:
-        raise InvalidParameter(f"reward_range must cover the environment's [0, 1], got [{low:g}, {high:g}]")
+    if low > needed[0] or high < needed[1]:
+        covered = f"[{needed[0]:g}, {needed[1]:g}]"
+        raise InvalidParameter(f"reward_range must cover the environment's {covered}, got [{low:g}, {high:g}]")
 
 
 def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
@@ -285,7 +334,7 @@ def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
             raise InvalidParameter(
                 f"the algorithm plays {base.width} arms in a round, the environment expects {env.budget}"
             )
-        _check_range(base.reward_range)
+        _check_range(base.reward_range, env.reward_range)
     elif isinstance(adapter, PointAdapter) or isinstance(adapter.base, Regressor):
         raise InvalidParameter(f"{env!r} is for algorithms over arms, got {adapter.base!r}")
     elif isinstance(adapter, ComponentAdapter):

@@ -14,14 +14,15 @@ from artreplay.engine.simulated_logs import PLACES as CURSOR_PLACES
 from artreplay.engine.simulated_logs import STEPS, WORLD
 from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
 from artreplay.environments import ArmEnvironment
-from artreplay.errors import InvalidAction
-from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
+from artreplay.errors import InvalidAction, InvalidParameter
+from artreplay.replay.adapters import Adapter, PointAdapter
 from artreplay.replay.ledger import Blocks, Ledger, enlarged
 from artreplay.replay.log import Part
+from artreplay.replay.object_states import shared_generators
 from artreplay.replay.own_bases import PlainAdapter, adapt
 from artreplay.replay.policy import next_limit
 from artreplay.replay.reader import ledger_of_rows
-from artreplay.replay.step import BAD_PROPOSAL, NEEDS_ROOM, PLACES, ROUND, USED
+from artreplay.replay.step import BAD_PROPOSAL, BAD_VALUE, NEEDS_ROOM, PLACES, ROUND, USED
 
 _FIRST_LIMIT = 64
 
@@ -53,22 +54,29 @@ class Worker:
         stage = stage_of(self.setting, adapter)
         while batch := batches.take():
             if isinstance(adapter, PlainAdapter):
-                adapter = adapt(self.setting.base)
+                adapter = adapt(self.setting.base, self.setting.reading)
                 stage = stage_of(self.setting, adapter)
+            before = shared_generators() if isinstance(adapter, PlainAdapter) else None
             self._play(adapter, memory, stage, batch, report)
+            if before is not None and before != shared_generators():
+                raise InvalidParameter(
+                    f"{type(adapter.base).__qualname__} draws from a generator that everything shares, `random` or "
+                    "`numpy.random`, so that one seed would not give one result: let it keep a generator of its own as "
+                    "an attribute, or offer reseed(key)"
+                )
             self.finished += len(batch)
             self.cursor[:] = 0
             self.position[:] = 0
 
     def _seat(self) -> tuple[Adapter, Memory]:
         """A copy of the base whose state is one buffer; a plain object has a state only it knows."""
-        adapter = adapt(self.setting.base)
+        adapter = adapt(self.setting.base, self.setting.reading)
         if self.setting.in_blocks:
             adapter.make_room(self.setting.rows)  # a step looks for room for single rows
         state = np.empty(0, np.int64)
         if not isinstance(adapter, PlainAdapter):
             component, state = packed(adapter.algorithm)
-            _seat_component(adapter, component)
+            adapter.seat(component)
         return adapter, Memory(state, state.copy(), np.zeros(1, np.int64))
 
     def _play(self, adapter: Adapter, memory: Memory, stage: Stage, batch: range, report: Any) -> None:
@@ -82,7 +90,9 @@ class Worker:
         regret, used, actions, levels = self.outputs
         record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows])
         first = adapter.algorithm
-        run = play.bound_to(first, ledger, queue, rewards, log, memory, order, record)
+        run = play.interpreted  # an object of the user's own, a base or a world, cannot be compiled
+        if setting.compilable:
+            run = play.bound_to(first, ledger, queue, rewards, log, memory, order, record)
         result = 0
         while result != DONE:
             began = time.perf_counter()
@@ -95,7 +105,7 @@ class Worker:
             elif result == NEEDS_MEAN:
                 rewards = stage.learn(rewards)
             elif result == GROWN:
-                _seat_component(adapter, first)
+                adapter.seat(first)
                 memory.grown[0] = 0
             elif result == LOG_IS_DRAWN and by_names:
                 ledger = ledger_of_rows(adapter, Part(np.arange(len(queue.unit)), queue.unit, queue.reward))
@@ -103,7 +113,9 @@ class Worker:
                 _load_batch(adapter.base, queue)
                 self.position[USED] = setting.rows
                 memory.grown[0] = int(adapter.algorithm is not first)
-            elif result in (BAD_PROPOSAL, NOT_AN_ARM):
+            elif result == BAD_VALUE:
+                raise InvalidAction(adapter.bad_value())
+            elif result in (BAD_PROPOSAL, BAD_VALUE, NOT_AN_ARM):
                 raise InvalidAction(_complaint(result, adapter, setting))
             elif self.cursor[STEPS] >= self.limit:
                 self.limit = next_limit(self.limit, time.perf_counter() - began)
@@ -114,7 +126,7 @@ class Worker:
         if isinstance(adapter, PointAdapter):
             self.cells[rows] = adapter.base.n_cells()
         if adapter.algorithm is not first:
-            _seat_component(adapter, first)
+            adapter.seat(first)
             memory.grown[0] = 0
 
 
@@ -133,10 +145,3 @@ def _complaint(result: int, adapter: Adapter, setting: Setting) -> str:
             "which is what the environment plays in a round"
         )
     return f"{adapter.base!r} proposed a unit that is not one of {setting.describe_units()}"
-
-
-def _seat_component(adapter: Adapter, component: Any) -> None:
-    if isinstance(adapter, NamedAdapter):
-        adapter.base.component = component
-    elif not isinstance(adapter, PlainAdapter):
-        adapter.base = component

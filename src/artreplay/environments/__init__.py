@@ -1,6 +1,7 @@
 """Simulated worlds: they draw the mean rewards, the logs and the online rewards of a simulation."""
 
 from artreplay.environments.arm_environments import ArmEnvironment, KArmed, Linear, TopArms, world_keys
+from artreplay.environments.own_environment import OwnEnvironment, is_own_environment
 from artreplay.environments.patrol import Patrol
 from artreplay.environments.point_environments import Metric, PiecewiseLinear, PointEnvironment, Quadratic
 
@@ -9,10 +10,12 @@ __all__ = [
     "KArmed",
     "Linear",
     "Metric",
+    "OwnEnvironment",
     "Patrol",
     "PiecewiseLinear",
     "PointEnvironment",
     "Quadratic",
     "TopArms",
+    "is_own_environment",
     "world_keys",
 ]

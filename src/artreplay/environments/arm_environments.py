@@ -26,6 +26,8 @@ class ArmEnvironment:
     proportions of `log`.
     """
 
+    reward_range: tuple[float, float] = (0.0, 1.0)
+
     @checked
     def __init__(
         self,

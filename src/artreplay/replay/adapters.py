@@ -14,11 +14,13 @@ from artreplay.cells.forest import leaves_of
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, exact
 from artreplay.history import History
+from artreplay.replay.certified import Certified, certified, complaint
 from artreplay.replay.ledger import Boxes, Leaves, Table
 from artreplay.replay.step import ROUND
 
 Relation = Callable[[Any, Any, Any], bool] | Literal["trivial"] | None
 Unknown = Literal["error", "skip"]
+Reading = Literal["certified", "plain"]
 
 
 class Adapter:
@@ -33,6 +35,7 @@ class Adapter:
     hears_closing: bool = False  # whether the base is told of cells without unread rows
     needs_memory: bool = False  # whether a log is read into memory for replay
     counts_rows: bool = True  # whether the marks of its cells count rows, and are not numbers of rows
+    certified: Certified | None = None  # what the step drives where rows are read until the choice is certain
     reward_range: RewardRange = (-math.inf, math.inf)
 
     def __init__(self, base: Any) -> None:
@@ -47,9 +50,33 @@ class Adapter:
         self.proposed = self.proposal if plain else memoryview(self.proposal)
 
     @property
-    def algorithm(self) -> Any:
-        """The component, or what stands in for one."""
+    def rule(self) -> Any:
+        """The component, which growth may replace, or what stands in for one."""
         raise NotImplementedError
+
+    @property
+    def algorithm(self) -> Any:
+        """What the step drives: the component, or what reads it until its choice is certain."""
+        return self.rule if self.certified is None else self.certified._replace(rule=self.rule)
+
+    def seat(self, algorithm: Any) -> None:
+        """Let the step drive the same algorithm over other memory."""
+        if self.certified is not None:
+            self.certified, algorithm = algorithm, algorithm.rule
+        self._seat_rule(algorithm)
+
+    def _seat_rule(self, rule: Any) -> None:
+        """Let the base have the same component over other memory."""
+
+    def certify(self, n_arms: int) -> None:
+        """Read rows until the choice among so many arms is certain."""
+        bottom, top = (float(self.scaled(edge)) for edge in self.reward_range)
+        self.certified = certified(self.rule, n_arms, bottom, top)
+
+    def bad_value(self) -> str:
+        """The sentence about a value that cannot be."""
+        arm = int(self.proposed[0])
+        return complaint(self.certified, arm, self.unit(arm), type(self.base).__name__)
 
     # -- units and actions --------------------------------------------------------------------------------------
 
@@ -146,11 +173,11 @@ class NamedAdapter(Adapter):
 
     base: Algorithm
 
-    def __init__(self, base: Algorithm) -> None:
-        super().__init__(base.duplicate())
+    def __init__(self, base: Algorithm, is_certified: bool = False) -> None:
+        super().__init__(base.for_reading(is_certified))
         self.proposes_list = base.proposes_list
         self.expensive = base.expensive
-        self.exact = base.coupled
+        self.exact = self.base.coupled
         self.hears_closing = callable(getattr(base.component, "close", None))
         self.reward_range = base.reward_range
         self.proposal = np.empty(base.width, np.int64)
@@ -158,9 +185,12 @@ class NamedAdapter(Adapter):
         self._plain = base.reward_range == (0.0, 1.0)
 
     @property
-    def algorithm(self) -> Any:
+    def rule(self) -> Any:
         """The component, which growth may replace."""
         return self.base.component
+
+    def _seat_rule(self, rule: Any) -> None:
+        self.base.component = rule
 
     def number(self, unit: Any) -> int:
         """The number of a unit."""
@@ -190,8 +220,10 @@ class ArmAdapter(NamedAdapter):
 
     base: ArmAlgorithm
 
-    def __init__(self, base: ArmAlgorithm) -> None:
-        super().__init__(base)
+    def __init__(self, base: ArmAlgorithm, is_certified: bool = False) -> None:
+        super().__init__(base, is_certified)
+        if is_certified:
+            self.certify(base.n_arms)
         # Bound once, because every decision goes through them.
         self._labels = base.arms
         self._number = base.arm_set.number
@@ -301,6 +333,14 @@ def checked_relation(relation: Any) -> Relation:
         checked: Relation = relation
         return checked
     raise InvalidParameter(f'relation must be a callable, "trivial" or None, got {relation!r}')
+
+
+def checked_reading(reading: Any) -> Reading | None:
+    """How a log is read: until the choice is certain, or as the base proposes; None for what the base can do."""
+    if reading is None or reading in get_args(Reading):
+        checked: Reading | None = reading
+        return checked
+    raise InvalidParameter(f'reading must be "certified", "plain" or None, got {reading!r}')
 
 
 def checked_unknown(unknown: Any) -> Unknown:

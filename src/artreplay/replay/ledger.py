@@ -122,6 +122,10 @@ class SingleRows(NamedTuple):
     def fold(self, ledger: Any) -> None:
         """Rows stay as they are."""
 
+    def between(self, start: int, stop: int) -> int:
+        """How many samples are queued in these places."""
+        return stop - start
+
 
 @compiled
 class Blocks(NamedTuple):
@@ -151,6 +155,13 @@ class Blocks(NamedTuple):
                     end = first + 2 * (end - first)
             ledger.stop[cell] = to
 
+    def between(self, start: int, stop: int) -> int:
+        """How many samples are queued in these places."""
+        rows = 0
+        for at in range(start, stop):
+            rows += self.samples[at]
+        return rows
+
 
 @compiled(scratch=("spare_unit", "spare_reward", "spare_place"))
 class Ledger(NamedTuple):
@@ -164,7 +175,7 @@ class Ledger(NamedTuple):
     next: Ints  # of each cell: where its first unread row is
     stop: Ints  # of each cell: where its rows end
     end: Ints  # of each cell: all rows of the log before this mark were read
-    more: Ints  # of each cell: 1 if the log may have rows of it that were not read
+    more: Ints  # of each cell: how many rows of it the log has that were not read; 1 for some where nobody counts them
     closed: Ints  # of each cell: 1 if the base was told that there is no unread row left
     wanted: Ints  # the cell whose rows must be read, in one entry
     spare_unit: Ints  # for dividing
@@ -192,6 +203,11 @@ class Ledger(NamedTuple):
         """Show a row or a block to the base; how many samples that was."""
         samples: int = self.entries.show(algorithm, self, at)
         return samples
+
+    def waiting(self, cell: int) -> int:
+        """How many rows of a cell are unread, where the log counts them."""
+        rows: int = self.entries.between(self.next[cell], self.stop[cell]) + self.more[cell]
+        return rows
 
     def use(self, cell: int, at: int) -> None:
         """The earliest unread row of a cell has been shown."""

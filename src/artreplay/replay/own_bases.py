@@ -5,35 +5,122 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import os
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm, PointAlgorithm, checked_range
+from artreplay.algorithms import Algorithm, ArmAlgorithm, PointAlgorithm, checked_range
 from artreplay.compiling import UNBOUNDED, Floats, Ints, copied, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import History
-from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter, Unknown, table_of
+from artreplay.replay.adapters import (
+    Adapter,
+    ArmAdapter,
+    PointAdapter,
+    Reading,
+    Unknown,
+    checked_reading,
+    table_of,
+)
 from artreplay.replay.ledger import Table
+from artreplay.replay.object_states import generators_of, reseed_generator
 from artreplay.replay.own_ledgers import NamedCells
+from artreplay.streams import fold
 
 _MOST_UNITS = 1 << 20  # where looking for the number of units of a component ends
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_UNTOUCHED = -(1 << 62)  # what the spare entries behind a proposal hold before it is tried out
+_OF_A_VALUE = 4  # arguments of the `value` that certified reading asks for: unit, round, unread, fill
 _SLACK = 64  # spare entries behind a proposal: a component that writes too many is caught, not a crash
 
 
-def adapt(base: Any) -> Adapter:
-    """The adapter for a base, over a copy of it."""
+def adapt(base: Any, reading: Reading | None = None) -> Adapter:
+    """The adapter for a base, over a copy of it; without a `reading`, rows are read as the base allows."""
+    is_certified = reads_certified(base, reading)
     if isinstance(base, ArmAlgorithm):
-        return ArmAdapter(base)
+        return ArmAdapter(base, is_certified)
     if isinstance(base, PointAlgorithm):
         return PointAdapter(base)
     if isinstance(base, Adapter):
         raise InvalidParameter("a policy is made from a base algorithm, got an adapter")
-    for method in ("propose", "update"):
+    for method in ("update",) if is_certified else ("propose", "update"):
         if not callable(getattr(base, method, None)) or isinstance(base, type):
             raise InvalidParameter(f"a base algorithm must have propose() and update(unit, reward), got {base!r}")
-    return ComponentAdapter(base) if is_component(base) else PlainAdapter(base)
+        _check_signature(base, method)
+    adapter: Adapter = ComponentAdapter(base) if is_component(base) else PlainAdapter(base)
+    if is_certified:
+        _certify(adapter)
+    return adapter
+
+
+_SIGNATURES = {  # of the methods of an object, and of a component
+    "propose": (("propose(self)", 0, 1), ("propose(self, out)", 1, 2)),
+    "update": (("update(self, unit, reward)", 2, 2),) * 2,
+}
+
+
+def _check_signature(base: Any, method: str) -> None:
+    """Refuse a method that cannot be called as it will be."""
+    shape, least, most = _SIGNATURES[method][is_component(base)]
+    try:
+        parameters = inspect.signature(getattr(base, method)).parameters.values()
+    except (TypeError, ValueError):  # built in
+        return
+    places = [one for one in parameters if one.kind in _BY_PLACE]
+    needed = sum(one.default is inspect.Parameter.empty for one in places)
+    takes_more = any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters)
+    strict = any(one.kind is inspect.Parameter.KEYWORD_ONLY and one.default is one.empty for one in parameters)
+    if needed > most or strict or (len(places) < least and not takes_more):
+        raise InvalidParameter(f"{described(base, method)} must be {shape}, got {_written(base, method)}")
+
+
+def _written(base: Any, method: str) -> str:
+    signature = inspect.signature(getattr(type(base), method, getattr(base, method)))
+    return f"{method}{signature}"
+
+
+def described(base: Any, method: str) -> str:
+    """A method of the user's own: its class and, where the source is at hand, its file and line."""
+    name = f"{type(base).__qualname__}.{method}"
+    code = getattr(getattr(type(base), method, None), "__code__", None)
+    return name if code is None else f"{name} ({os.path.basename(code.co_filename)}, line {code.co_firstlineno})"
+
+
+def reads_certified(base: Any, reading: Reading | None) -> bool:
+    """Whether rows are read until the choice is certain: by default where there are values that can be bounded."""
+    checked_reading(reading)
+    if isinstance(base, Algorithm):
+        offers, bounded = base.offers_value, base.reward_range[1] < math.inf
+    elif isinstance(base, type):
+        return False
+    else:
+        offers, bounded = len(_needed(getattr(base, "value", None))) == _OF_A_VALUE, True
+    if reading == "certified" and not offers:
+        raise InvalidParameter(
+            f'reading="certified" is for a base that offers value(unit, round, unread, fill), got {base!r}'
+        )
+    if reading == "certified" and not bounded:
+        raise InvalidParameter(f'reading="certified" needs a finite reward_range, got {base!r}')
+    return bool(offers and bounded and reading != "plain")
+
+
+def _certify(adapter: Adapter) -> None:
+    """Let an object or a component of the user's own be read by its values."""
+    base, name = adapter.base, type(adapter.base).__name__
+    arms = getattr(base, "arms", None)
+    n_arms = getattr(base, "n_arms", None) if arms is None else len(arms)
+    if isinstance(n_arms, bool) or not isinstance(n_arms, (int, np.integer)) or n_arms < 1:
+        raise InvalidParameter(f"{name} offers value(...), so it must say what it chooses from: arms, or n_arms")
+    low, high = checked_range(getattr(base, "reward_range", (-math.inf, math.inf)))
+    if high == math.inf:
+        raise InvalidParameter(f"{name} offers value(...), so it must have a finite reward_range, (low, high)")
+    for arm in range(n_arms) if arms is None else arms:
+        adapter.number(arm)
+    adapter.reward_range = (low, high)
+    adapter.exact = True
+    adapter.certify(int(n_arms))
 
 
 class ComponentAdapter(Adapter):
@@ -50,6 +137,8 @@ class ComponentAdapter(Adapter):
         self._accepted: set[int] = set()
         self.proposal = np.empty(width + _SLACK, np.int64)[:width]
         self.proposed = memoryview(self.proposal)
+        if self._offers("propose"):
+            self._try_a_proposal(width)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy has no spare entries behind its proposal until it gets them again."""
@@ -58,10 +147,35 @@ class ComponentAdapter(Adapter):
         again[:] = state["proposal"]
         super().__setstate__(state | {"proposal": again})
 
+    def _try_a_proposal(self, width: int) -> None:
+        """Let a copy propose, interpreted: what is wrong with it is then said in a sentence, and not by a crash."""
+        out = np.full(width + _SLACK, _UNTOUCHED, np.int64)
+        tried = copied(self.base)
+        method = described(self.base, "propose")
+        try:
+            with np.errstate(over="ignore"):
+                units = tried.propose_over(None, out, 0)
+        except Exception as error:
+            raise InvalidAction(f"{method} could not be run: {type(error).__name__}: {error}") from error
+        if isinstance(units, bool) or not isinstance(units, (int, np.integer)):
+            wrong = f"it returned {units!r}" + ("; is `return 1` missing?" if units is None else "")
+            raise InvalidAction(f"{method} must return how many units it wrote into out, {wrong}")
+        if units < 1:
+            raise InvalidAction(f"{method} must propose at least 1 unit, it returned {units}")
+        if (out[width:] != _UNTOUCHED).any():
+            places = int(np.flatnonzero(out != _UNTOUCHED)[-1]) + 1
+            raise InvalidAction(
+                f"{method} wrote {places} units, and there is a place for {width}; a component that means to propose "
+                "more must offer `width`"
+            )
+
     @property
-    def algorithm(self) -> Any:
+    def rule(self) -> Any:
         """The component itself."""
         return self.base
+
+    def _seat_rule(self, rule: Any) -> None:
+        self.base = rule
 
     def number(self, unit: Any) -> int:
         """A unit is its number."""
@@ -153,28 +267,31 @@ class PlainAdapter(Adapter):
 
     def __init__(self, base: Any) -> None:
         super().__init__(copy.deepcopy(base))
-        self.proposal = self.proposed = []
+        self.proposal = self.proposed = [0]
         self._units: list[Any] = []
         self._numbers: dict[Any, int] = {}
         said = getattr(base, "reward_range", None)
         self.reward_range = (-math.inf, math.inf) if said is None else checked_range(said)
         self._checks_units = callable(getattr(base, "check_unit", None))
         self._checks_rewards = callable(getattr(base, "check_reward", None))
-        self._hears_rounds = _takes_something(base.propose)
+        self._hears_rounds = _takes_something(getattr(base, "propose", None))
         self.hears_origin = callable(getattr(base, "update_logged", None))
         self.hears_closing = _takes_something(getattr(base, "close", None))
         self._hears_reopening = _takes_something(getattr(base, "reopen", None))
 
     @property
-    def algorithm(self) -> Any:
+    def rule(self) -> Any:
         """The adapter itself: it numbers what the object says."""
         return self
 
     # -- what the step calls ------------------------------------------------------------------------------------
 
-    def propose_in_round(self, out: list[int], round_: int) -> int:
+    def propose_over(self, ledger: Any, out: list[int], round_: int) -> int:
         """Ask the object, and number what it says."""
         proposal = self.base.propose(int(round_)) if self._hears_rounds else self.base.propose()
+        if proposal is None:
+            method = described(self.base, "propose")
+            raise InvalidAction(f"{method} must return a unit or a list of units, it returned None")
         self.proposes_list = isinstance(proposal, list)
         units = proposal if self.proposes_list else [proposal]
         if not units:
@@ -195,6 +312,15 @@ class PlainAdapter(Adapter):
         else:
             self.base.update(self._units[number], float(reward))
 
+    def value(self, number: int, round_: int, unread: int, fill: float) -> float:
+        """What a unit is worth to the object if so many more rows of the log, all with this reward, were shown."""
+        return float(self.base.value(self._units[number], int(round_), int(unread), float(fill)))
+
+    def note_unread(self, rows: int) -> None:
+        """Tell the object how many rows of the log are still to be shown, if it wants to know."""
+        if hasattr(self.base, "note_unread"):
+            self.base.note_unread(int(rows))
+
     def cell_closed(self, name: Hashable) -> int:
         """Tell the object that a cell has no unread row left; 1 if it wants to know."""
         if not self.hears_closing:
@@ -212,9 +338,12 @@ class PlainAdapter(Adapter):
         return UNBOUNDED
 
     def reseed(self, key: Any) -> None:
-        """Pass a key on to an object that draws at random."""
+        """Pass a key on to an object that draws at random, or to the generators it keeps."""
         if hasattr(self.base, "reseed"):
             self.base.reseed(int(key))
+            return
+        for number, generator in enumerate(generators_of(self.base)):
+            reseed_generator(generator, fold(int(key), number))
 
     # -- units and rewards --------------------------------------------------------------------------------------
 
@@ -319,12 +448,16 @@ class PlainAdapter(Adapter):
 
 def _takes_something(method: Any) -> bool:
     """Whether a method exists and needs an argument; an argument it does not take is not passed."""
+    return bool(_needed(method))
+
+
+def _needed(method: Any) -> list[str]:
+    """The arguments that a method cannot do without; none if it is not there."""
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):  # it is not there, or built in
-        return False
-    needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(one.kind in needed and one.default is inspect.Parameter.empty for one in parameters)
+        return []
+    return [one.name for one in parameters if one.kind in _BY_PLACE and one.default is inspect.Parameter.empty]
 
 
 def _ask(check: Callable[[Any], Any], value: Any) -> None:

@@ -96,6 +96,10 @@ class NamedCells(OwnLedger):
         queue = self._queues.get(cell)
         return queue[0] if queue else NO_ROW
 
+    def waiting(self, cell: Hashable) -> int:
+        """How many rows of a cell are unread."""
+        return len(self._queues.get(cell, ()))
+
     def use(self, cell: Hashable, at: int) -> None:
         """The earliest unread row of a cell has been shown."""
         self._queues[cell].popleft()

@@ -15,7 +15,7 @@ from artreplay.compiling import UNBOUNDED, Ints
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import Fingerprint, History, Totals
-from artreplay.replay.adapters import Adapter, Relation, Unknown, checked_relation, checked_unknown
+from artreplay.replay.adapters import Adapter, Reading, Relation, Unknown, checked_relation, checked_unknown
 from artreplay.replay.contradictions import watch_of
 from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.ledger import Ledger, marks_of, unread_samples
@@ -49,9 +49,16 @@ class HistoryPolicy(Policy):
     _marks_without_log: Ints  # while it was loaded and its log has not been given yet
 
     def __init__(
-        self, base: Any, history: AnyHistory, *, drift: Any = 0.0, unknown: Unknown = "error", lower: Lower = "rows"
+        self,
+        base: Any,
+        history: AnyHistory,
+        *,
+        drift: Any = 0.0,
+        reading: Reading | None = None,
+        unknown: Unknown = "error",
+        lower: Lower = "rows",
     ) -> None:
-        super().__init__(base)
+        super().__init__(base, reading=reading)
         self.unknown = checked_unknown(unknown)
         self.lower = checked_lower(lower, self._adapter, self.relation)
         self._drift = Drift(drift, self._adapter)
@@ -124,6 +131,8 @@ class HistoryPolicy(Policy):
             self._position[SERVING] = 0
             self._interpreted_parts = ()
             self._close_again(closed)
+            if self._adapter.certified is not None:
+                self._adapter.certified.forget()
         if marks is None or grown:
             warn_of_short_horizon(self.base, history)
 
@@ -192,6 +201,7 @@ class FullStart(HistoryPolicy):
         batch: bool = False,
         *,
         drift: Any = 0.0,
+        reading: Reading | None = None,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
@@ -201,7 +211,7 @@ class FullStart(HistoryPolicy):
                 "batch=True is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
                 f"ThompsonSampling, UCB1 and the like), got {base!r}"
             )
-        super().__init__(base, history, drift=drift, unknown=unknown, lower=lower)
+        super().__init__(base, history, drift=drift, reading=reading, unknown=unknown, lower=lower)
         if self.batch and self._drift.is_there:
             raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
 
@@ -287,11 +297,16 @@ class ArtificialReplay(HistoryPolicy):
         relation: Relation = None,
         *,
         drift: Any = 0.0,
+        reading: Reading | None = None,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
         self.relation = checked_relation(relation)
-        super().__init__(base, history, drift=drift, unknown=unknown, lower=lower)
+        if self.relation is not None:
+            if reading == "certified":
+                raise InvalidParameter(f'reading="certified" reads by arms, and takes no relation, got {relation!r}')
+            reading = "plain"
+        super().__init__(base, history, drift=drift, reading=reading, unknown=unknown, lower=lower)
 
     def _show_log(self) -> None:
         """Totals are so few that a base which is not exact is shown all of them first, as by Full Start."""

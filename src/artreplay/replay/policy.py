@@ -12,8 +12,9 @@ import numpy as np
 from artreplay.compiling import UNBOUNDED, Ints, Loop, current_mode, views
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidAction, InvalidHistory
-from artreplay.history import Allocation, Fingerprint, Reading
-from artreplay.replay.adapters import Adapter, NamedAdapter, Relation, Unknown
+from artreplay.history import Allocation, Fingerprint
+from artreplay.history import Reading as HowMuch
+from artreplay.replay.adapters import Adapter, NamedAdapter, Reading, Relation, Unknown
 from artreplay.replay.cell import Cell, cells_of, used_by_cell
 from artreplay.replay.contradictions import Contradiction, Watch
 from artreplay.replay.ledger import Ledger, enlarged
@@ -23,6 +24,7 @@ from artreplay.replay.own_ledgers import OwnLedger, RelatedRows
 from artreplay.replay.reader import Reader, ledger_without_rows
 from artreplay.replay.step import (
     BAD_PROPOSAL,
+    BAD_VALUE,
     NEEDS_ROOM,
     NEEDS_ROWS,
     NO_ROW,
@@ -58,8 +60,8 @@ class Policy:
     relation: Relation = None
     unknown: Unknown = "error"
 
-    def __init__(self, base: Any) -> None:
-        self._adapter: Adapter = adapt(base)
+    def __init__(self, base: Any, *, reading: Reading | None = None) -> None:
+        self._adapter: Adapter = adapt(base, reading)
         self._position: Ints = np.zeros(PLACES, np.int64)
         self._log: Log | None = None
         self._reader: Reader | None = None
@@ -158,7 +160,12 @@ class Policy:
         """Show what must be shown before anything is proposed."""
 
     def _show_what_comes_before(self, samples: list[tuple[int, float]]) -> None:
-        """Show the rows of the log that come before what is told: those of the cells it lies in."""
+        """Show the rows of the log that come before what is told: those of the cells it lies in.
+
+        A base that is read until its choice is certain keeps rows of the log apart from what was played.
+        """
+        if self._adapter.certified is not None:
+            return
         if self._log is None:
             self._check_nothing_comes_before(samples)
         elif self._log.whole is None or self._position[USED] < self._log.size:
@@ -171,6 +178,8 @@ class Policy:
 
     def _check_nothing_comes_before(self, samples: list[tuple[int, float]]) -> None:
         """Without its log a policy can be told what it asked for: that was asked because nothing was left to read."""
+        if self._adapter.certified is not None:
+            return
         if self._fingerprint is None or self._log_size() == self._position[USED]:
             return
         if not self._was_asked([number for number, _ in samples]):
@@ -250,6 +259,8 @@ class Policy:
                     f"{type(adapter.base).__qualname__} must propose at least 1 unit and at most "
                     f"{len(adapter.proposal)}; a component that means to propose more must offer `width`"
                 )
+            elif result == BAD_VALUE:
+                raise InvalidAction(adapter.bad_value())
             elif not fast and chooser is None and mode == "auto" and self._spent > _PATIENCE:
                 fast, limit = True, 1
             else:
@@ -316,9 +327,9 @@ class Policy:
         return None if self._log is None else self._log.history
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> HowMuch:
         """How much of the log was read: samples used; rows or sums, and bytes, read; requests to a file or database."""
-        return Reading() if self._log is None else self._log.reading(self.used)
+        return HowMuch() if self._log is None else self._log.reading(self.used)
 
     @property
     def used(self) -> int:

@@ -146,6 +146,10 @@ class ArmReader(Reader):
         for code in np.flatnonzero(log.numbers >= 0).tolist():
             codes[int(cell[log.numbers[code]])].append(code)
         self.cells = [rows_of(store, some) for some in codes]
+        self.counts: Ints | None = None  # of each cell: rows in the log, where these must be known
+        if log.adapter.certified is not None:
+            per_label = store.counts()
+            self.counts = np.array([int(per_label[some].sum()) for some in codes], np.int64)
 
     def read(self, ledger: Ledger) -> Rows:
         """More rows of the cell that is wanted."""
@@ -159,6 +163,8 @@ class ArmReader(Reader):
         cell = int(ledger.wanted[0])
         ledger = super().put(ledger, rows)
         self.cells[cell].done()
+        if self.counts is not None:
+            ledger.more[cell] = self.counts[cell] - rows.end
         return ledger
 
 
@@ -268,7 +274,7 @@ def _lazy_ledger(log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints 
     if isinstance(cells, Table) and len(cells.cell):
         arms = ArmReader(log, cells.cell, n_cells)
         for cell, reader in enumerate(arms.cells):
-            ledger.more[cell] = bool(reader.codes)
+            ledger.more[cell] = bool(reader.codes) if arms.counts is None else arms.counts[cell] - ledger.end[cell]
             if ledger.end[cell]:
                 reader.skip(int(ledger.end[cell]))
         return ledger, arms

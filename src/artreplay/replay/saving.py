@@ -63,6 +63,7 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
         "magic": _MAGIC,
         "format": FORMAT,
         "policy": policy.kind,
+        "certified": policy._adapter.certified is not None,
         "base": _describe_base(policy, arrays),
         "pending": _describe_pending(policy),
         "note": note,
@@ -129,7 +130,8 @@ def _loaded(
 ) -> Policy:
     """A policy without its log."""
     try:
-        policy = _empty_policy(document, _restore_base(document, arrays, base, given))
+        certified = bool(document["certified"])
+        policy = _empty_policy(document, _restore_base(document, arrays, base, given, certified), certified)
         _restore_state(policy, document, arrays)
         if isinstance(policy, HistoryPolicy):
             _restore_history(policy, document["history"], arrays, relation)
@@ -265,7 +267,7 @@ def decode(value: Any) -> Any:
 
 
 def _restore_base(
-    document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any]
+    document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any], certified: bool
 ) -> Any:
     entry, drift = document["base"], document.get("drift", {})
     name = entry["class"]
@@ -273,7 +275,8 @@ def _restore_base(
         classes = {cls.__name__: cls for cls in ALGORITHMS}
         if name not in classes:
             raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
-        made: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
+        fresh: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
+        made = fresh.for_reading(certified)
         if drift.get("is_there"):
             made.allow_drift(drift["adaptive"])
         _check_tables(made, arrays)
@@ -344,12 +347,12 @@ def _check_shapes(made: Algorithm, saved: dict[str, np.ndarray[Any, Any]], name:
             raise InvalidFile(f"the array {key} of {name} in the file does not fit its parameters")
 
 
-def _empty_policy(document: dict[str, Any], base: Any) -> Policy:
+def _empty_policy(document: dict[str, Any], base: Any, certified: bool) -> Policy:
     kind = document["policy"]
     if kind not in _POLICIES:
         raise InvalidFile(f"the file holds a policy {kind!r} that this version of artreplay does not have")
     policy = object.__new__(_POLICIES[kind])
-    Policy.__init__(policy, base)
+    Policy.__init__(policy, base, reading="certified" if certified else "plain")
     return policy
 
 

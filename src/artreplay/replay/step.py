@@ -23,6 +23,9 @@ AGAIN = 0  # the slice is over
 NEEDS_ROOM = -1  # arrays must grow first
 BAD_PROPOSAL = -2  # a proposal has no units, or more than there is space for
 NEEDS_ROWS = -3  # rows of the log must be read first
+BAD_VALUE = -4  # what a base says of the value of an arm cannot be
+
+CERTAIN = -100  # instead of the number of units: the one proposed is played at once, whatever the unread rows say
 
 # What a ledger says when it has no row to show.
 NO_ROW = -1  # the cell has no unread row
@@ -47,8 +50,8 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
 
     For each unit of a proposal in order, the earliest unread row of the cell it lies in now is shown; when there is
     none for any unit, the proposal is played. A cell that has no unread row left is closed, once; a base that wants to
-    know of it proposes again. A row that is still where the log lies is waited for, in the middle of a proposal if
-    need be.
+    know of it proposes again. A base that is read until its choice is certain (`certified.py`) says itself when that
+    is so. A row that is still where the log lies is waited for, in the middle of a proposal if need be.
     """
     units = position[SERVING]
     first = 0
@@ -57,7 +60,11 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
         first, shown = position[SLOT], position[SHOWN]
         position[SERVING] = 0
     else:
-        units = algorithm.propose_in_round(proposal, position[ROUND])
+        units = algorithm.propose_over(ledger, proposal, position[ROUND])
+        if units == CERTAIN:
+            return 1
+        if units == BAD_VALUE:
+            return BAD_VALUE
         if units < 1 or units > len(proposal):
             return BAD_PROPOSAL
     for j in range(first, units):

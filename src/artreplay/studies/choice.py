@@ -16,6 +16,7 @@ from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.selectors import Best, Top
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, arrays_of, current_mode, overwrite, views
+from artreplay.replay.certified import certified
 from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
 from artreplay.replay.step import PLACES, ROUND, settle
@@ -42,7 +43,7 @@ class Chooser:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._learner, name)
 
-    def propose_in_round(self, out: Any, round_: int) -> int:
+    def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
         """Write the numbers of the proposed units; how many there are."""
         raise NotImplementedError
 
@@ -89,7 +90,7 @@ class ArmChooser(Chooser):
         np.subtract.at(self._now, units, 1)
         return units
 
-    def propose_in_round(self, out: Any, round_: int) -> int:
+    def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
         """The arms with the highest values, ties to the lower number."""
         index = self._adapter.algorithm.index
         for arm in np.flatnonzero((index.tally.counts != self._seen[0]) | (self._now != self._seen[1])).tolist():
@@ -140,12 +141,22 @@ class CopyChooser(Chooser):
             self._copy.make_room(1)
             self._copy.component.update_logged(unit, reward, allowance)
 
-    def propose_in_round(self, out: Any, round_: int) -> int:
-        """What the copy proposes; a draw at random belongs to the round."""
+    def load(self, unit: int, samples: int, total: float) -> None:
+        """Show the base a block of rows, and the copy with it."""
+        self._learner.load(unit, samples, total)
+        if self._copy is not None:
+            self._copy.make_room(1)
+            self._copy.component.load(unit, samples, total)
+
+    def _renewed_copy(self) -> Algorithm:
         if self._copy is None:
             self._copy = self._adapter.base.duplicate()
             self._show_failures(self._copy, [unit for units in self._open.values() for unit in units])
-        copy, available = self._copy, self.available
+        return self._copy
+
+    def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
+        """What the copy proposes; a draw at random belongs to the round."""
+        copy, available = self._renewed_copy(), self.available
         if available is not None and isinstance(copy, IndexArmAlgorithm):
             return write_best(copy.component.index.value[:-1], available, out)
         if available is None:
@@ -161,7 +172,7 @@ class CopyChooser(Chooser):
         if hasattr(component, "proposals"):
             component.proposals[0] = round_
         if not self._adapter.expensive or current_mode() == "interpreted":
-            proposed: int = views(component).propose_in_round(out, round_)
+            proposed: int = views(component).propose_over(None, out, round_)
             return proposed
         position = np.zeros(PLACES, np.int64)
         position[ROUND] = round_
@@ -179,8 +190,22 @@ class CopyChooser(Chooser):
             component.update(number, 0.0)
 
 
+class ValueChooser(CopyChooser):
+    """For a base that is read until its choice is certain: the bounds are those of the copy."""
+
+    def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
+        """The arm to be played, or one whose next row is to be shown first."""
+        rule, own = self._renewed_copy().component, self._adapter.certified
+        bounds = certified(rule, len(own.high), own.bottom, own.top)
+        if self.available is not None:
+            bounds.allowed[:] = self.available
+        return bounds.propose_over(ledger, out, round_)
+
+
 def chooser_of(policy: Policy) -> Chooser:
     """The chooser for a policy's base."""
+    if policy._adapter.certified is not None:
+        return ValueChooser(policy)
     component: Any = getattr(policy.base, "component", None)
     plain = type(getattr(component, "index", None)) is MeanIndex and isinstance(policy.base, ArmAlgorithm)
     if plain and isinstance(component.selector, (Best, Top)):

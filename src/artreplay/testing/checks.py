@@ -1,76 +1,43 @@
-"""Coupling, irrelevant data, completion: what makes Artificial Replay act exactly like Full Start."""
+"""Coupling, journal, irrelevant data, values, completion: what makes Artificial Replay act exactly like Full Start."""
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import is_component, state_of
-from artreplay.errors import ArtReplayError, InvalidParameter
+from artreplay.compiling import is_component
+from artreplay.errors import InvalidParameter
 from artreplay.history import History
-from artreplay.parameters import Count, Seed, checked
+from artreplay.parameters import Count, Seed, Size, checked
 from artreplay.replay import ArtificialReplay, FullStart, Ignorant
 from artreplay.replay.adapters import checked_relation
+from artreplay.replay.object_states import state_difference, state_of_base
 from artreplay.replay.own_bases import adapt
-from artreplay.testing.random_worlds import Points, Units, World, draw_world, shrink, units_of
+from artreplay.testing.outcome import CheckFailed, Summary
+from artreplay.testing.playing import Calls, Failure, first_difference, play, play_journal
+from artreplay.testing.random_worlds import Units, World, draw_world, shrink, units_of
+
+ROUNDING = 1e-9  # of sums, by which a value may pass its bounds
+TENTHS = (0.1, 0.2, 0.7)  # rewards whose sums depend on the order in which they are added
+DEFAULT_REWARDS = (0, 0.5, 1)
+_LONG_EVERY, _LONGER = 10, 8  # one case in so many has a log that may be so many times as long
+_TENTHS_EVERY = 4  # one case in so many has tenths for rewards, where none were asked for
+_PROBES, _PROBE_SAMPLES = 2, 24  # how a difference between states is looked for in later proposals
 
 MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
 
 
-@dataclass(frozen=True)
-class Summary:
-    """A check that passed: how many cases were tried, and how many of them could have failed."""
-
-    check: str
-    cases: int
-    telling: int  # not vacuous
-
-    @property
-    def share(self) -> float:
-        """The share of cases that were not vacuous."""
-        return self.telling / self.cases
-
-    def __str__(self) -> str:
-        return f"{self.check}: holds in {self.cases} cases, {self.share:.0%} of them not vacuous"
-
-
-class CheckFailed(ArtReplayError, AssertionError):
-    """A counterexample.
-
-    `history` is the log as (unit, reward) pairs, `actions` what each side did, `where` what differs first.
-    """
-
-    def __init__(self, check: str, history: list[tuple[Any, float]], actions: dict[str, Any], where: str) -> None:
-        self.check = check
-        self.history = history
-        self.actions = actions
-        self.where = where
-        super().__init__(self._text())
-
-    def _text(self) -> str:
-        lines = [f"{self.check} fails: {self.where}", "  log:"]
-        lines += [f"    {unit!r}  reward {reward:g}" for unit, reward in self.history] or ["    (empty)"]
-        lines += [f"  {side}: {done}" for side, done in self.actions.items()]
-        return "\n".join(lines)
-
-
-class Failure(NamedTuple):
-    """What differs, and what each side did."""
-
-    where: str
-    actions: dict[str, Any]
-
-
 class Verdict(NamedTuple):
-    """The result of one case: a failure or None, and whether the case could have failed at all."""
+    """One case: a failure or None, whether there was something to find, and what is worth a word."""
 
     failure: Failure | None
     telling: bool
+    note: str = ""
 
 
 def check_coupling(
@@ -83,14 +50,17 @@ def check_coupling(
     cases: int = 200,
     max_history: int = 12,
     horizon: int = 12,
-    rewards: Sequence[float] = (0, 0.5, 1),
+    rewards: Sequence[float] = DEFAULT_REWARDS,
     seed: int = 0,
+    longest: int | None = None,
 ) -> Summary:
     """Check that Artificial Replay plays exactly what Full Start plays, on the same reward stack.
 
     `make_base()` gives a fresh base. `units` is a number of arms, labels, or `Points` (default: asked from
     the base). `full_start` and `replay` are `(base, history) -> policy` and replace the two policies, so that wrong
-    ones can be tried. A case is not vacuous when history is left over and Full Start plays differently from Ignorant.
+    ones can be tried. Logs have up to `max_history` rows, one in ten up to `longest`, by default eight times as many;
+    one log in four has rewards of .1, .2 and .7 unless `rewards` are given. A case is not vacuous when history is left
+    over and Full Start plays differently from Ignorant.
 
     >>> import artreplay as ar
     >>> ar.testing.check_coupling(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -102,15 +72,53 @@ def check_coupling(
     def judge(world: World) -> Verdict:
         """Play the world with all three policies."""
         history = world.history()
-        full = play(make_full(make_base(), history), world, labels)
+        full = play(make_full(make_base(), history), world, known)
         replaying = make_replay(make_base(), history)
-        replayed = play(replaying, world, labels)
-        alone = play(Ignorant(make_base()), world, labels)
+        replayed = play(replaying, world, known)
+        alone = play(Ignorant(make_base()), world, known)
         left_over = len(history) - int(replaying.used) > 0
-        return Verdict(first_difference(full, replayed), left_over and full != alone)
+        return Verdict(first_difference(full, replayed, relation), left_over and full.actions != alone.actions)
 
-    labels = units_of(make_base, units)
-    return _search("coupling", judge, labels, cases, max_history, horizon, rewards, seed)
+    known = units_of(make_base, units)
+    return _search("coupling", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+
+
+@checked
+def check_journal(
+    make_base: MakeBase,
+    units: Any = None,
+    *,
+    relation: Any = None,
+    full_start: MakePolicy | None = None,
+    replay: MakePolicy | None = None,
+    delays: Size = 3,
+    cases: int = 200,
+    max_history: int = 12,
+    horizon: int = 12,
+    rewards: Sequence[float] = DEFAULT_REWARDS,
+    seed: int = 0,
+    longest: int | None = None,
+) -> Summary:
+    """Check that every decision is the one of the whole journal, as ordinary use brings it about.
+
+    Rewards come up to `delays` rounds late, some never; actions are told that nobody asked for; and the log grows. A
+    case is not vacuous when history is left over.
+
+    >>> import artreplay as ar
+    >>> ar.testing.check_journal(lambda: ar.MonUCB(3, horizon=20)).cases
+    200
+    """
+    make_full = full_start or FullStart
+    make_replay = replay or (lambda base, history: ArtificialReplay(base, history, relation))
+
+    def judge(world: World) -> Verdict:
+        """Let the same things happen to both policies."""
+        full = play_journal(lambda log: make_full(make_base(), log), world, known, delays)
+        replayed = play_journal(lambda log: make_replay(make_base(), log), world, known, delays)
+        return Verdict(first_difference(full, replayed, relation), replayed.left_over)
+
+    known = units_of(make_base, units)
+    return _search("journal", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
 
 
 def check_irrelevant_data(
@@ -121,13 +129,14 @@ def check_irrelevant_data(
     cases: int = 200,
     max_history: int = 12,
     horizon: int = 12,
-    rewards: Sequence[float] = (0, 0.5, 1),
+    rewards: Sequence[float] = DEFAULT_REWARDS,
     seed: int = 0,
+    longest: int | None = None,
 ) -> Summary:
     """Check that a proposal does not change when samples outside its cells are shown.
 
     A random part of the log is shown first; then every sample of the rest that is unrelated to the proposal. A case
-    is not vacuous when there is such a sample.
+    is not vacuous when there is such a sample. A base that offers `value` does not need it: see `check_values`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_irrelevant_data(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -137,32 +146,87 @@ def check_irrelevant_data(
 
     def judge(world: World) -> Verdict:
         """Look for an unrelated sample that changes the proposal."""
-        adapter = adapt(make_base())
+        adapter = adapt(make_base(), "plain")
         related = relation_of(adapter, relation)
         history = world.history()
         numbers = adapter.numbers_of(history, "error").tolist()
         values = adapter.rewards_of(history).tolist()
         adapter.make_room(len(numbers) + 1)
         cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part
-        for number, value in zip(numbers[:cut], values[:cut], strict=True):
-            adapter.algorithm.update(number, value)
+        calls = Calls()
+        for row in range(cut):
+            adapter.algorithm.update_logged(numbers[row], values[row], 0.0)
+            calls.show(world.log[row])
         before = proposal_of(adapter)
         shown = 0
-        for number, value in zip(numbers[cut:], values[cut:], strict=True):
-            if any(related(number, proposed) for proposed in before):
+        for row in range(cut, len(numbers)):
+            if any(related(numbers[row], proposed) for proposed in before):
                 continue
-            adapter.algorithm.update(number, value)
+            adapter.algorithm.update_logged(numbers[row], values[row], 0.0)
+            calls.show(world.log[row])
             shown += 1
             after = proposal_of(adapter)
             if after != before:
                 named = [[adapter.unit(unit) for unit in side] for side in (before, after)]
-                changed = f"a sample of {adapter.unit(number)!r} made it {named[1]}"
+                changed = f"a sample of {adapter.unit(numbers[row])!r} made it {named[1]}"
                 where = f"after {cut} samples the proposal was {named[0]}; {changed}"
-                return Verdict(Failure(where, {"before": named[0], "after": named[1]}), telling=True)
+                sides = {"before": named[0], "after": named[1]}
+                return Verdict(Failure(where, sides, calls.of_a_base(cut, row)), telling=True)
         return Verdict(None, shown > 0)
 
-    labels = units_of(make_base, units)
-    return _search("irrelevant data", judge, labels, cases, max_history, horizon, rewards, seed)
+    known = units_of(make_base, units)
+    return _search("irrelevant data", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+
+
+def check_values(
+    make_base: MakeBase,
+    units: Any = None,
+    *,
+    cases: int = 200,
+    max_history: int = 12,
+    horizon: int = 12,
+    rewards: Sequence[float] = DEFAULT_REWARDS,
+    seed: int = 0,
+    longest: int | None = None,
+) -> Summary:
+    """Check that `value` bounds what it will be: what certified reading relies on.
+
+    A random part of the log is shown first. The value of an arm with its unread rows at the lowest reward, and at the
+    highest, must then be bounds on its value once these rows are shown, whatever they are. A case is not vacuous when
+    an arm has unread rows.
+
+    >>> import artreplay as ar
+    >>> ar.testing.check_values(lambda: ar.UCB1(3)).cases
+    200
+    """
+
+    def judge(world: World) -> Verdict:
+        """Look for a value outside its bounds."""
+        history = world.history()
+        adapter = adapt(make_base(), "certified")
+        rule, (bottom, top) = adapter.rule, map(adapter.scaled, adapter.reward_range)
+        numbers, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
+        cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part
+        for row in range(cut):
+            rule.update_logged(int(numbers[row]), float(values[row]), 0.0)
+        waiting = len(numbers) - cut
+        for arm in np.unique(numbers[cut:]).tolist():
+            rows = cut + np.flatnonzero(numbers[cut:] == arm)
+            rule.note_unread(waiting)
+            low, high = (rule.value(arm, world.horizon, len(rows), fill) for fill in (bottom, top))
+            for row in rows.tolist():
+                rule.update_logged(arm, float(values[row]), 0.0)
+            waiting -= len(rows)
+            rule.note_unread(waiting)
+            found = rule.value(arm, world.horizon, 0, bottom)
+            if not low - ROUNDING <= found <= high + ROUNDING:
+                bounds = f"the value of {adapter.unit(arm)!r} is {found} after {len(rows)} more rows"
+                where = f"{bounds}, and must lie between {low}, with the lowest rewards, and {high}, with the highest"
+                return Verdict(Failure(where, {"value": found, "bounds": (low, high)}), telling=True)
+        return Verdict(None, cut < len(numbers))
+
+    known = units_of(make_base, units)
+    return _search("values", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
 
 
 def check_completion(
@@ -173,13 +237,14 @@ def check_completion(
     cases: int = 200,
     max_history: int = 12,
     horizon: int = 12,
-    rewards: Sequence[float] = (0, 0.5, 1),
+    rewards: Sequence[float] = DEFAULT_REWARDS,
     seed: int = 0,
+    longest: int | None = None,
 ) -> Summary:
     """Check that a replay run, shown the left-over history in order, ends in the very state of Full Start.
 
-    States are compared bit for bit: `state()` if the base offers it, else its attributes. A case is not vacuous when
-    history is left over.
+    States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. Where they
+    differ and no later proposal shows it, the summary has a note. A case is not vacuous when history is left over.
 
     >>> import artreplay as ar
     >>> ar.testing.check_completion(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -191,79 +256,89 @@ def check_completion(
         history = world.history()
         full = FullStart(make_base(), history)
         replaying = ArtificialReplay(make_base(), history, relation)
-        actions = {"full start": play(full, world, labels), "replay": play(replaying, world, labels)}
+        played = {"full start": play(full, world, known), "replay": play(replaying, world, known)}
         left = replaying.unused_rows()
         adapter = replaying._adapter
         numbers, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
         adapter.make_room(len(left) + 1)
         for row in left:
-            adapter.algorithm.update(int(numbers[row]), float(values[row]))
+            adapter.algorithm.update_logged(int(numbers[row]), float(values[row]), 0.0)
         differs = state_difference(state_of_base(full.base), state_of_base(replaying.base))
-        failure = None if differs is None else Failure(f"the states differ in {differs}", actions)
-        return Verdict(failure, len(left) > 0)
+        if differs is None:
+            return Verdict(None, len(left) > 0)
+        where = f"the states differ in {differs}"
+        if not _shows_later(full._adapter, adapter, world):
+            return Verdict(None, len(left) > 0, f"the states differ in {differs.name}, which no later proposal showed")
+        sides = {side: one.actions for side, one in played.items()}
+        return Verdict(Failure(where, sides, played["full start"].calls.of_policies(relation, left)), telling=True)
 
-    labels = units_of(make_base, units)
-    return _search("completion", judge, labels, cases, max_history, horizon, rewards, seed)
+    known = units_of(make_base, units)
+    return _search("completion", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+
+
+def _shows_later(one: Any, other: Any, world: World) -> bool:
+    """Whether two bases whose states differ come to propose different things when both are shown the same."""
+    if one.certified is not None or not world.log or is_component(one.base):
+        return True  # values and the arrays of components are the state
+    rng = random.Random(len(world.log))
+    for _ in range(_PROBES):
+        mine, theirs = copy.deepcopy(one), copy.deepcopy(other)
+        for _ in range(_PROBE_SAMPLES):
+            first, second = ([side.unit(unit) for unit in proposal_of(side)] for side in (mine, theirs))
+            if first != second:
+                return True
+            unit, reward = rng.choice(world.log)
+            for side in (mine, theirs):
+                side.rule.update(side.number(unit), float(side.scaled(reward)))
+    return False
 
 
 @checked
 def _search(
     check: str,
     judge: Callable[[World], Verdict],
+    make_base: MakeBase,
     units: Units,
     cases: Count,
     max_history: Count,
     horizon: Count,
     rewards: Sequence[float],
     seed: Seed,
+    longest: Count | None,
 ) -> Summary:
     """Try random worlds, and simplify the first that fails as far as possible."""
     if len(rewards) == 0:
         raise InvalidParameter("rewards must have at least one value, got none")
+    long = _LONGER * max_history if longest is None else longest
     rng = random.Random(seed)
-    telling = 0
-    for _ in range(cases):
-        world = draw_world(rng, units, max_history, horizon, rewards)
+    mixed = tuple(rewards) == DEFAULT_REWARDS and _takes(make_base(), TENTHS)
+    telling, most = 0, 0
+    notes: dict[str, int] = {}
+    for case in range(cases):
+        drawn = TENTHS if mixed and case % _TENTHS_EVERY == _TENTHS_EVERY - 1 else rewards
+        rows = long if case % _LONG_EVERY == _LONG_EVERY - 1 else max_history
+        world = draw_world(rng, units, rows, horizon, drawn)
         verdict = judge(world)
         telling += verdict.telling
+        most = max(most, len(world.log))
+        if verdict.note:
+            notes[verdict.note] = notes.get(verdict.note, 0) + 1
         if verdict.failure is not None:
-            world = shrink(world, lambda candidate: judge(candidate).failure, rewards)
+            world = shrink(world, lambda candidate: judge(candidate).failure, drawn)
             failure = judge(world).failure or verdict.failure
-            raise CheckFailed(check, list(world.log), failure.actions, failure.where)
-    return Summary(check, cases, telling)
+            raise CheckFailed(check, list(world.log), failure.actions, failure.where, failure.snippet)
+    return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))
 
 
-def play(policy: Any, world: World, units: Units) -> list[Any]:
-    """What a policy does in a world, round by round."""
-    number = {} if isinstance(units, Points) else {unit: place for place, unit in enumerate(units)}
-    pulls = [0] * len(number)
-
-    def pull(unit: Any, round_: int) -> float:
-        """The reward of a unit: by the round for points, by how often it was pulled for arms."""
-        if isinstance(units, Points):
-            return world.reward_at(unit, round_)
-        if unit not in number:
-            raise InvalidParameter(f"the base proposed {unit!r}, which is not one of the units {units}")
-        place = number[unit]
-        pulls[place] += 1
-        return world.reward(place, pulls[place] - 1)
-
-    actions = []
-    for round_ in range(world.horizon):
-        action = policy.ask()
-        actions.append(action)
-        several = isinstance(action, list)
-        policy.tell(action, [pull(unit, round_) for unit in action] if several else pull(action, round_))
-    return actions
-
-
-def first_difference(full: list[Any], replayed: list[Any]) -> Failure | None:
-    """The first place where two runs differ."""
-    for round_, (mine, theirs) in enumerate(zip(full, replayed, strict=True)):
-        if mine != theirs:
-            where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"
-            return Failure(where, {"full start": full[: round_ + 1], "replay": replayed[: round_ + 1]})
-    return None
+def _takes(base: Any, rewards: Sequence[float]) -> bool:
+    """Whether a base takes these rewards."""
+    try:
+        adapter = adapt(base)
+        for reward in rewards:
+            adapter.checked_reward(reward)
+    except Exception:  # whatever its own check says
+        return False
+    return True
 
 
 def relation_of(adapter: Any, relation: Any) -> Callable[[int, int], bool]:
@@ -278,25 +353,5 @@ def relation_of(adapter: Any, relation: Any) -> Callable[[int, int], bool]:
 
 def proposal_of(adapter: Any) -> list[int]:
     """The numbers of the units proposed now."""
-    return [int(number) for number in adapter.proposal[: adapter.algorithm.propose_in_round(adapter.proposal, 0)]]
-
-
-def state_of_base(base: Any) -> Any:
-    """What a base knows, in a form that can be compared."""
-    if is_component(base):
-        return state_of(base)
-    return base.state() if hasattr(base, "state") else dict(vars(base))
-
-
-def state_difference(mine: Any, theirs: Any, name: str = "") -> str | None:
-    """The name of the first thing that differs, None if nothing does."""
-    if isinstance(mine, dict) and isinstance(theirs, dict):
-        if mine.keys() != theirs.keys():
-            return name or "their keys"
-        found = (state_difference(mine[key], theirs[key], f"{name}.{key}" if name else str(key)) for key in mine)
-        return next((difference for difference in found if difference is not None), None)
-    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
-        same = mine.dtype == theirs.dtype and mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes()
-    else:
-        same = type(mine) is type(theirs) and bool(mine == theirs)
-    return None if same else name or "their value"
+    count = adapter.rule.propose_over(None, adapter.proposal, 0)
+    return [int(number) for number in adapter.proposal[:count]]

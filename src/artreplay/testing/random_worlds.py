@@ -97,7 +97,7 @@ def draw_world(rng: random.Random, units: Units, max_history: int, horizon: int,
     if isinstance(units, Points):
         return World(log, (tuple(map(float, choices)),), horizon, rng.getrandbits(32))
     tape = tuple(tuple(float(rng.choice(choices)) for _ in range(horizon)) for _ in units)
-    return World(log, tape, horizon)
+    return World(log, tape, horizon, rng.getrandbits(32))
 
 
 def smaller(world: World, rewards: Sequence[float]) -> Iterator[World]:

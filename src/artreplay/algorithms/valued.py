@@ -1,0 +1,302 @@
+"""Algorithms that play the arm of the highest value, where no value falls when a reward rises.
+
+What an arm is worth depends on its own samples, those of the log apart from those that were played, and on the time.
+That is what certified reading needs: bounds on the rewards that were not read give bounds on the value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
+from artreplay.algorithms.beta_quantile import beta_quantile
+from artreplay.algorithms.tally import Tally, tally
+from artreplay.compiling import Floats, Ints, Words, compiled
+from artreplay.history import Label
+from artreplay.parameters import REQUIRED, Count, NotNegative, Seed, checked
+from artreplay.streams import POSTERIOR, pair, uniform
+
+LOGGED, ONLINE = 0, 1  # places of what was shown
+
+
+@compiled(scratch=("unread",))
+class ValuedArms(NamedTuple):
+    """Two tallies, so that no sum depends on when a row of the log was read, and the rule that values an arm."""
+
+    rule: Any
+    logged: Tally
+    online: Tally
+    shown: Ints  # samples of the log, samples that were played
+    unread: Ints  # rows of the log that are still to be shown, in one entry
+
+    def value(self, arm: int, round_: int, unread: int, fill: float) -> float:
+        """What an arm is worth if so many more rows of the log, all with the same reward, were shown."""
+        value: float = self.rule.score(
+            arm,
+            round_,
+            self.shown[LOGGED] + self.shown[ONLINE] + self.unread[0],
+            self.logged.counts[arm] + unread,
+            self.logged.totals[arm] + unread * fill,
+            self.online.counts[arm],
+            self.online.totals[arm],
+        )
+        return value
+
+    def note_unread(self, rows: int) -> None:
+        """So many rows of the log are still to be shown: the time counts them too."""
+        self.unread[0] = rows
+
+    def propose(self, out: Ints) -> int:
+        """The arm of the highest value as things stand, the lowest among equals."""
+        round_ = self.shown[ONLINE]
+        out[0] = 0
+        highest = self.value(0, round_, 0, 0.0)
+        for arm in range(1, len(self.logged.counts)):
+            value = self.value(arm, round_, 0, 0.0)
+            if value > highest:
+                highest = value
+                out[0] = arm
+        return 1
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.rule.reseed(key)
+
+    def update(self, unit: int, reward: float) -> None:
+        """Take in what was played."""
+        self.online.add(unit, reward)
+        self.shown[ONLINE] += 1
+
+    def update_logged(self, unit: int, reward: float, allowance: float) -> None:
+        """Take in a row of the log."""
+        self.logged.add(unit, reward)
+        self.shown[LOGGED] += 1
+
+    def load(self, unit: int, samples: int, total: float) -> None:
+        """Take in so many rows of the log at once, whose rewards have this sum."""
+        self.logged.add_block(unit, samples, total)
+        self.shown[LOGGED] += samples
+
+
+def valued_arms(rule: Any, n_arms: int) -> ValuedArms:
+    """Nothing shown yet."""
+    return ValuedArms(rule, tally(n_arms), tally(n_arms), np.zeros(2, np.int64), np.zeros(1, np.int64))
+
+
+# -- the rules: time is the length of the journal, the log and what was played -----------------------------------------
+
+
+@compiled
+class PosteriorDraw(NamedTuple):
+    """A draw from the posterior of the mean: its quantile at a uniform draw keyed by round and arm."""
+
+    key: Words
+    a: float  # of the prior, a Beta distribution
+    b: float
+
+    def score(
+        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
+    ) -> float:
+        """The quantile; a reward inside (0, 1) counts as a part of a success."""
+        successes = logged_sum + online_sum
+        failures = max(logged + online - successes, 0.0)
+        quantile: float = beta_quantile(
+            self.a + successes, self.b + failures, uniform(self.key[0], POSTERIOR, arm, round_)
+        )
+        return quantile
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.key[0] = key
+
+
+@compiled
+class AnchoredDraw(NamedTuple):
+    """The median of a draw from the posterior of online rewards, one from that of all rewards, and the online mean."""
+
+    key: Words
+
+    def score(
+        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
+    ) -> float:
+        """The median; infinite before an arm was played."""
+        if online == 0:
+            return math.inf
+        u, v = pair(self.key[0], POSTERIOR, arm, round_, 0)
+        successes = logged_sum + online_sum
+        alone: float = beta_quantile(1.0 + online_sum, 1.0 + max(online - online_sum, 0.0), u)
+        together: float = beta_quantile(1.0 + successes, 1.0 + max(logged + online - successes, 0.0), v)
+        mean = online_sum / online
+        return max(min(alone, together), min(max(alone, together), mean))
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.key[0] = key
+
+
+@compiled
+class OptimisticMean(NamedTuple):
+    """m + √(width · log t / n), t the time; infinite without samples. Without a width, the mean alone."""
+
+    width: float
+
+    def score(
+        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
+    ) -> float:
+        """The optimistic mean."""
+        count = logged + online
+        if count == 0:
+            return math.inf
+        value: float = (logged_sum + online_sum) / count
+        if self.width > 0.0:
+            value += math.sqrt(self.width * math.log(time) / count)
+        return value
+
+
+@compiled
+class UpperQuantile(NamedTuple):
+    """The quantile of the posterior, from Beta(1, 1), that only a share 1 / (t · scale) lies above."""
+
+    scale: float
+
+    def score(
+        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
+    ) -> float:
+        """The quantile."""
+        successes = logged_sum + online_sum
+        failures = max(logged + online - successes, 0.0)
+        quantile: float = beta_quantile(1.0 + successes, 1.0 + failures, 1.0 - 1.0 / ((time + 2.0) * self.scale))
+        return quantile
+
+
+# -- the algorithms ----------------------------------------------------------------------------------------------------
+
+
+class ValuedAlgorithm(ArmAlgorithm):
+    """Plays the arm of the highest value; the lowest among equals."""
+
+    coupled = True
+    offers_value = True
+    takes_totals = True
+    component: Any
+
+    def for_reading(self, certified: bool) -> Self:
+        """A copy for a policy; under plain reading it is not coupled."""
+        new = self.duplicate()
+        new.coupled = certified
+        return new
+
+    def _tally(self) -> Any:
+        logged, online = self.component.logged, self.component.online
+        return Tally(logged.counts + online.counts, logged.totals + online.totals)
+
+    def _values(self) -> Floats | None:
+        round_ = int(self.component.shown[ONLINE])
+        return np.array([self.component.value(arm, round_, 0, 0.0) for arm in range(self.n_arms)])
+
+
+class UCB1(ValuedAlgorithm):
+    """The classic UCB1: mean + √(2 log t / n), where t counts the rows of the log and the rounds so far.
+
+    Exact by certified reading. Under `reading="plain"` t counts only the samples read, so that the indices differ from
+    those of Full Start.
+
+    >>> UCB1(3).propose()
+    0
+    """
+
+    summary = "highest mean + √(2 log t / n)"
+
+    @checked
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        *,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range, bounded=False)
+        self.component = valued_arms(OptimisticMean(2.0), self.n_arms)
+
+
+class Greedy(ValuedAlgorithm):
+    """Plays the arm with the highest mean, and each arm without any sample first. It does not explore.
+
+    >>> import artreplay as ar
+    >>> policy = ar.ArtificialReplay(ar.Greedy(2), ar.History([0, 0, 1, 1, 1], [0, 0, 1, 1, 1]))
+    >>> policy.ask(), policy.used
+    (1, 3)
+    """
+
+    summary = "highest mean, no exploration"
+
+    @checked
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        *,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range, bounded=False)
+        self.component = valued_arms(OptimisticMean(0.0), self.n_arms)
+
+
+class BayesUCB(ValuedAlgorithm):
+    """Bayes-UCB: the quantile 1 − 1 / (t · log(horizon)^power) of the posterior of each arm's mean, from Beta(1, 1).
+
+    t counts the rows of the log and the rounds so far. The analysis of Kaufmann, Cappé and Garivier (2012) has the
+    power 5; 0, which they recommend in practice, is the default.
+
+    >>> BayesUCB(3, horizon=1000).propose()
+    0
+    """
+
+    summary = "highest posterior quantile at 1 − 1/t"
+
+    @checked
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        horizon: Count = REQUIRED,
+        *,
+        power: NotNegative = 0.0,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        self.horizon, self.power = horizon, power
+        scale = max(math.log(self.horizon), 1.0) ** self.power
+        self.component = valued_arms(UpperQuantile(scale), self.n_arms)
+
+
+class AnchorThompson(ValuedAlgorithm):
+    """Thompson sampling that does not trust the log by itself: online rewards anchor what the log may say.
+
+    An arm is worth the median of a draw from the posterior of its online rewards, one from that of all its rewards,
+    and its online mean; every arm is played once first. A log that is wrong can mislead it only as far as the online
+    rewards allow. Exact by certified reading.
+
+    >>> AnchorThompson(3).propose()
+    0
+    """
+
+    summary = "median of online draw, draw with the log, online mean"
+
+    @checked
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        seed: Seed = 0,
+        *,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        self.seed = seed
+        self.component = valued_arms(AnchoredDraw(np.zeros(1, np.uint64)), self.n_arms)
+        self.reseed(self.seed)

@@ -1,0 +1,74 @@
+"""Simulations in which rewards come late: the policies themselves are asked and told, because they know how to."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from artreplay.engine.stages import Outputs, Setting
+from artreplay.environments import world_keys
+from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
+from artreplay.environments.stack import PLAYABLE
+from artreplay.errors import InvalidAction, InvalidParameter
+from artreplay.history import History, Totals
+from artreplay.replay.adapters import NamedAdapter
+from artreplay.replay.policies import ArtificialReplay, FullStart, Ignorant
+from artreplay.streams import DELAY, uniform
+
+
+def play_delayed(setting: Setting, outputs: Outputs, report: Callable[[int], None]) -> None:
+    """Play all replications, one after another."""
+    for replication in range(setting.replications):
+        _play(setting, outputs, replication)
+        report(replication + 1)
+
+
+def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
+    env = setting.env
+    if not isinstance(env, OwnEnvironment) or setting.start == "full-start-batch":
+        raise InvalidParameter(f"rewards that come late need start other than {setting.start!r}")
+    numbers = np.array([replication])
+    key, base_key = world_keys(setting.seed, numbers), setting.base_keys(setting.base, numbers)
+    rewards = env.stack(env.worlds(key, base_key))
+    rewards.enter(0)
+    policy: Any = Ignorant(setting.base, reading=setting.reading)
+    if setting.start != "ignorant":
+        make = FullStart if setting.start == "full-start" else ArtificialReplay
+        policy = make(setting.base, _log(setting, rewards, policy._adapter), reading=setting.reading)
+    policy._adapter.algorithm.reseed(base_key[0])
+    own = CheckedWorld(rewards.own, env.reward_range) if env.is_compilable else rewards.own
+    late: list[tuple[int, int, Any, float]] = []
+    regret, used, actions, _ = (output[replication] for output in outputs)
+    total = 0.0
+    for round_ in range(setting.horizon):
+        while late and late[0][0] <= round_:
+            _, _, played, reward = heapq.heappop(late)
+            policy.tell(played, reward)
+        action = policy.ask()
+        arm = policy._adapter.number(action)
+        if isinstance(action, list) or rewards.meet(arm, round_, 0) != PLAYABLE:
+            raise InvalidAction(f"{setting.base!r} proposed {action!r}, which is not one of {setting.describe_units()}")
+        total += float(rewards.optimum[0]) - rewards.expected(arm, 0)
+        if setting.keep_all or round_ == setting.horizon - 1:
+            place = round_ if setting.keep_all else 0
+            regret[place], used[place] = total, policy.used
+            if setting.keep_all:
+                actions[round_, 0] = arm
+        due = round_ + own.delay(arm, round_, float(uniform(key[0], DELAY, arm, round_)))
+        reward = rewards.pull(arm, round_, 0)
+        if due == round_:
+            policy.tell(action, reward)
+        else:
+            heapq.heappush(late, (due, round_, action, reward))
+
+
+def _log(setting: Setting, rewards: Any, adapter: Any) -> History | Totals:
+    """The log of a replication: the given one, or one that is drawn."""
+    if setting.given is not None:
+        return setting.given
+    arms = [rewards.logged_arm(row) for row in range(setting.rows)]
+    named = [adapter.unit(arm) for arm in arms] if isinstance(adapter, NamedAdapter) else arms
+    return History(named, [rewards.logged_reward(arm, row) for row, arm in enumerate(arms)])

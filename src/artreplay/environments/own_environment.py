@@ -1,0 +1,216 @@
+"""Worlds of the user's own: anything that says what an arm gives, and what it gives on average."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, Words, compiled, copied, is_component
+from artreplay.environments.arm_environments import ArmEnvironment
+from artreplay.environments.stack import NOT_A_UNIT, PLAYABLE
+from artreplay.errors import InvalidParameter, checked_count
+from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, uniform
+
+_TRIED = (0.25, 0.75)  # draws with which a component is tried out
+
+
+@compiled
+class Scale(NamedTuple):
+    """Rewards reach the base as (reward − low) / span."""
+
+    low: float = 0.0
+    span: float = 1.0
+
+    def seen_as(self, low: float, span: float) -> Scale:
+        """The same rewards for a base with another range."""
+        return Scale(low, span)
+
+
+@compiled
+class OwnWorlds(NamedTuple):
+    """The keys of replications."""
+
+    key: Words  # of everything random in the world
+    base_key: Words  # of the base algorithm's own draws
+
+
+@compiled
+class OwnRewards(NamedTuple):
+    """Rewards of one replication: the n-th online pull of an arm is made of the same draw for every policy."""
+
+    worlds: OwnWorlds
+    own: Any  # the user's world
+    key: Words  # of the world that is played, in one entry
+    pulls: Ints  # online, of each arm
+    round: Ints  # the one at hand, in one entry
+    optimum: Floats  # the best expected reward of that round, in one entry
+    scale: Scale
+    rows: int  # of the log: the last of them was logged in round −1
+
+    def enter(self, world: int) -> None:
+        """Play this world from now on, from its beginning."""
+        self.key[0] = self.worlds.key[world]
+        self.own.enter(self.key[0])
+        for arm in range(len(self.pulls)):
+            self.pulls[arm] = 0
+
+    def meet(self, unit: int, round_: int, slot: int) -> int:
+        """Look at a unit that is to be played; whether it is one of the arms."""
+        if unit < 0 or unit >= len(self.pulls):
+            return NOT_A_UNIT
+        self.round[0] = round_
+        best = self.own.mean(0, round_)
+        for arm in range(1, len(self.pulls)):
+            best = max(best, self.own.mean(arm, round_))
+        self.optimum[0] = best
+        return PLAYABLE
+
+    def expected(self, unit: int, slot: int) -> float:
+        """The expected reward of a unit that was met."""
+        mean: float = self.own.mean(unit, self.round[0])
+        return mean
+
+    def played(self, unit: int, slot: int) -> int:
+        """What the base is told was played for a unit that was met."""
+        return unit
+
+    def name(self, unit: int, slot: int) -> int:
+        """What is written down of a unit that was met."""
+        return unit
+
+    def level(self, slot: int) -> int:
+        """The number of its level."""
+        return 0
+
+    def pull(self, arm: int, round_: int, slot: int) -> float:
+        """The next online reward of an arm, as the base sees it."""
+        number = self.pulls[arm]
+        self.pulls[arm] = number + 1
+        reward = self.own.reward(arm, round_, uniform(self.key[0], REWARD, arm, number))
+        seen: float = (reward - self.scale.low) / self.scale.span
+        return seen
+
+    def logged_reward(self, arm: int, row: int) -> float:
+        """The reward of a row of the log, as the base sees it; rows were logged before round 0."""
+        reward = self.own.reward(arm, row - self.rows, uniform(self.key[0], LOG_REWARD, arm, row))
+        seen: float = (reward - self.scale.low) / self.scale.span
+        return seen
+
+    def logged_arm(self, row: int) -> int:
+        """The arm of a row of the log, each as likely as the others."""
+        n_arms = len(self.pulls)
+        return min(int(uniform(self.key[0], LOG_UNIT, 0, row) * n_arms), n_arms - 1)
+
+
+class CheckedWorld:
+    """A plain object of the user's own, whose answers are checked."""
+
+    def __init__(self, own: Any, reward_range: tuple[float, float]) -> None:
+        self._own = own
+        self._range = reward_range
+        self._name = type(own).__qualname__
+
+    def enter(self, key: Any) -> None:
+        """Begin a replication, if the object wants to know."""
+        if hasattr(self._own, "enter"):
+            self._own.enter(int(key))
+
+    def mean(self, arm: int, round_: int) -> float:
+        """The expected reward of an arm."""
+        return self._number("mean", self._own.mean(int(arm), int(round_)), (-math.inf, math.inf))
+
+    def reward(self, arm: int, round_: int, u: float) -> float:
+        """The reward of an arm, made of a uniform draw."""
+        return self._number("reward", self._own.reward(int(arm), int(round_), float(u)), self._range)
+
+    def delay(self, arm: int, round_: int, u: float) -> int:
+        """In how many rounds the reward arrives."""
+        late = self._own.delay(int(arm), int(round_), float(u))
+        if isinstance(late, bool) or not isinstance(late, (int, np.integer)) or late < 0:
+            raise InvalidParameter(f"{self._name}.delay must return a number of rounds, at least 0, got {late!r}")
+        return int(late)
+
+    def _number(self, method: str, value: Any, bounds: tuple[float, float]) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise InvalidParameter(f"{self._name}.{method} must return one number, got {value!r}") from None
+        if not (bounds[0] <= number <= bounds[1] and math.isfinite(number)):
+            where = "be finite" if bounds[1] == math.inf else f"lie in its reward_range {bounds}"
+            raise InvalidParameter(f"what {self._name}.{method} returns must {where}, got {number}")
+        return number
+
+
+class OwnEnvironment(ArmEnvironment):
+    """A world of the user's own in a simulation.
+
+    The world has `n_arms`, `mean(arm, round)`, the expected reward, and `reward(arm, round, u)`, a reward made of the
+    uniform draw u, which is the same for every policy that plays the arm for the n-th time. Rows of a log have
+    negative rounds, the last −1. It may have `reward_range`, by default (0, 1); `enter(key)`, called when a replication
+    begins; and `delay(arm, round, u)`, in how many rounds the reward arrives. Marked as a component, with `enter`, it
+    is compiled.
+    """
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+        self.rows = 0  # of the logs that are drawn
+        super().__init__(_arms_of(own), 1, "uniform", "bernoulli", None)
+        low, high = getattr(own, "reward_range", (0.0, 1.0))
+        self.reward_range = (float(low), float(high))
+        self.is_compilable = is_component(own)
+        if self.is_compilable:
+            self._try(own)
+
+    @property
+    def has_delays(self) -> bool:
+        """Whether rewards can be late."""
+        return hasattr(self.own, "delay")
+
+    def _try(self, own: Any) -> None:
+        """Let a component say a few things, interpreted: compiled code cannot complain."""
+        world = copied(own)
+        checked = CheckedWorld(world, self.reward_range)
+        world.enter(np.uint64(1))
+        for arm in range(min(self.n_arms, 16)):
+            checked.mean(arm, 0)
+            for u in _TRIED:
+                checked.reward(arm, 0, u)
+
+    @property
+    def law(self) -> Any:
+        """How rewards reach a base."""
+        return Scale()
+
+    def worlds(self, keys: Words, base_keys: Words) -> Any:
+        """The replications with these keys."""
+        return OwnWorlds(keys, base_keys)
+
+    def stack(self, worlds: Any, law: Any = None) -> Any:
+        """The rewards of these worlds."""
+        own = copied(self.own) if self.is_compilable else CheckedWorld(self.own, self.reward_range)
+        return OwnRewards(
+            worlds,
+            own,
+            key=worlds.key[:1].copy(),
+            pulls=np.zeros(self.n_arms, np.int64),
+            round=np.zeros(1, np.int64),
+            optimum=np.zeros(1),
+            scale=law or Scale(),
+            rows=self.rows,
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self.own).__qualname__}: {self.n_arms} arms>"
+
+
+def is_own_environment(env: Any) -> bool:
+    """Whether an object offers what a world must."""
+    return not isinstance(env, type) and all(callable(getattr(env, name, None)) for name in ("mean", "reward"))
+
+
+def _arms_of(own: Any) -> int:
+    if not hasattr(own, "n_arms"):
+        raise InvalidParameter(f"{type(own).__qualname__} must have n_arms, mean(arm, round) and reward(arm, round, u)")
+    return checked_count(f"{type(own).__qualname__}.n_arms", own.n_arms)

@@ -1,0 +1,59 @@
+"""The figure of a comparison: what each policy costs, and what it costs more or less than the baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from artreplay.compiling import Floats
+from artreplay.engine import Comparison
+
+# Lines differ in colour, lightness and style, so that print without colour tells them apart.
+_COLOURS = ("#101010", "#c04a00", "#2b7bba", "#7a9a01", "#8a4fbe", "#b08900", "#5a5a5a", "#d46a9f")
+_STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (7, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
+
+
+def comparison(result: Comparison, path: str | Path | None = None) -> Figure:
+    """Draw regret over rounds, and the paired difference to the baseline, with 95 % bands.
+
+    Where the band of a difference leaves out 0 the two policies differ for sure. With a `path` the figure is written
+    there.
+    """
+    figure = Figure(figsize=(11.5, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for number, (name, runs) in enumerate(result.runs.items()):
+        look = {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _STYLES[number % len(_STYLES)]}
+        rounds = runs.rounds_kept + 1
+        _band(left, rounds, runs.regret, look, name)
+        if name != result.baseline:
+            _band(right, rounds, result.difference(name), look, name)
+    right.axhline(0.0, color="#101010", linewidth=1.0)
+    left.set_ylabel("reward lost so far (regret)")
+    left.set_title("What each policy costs (lower is better)", fontsize=11)
+    right.set_ylabel(f"regret more than {result.baseline}")
+    right.set_title(f"Difference to {result.baseline}, world by world (below 0 is better)", fontsize=11)
+    for axes in (left, right):
+        axes.set_xlabel("round")
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    left.legend(frameon=False, loc="upper left")
+    first = result.runs[result.baseline]
+    figure.supxlabel(
+        f"means over {first.replications} simulated worlds; bands are 95 % confidence intervals", fontsize=9
+    )
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _band(axes: Axes, rounds: Any, values: Floats, look: dict[str, Any], name: str) -> None:
+    mean = values.mean(axis=0)
+    marker = "o" if len(rounds) == 1 else None
+    axes.plot(rounds, mean, linewidth=1.8, marker=marker, label=name, **look)
+    if len(values) > 1:
+        error = 1.96 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        axes.fill_between(rounds, mean - error, mean + error, color=look["color"], alpha=0.15, linewidth=0)

@@ -1,0 +1,155 @@
+"""Certified reading: rows are read until the choice is certain, whatever the rows say that were not read.
+
+A base that offers `value(unit, round, unread, fill)` says what an arm is worth if so many more rows of the log, all
+with the same reward, were shown. If no value falls when a reward rises, the lowest and the highest reward give bounds.
+An arm is played once its lower bound lies above the upper bounds of all others: it is the best whatever the unread rows
+are, hence for those that there are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, compiled
+from artreplay.replay.step import BAD_VALUE, CERTAIN
+
+_SLACK = 1e-9  # a sum added row by row can pass its bound by rounding
+
+
+@compiled(scratch=("allowed", "high", "low", "waiting", "round", "changed"))
+class Certified(NamedTuple):
+    """A base by the values of its arms, and the bounds on them in the round at hand."""
+
+    rule: Any  # what offers the values
+    bottom: float  # the lowest reward there can be
+    top: float  # ... and the highest
+    allowed: Ints  # of each arm: 0 if it cannot be chosen now
+    high: Floats  # of each arm: the bounds on its value
+    low: Floats
+    waiting: Ints  # of each arm: rows of the log that are unread
+    round: Ints  # which the bounds are of, −1 if they are out of date; in one entry
+    changed: Ints  # the arm whose bounds alone are out of date, −1 if there is none; in one entry
+
+    def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
+        """The arm to be played, which is CERTAIN, or one whose next row is to be shown first."""
+        everything = self.round[0] != round_
+        total = 0
+        for arm in range(len(self.high)):
+            if everything or arm == self.changed[0]:
+                self.waiting[arm] = ledger.waiting(ledger.locate(self, arm))
+            total += self.waiting[arm]
+        self.rule.note_unread(total)
+        for arm in range(len(self.high)):
+            if (everything or arm == self.changed[0]) and not self.bound(arm, round_):
+                out[0] = arm
+                self.round[0] = -1
+                return BAD_VALUE
+        self.round[0] = round_
+        self.changed[0] = -1
+        return self.choose(out)
+
+    def bound(self, arm: int, round_: int) -> bool:
+        """Find the bounds on the value of an arm; whether they are such."""
+        if self.allowed[arm] == 0:
+            return True
+        unread = self.waiting[arm]
+        high = self.rule.value(arm, round_, unread, self.top)
+        low = self.rule.value(arm, round_, unread, self.bottom) if unread > 0 else high
+        self.high[arm] = high
+        self.low[arm] = low
+        # Written so that nan fails it.
+        sound: bool = low <= high + _SLACK and low > -math.inf and (high < math.inf or low == math.inf)
+        return sound
+
+    def choose(self, out: Any) -> int:
+        """The arm of the highest upper bound if it is certain; else whose row to show."""
+        best = -1
+        for arm in range(len(self.high)):
+            if self.allowed[arm] == 1 and (best < 0 or self.high[arm] > self.high[best]):
+                best = arm
+        certain = True
+        other = -1  # the arm with unread rows that has the highest upper bound
+        for arm in range(len(self.high)):
+            if self.allowed[arm] == 0:
+                continue
+            if self.waiting[arm] > 0 and (other < 0 or self.high[arm] > self.high[other]):
+                other = arm
+            both_known = self.is_known(arm) and self.is_known(best)
+            if arm != best and not both_known and not self.high[arm] + _SLACK < self.low[best]:
+                certain = False
+        out[0] = best
+        if certain:
+            return CERTAIN
+        if self.waiting[best] == 0:
+            out[0] = other
+        return 1
+
+    def is_known(self, arm: int) -> bool:
+        """Whether unread rows cannot change the value of an arm: there are none, or it is infinite anyway."""
+        known: bool = self.waiting[arm] == 0 or self.low[arm] == math.inf
+        return known
+
+    def forget(self) -> None:
+        """The log has changed: the bounds are out of date."""
+        self.round[0] = -1
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.rule.reseed(key)
+        self.round[0] = -1
+
+    def update(self, unit: int, reward: float) -> None:
+        """Take in what was played."""
+        self.rule.update(unit, reward)
+        self.round[0] = -1
+
+    def update_logged(self, unit: int, reward: float, allowance: float) -> None:
+        """Take in a row of the log."""
+        self.rule.update_logged(unit, reward, allowance)
+        self.mark_changed(unit)
+
+    def load(self, unit: int, samples: int, total: float) -> None:
+        """Take in so many rows of the log at once, whose rewards have this sum."""
+        self.rule.load(unit, samples, total)
+        self.mark_changed(unit)
+
+    def mark_changed(self, unit: int) -> None:
+        """The bounds of an arm are out of date; those of all, if there is another such arm."""
+        if self.changed[0] >= 0 and self.changed[0] != unit:
+            self.round[0] = -1
+        self.changed[0] = unit
+
+    def cell_closed(self, cell: int) -> int:
+        """Whatever is unread is known already."""
+        return 0
+
+
+def certified(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
+    """A base whose values nobody has asked for yet."""
+    return Certified(
+        rule,
+        float(bottom),
+        float(top),
+        np.ones(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms, np.int64),
+        np.full(1, -1, np.int64),
+        np.full(1, -1, np.int64),
+    )
+
+
+def complaint(algorithm: Any, arm: int, unit: Any, name: str) -> str:
+    """What is wrong with the value of an arm, in a sentence that names the user's class."""
+    high, low, unread = (float(algorithm.high[arm]), float(algorithm.low[arm]), int(algorithm.waiting[arm]))
+    if unread == 0 or math.isnan(high) or math.isnan(low):
+        bad = low if math.isnan(low) else high
+        return f"{name}.value must be a number, or infinite for a unit that must be played, got {bad} for {unit!r}"
+    return (
+        f"{name}.value must not fall when a reward rises, and be infinite for all rewards or none: for {unit!r} with "
+        f"{unread} more rows it is {low:g} if all have the reward {algorithm.bottom:g} and {high:g} if all have "
+        f"{algorithm.top:g}"
+    )

@@ -1,0 +1,131 @@
+"""States of algorithms, whatever they are made of: compared part by part, bit for bit."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import is_component, state_of
+
+_NAMED = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)  # known by their names alone
+
+
+class Difference(NamedTuple):
+    """The first part of two states that differs: its name, and what it is in each."""
+
+    name: str
+    mine: Any
+    theirs: Any
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_short(self.mine)} against {_short(self.theirs)}"
+
+
+def state_of_base(base: Any) -> Any:
+    """What a base knows, in a form that can be compared."""
+    if is_component(base):
+        return state_of(base)
+    return base.state() if hasattr(base, "state") else attributes_of(base)
+
+
+def attributes_of(thing: Any) -> dict[str, Any]:
+    """The attributes of an object, whether it keeps them in a dictionary or in slots."""
+    found = dict(getattr(thing, "__dict__", {}))
+    for cls in type(thing).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
+                found.setdefault(name, getattr(thing, name))
+    return found
+
+
+def state_difference(mine: Any, theirs: Any, name: str = "") -> Difference | None:
+    """The first thing that differs between two states, None if nothing does."""
+    return _difference(mine, theirs, name, set())
+
+
+def _difference(mine: Any, theirs: Any, name: str, met: set[tuple[int, int]]) -> Difference | None:
+    if mine is theirs or (id(mine), id(theirs)) in met:
+        return None
+    differs = Difference(name or "its value", mine, theirs)
+    if type(mine) is not type(theirs):
+        return differs
+    if isinstance(mine, _NAMED):
+        same_name = getattr(mine, "__qualname__", None) == getattr(theirs, "__qualname__", None)
+        return None if same_name else differs
+    parts = _parts(mine)
+    if parts is None:
+        return None if _same(mine, theirs) else differs
+    others = _parts(theirs)
+    met.add((id(mine), id(theirs)))
+    if others is None or parts.keys() != others.keys():
+        return differs
+    for key, part in parts.items():
+        joined = f"{name}{key}" if key.startswith("[") else f"{name}.{key}" if name else key
+        found = _difference(part, others[key], joined, met)
+        if found is not None:
+            return found
+    return None
+
+
+def _parts(thing: Any) -> dict[str, Any] | None:
+    """The parts of a thing by what they are called; None for what has none."""
+    if isinstance(thing, np.random.Generator):
+        return {"generator": thing.bit_generator.state}
+    if isinstance(thing, np.random.RandomState):
+        return {"generator": thing.get_state(legacy=False)}
+    if isinstance(thing, random.Random):
+        return {"generator": thing.getstate()}
+    if isinstance(thing, np.ndarray) and thing.dtype == object:
+        return {f"[{place}]": part for place, part in enumerate(thing.ravel().tolist())}
+    if isinstance(thing, (np.ndarray, np.generic, str, bytes, set, frozenset, range)):
+        return None
+    if isinstance(thing, Mapping):
+        return {f"[{key!r}]" if not isinstance(key, str) else key: part for key, part in thing.items()}
+    if isinstance(thing, (list, tuple, deque)):
+        return {f"[{place}]": part for place, part in enumerate(thing)}
+    attributes = attributes_of(thing)
+    compares_itself = any("__eq__" in vars(cls) for cls in type(thing).__mro__[:-1])  # the last is object
+    return None if compares_itself and not attributes else attributes
+
+
+def _same(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, np.ndarray):
+        return bool(mine.dtype == theirs.dtype and mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes())
+    if isinstance(mine, float):
+        return mine.hex() == theirs.hex() if not math.isnan(mine) else math.isnan(theirs)
+    return bool(mine == theirs)
+
+
+def generators_of(thing: Any, depth: int = 4) -> Iterator[Any]:
+    """The random generators that an object keeps, in itself or in its parts."""
+    if isinstance(thing, (np.random.Generator, np.random.RandomState, random.Random)):
+        yield thing
+    elif depth > 0 and not isinstance(thing, _NAMED):
+        for part in (_parts(thing) or {}).values():
+            yield from generators_of(part, depth - 1)
+
+
+def reseed_generator(generator: Any, key: int) -> None:
+    """Let a generator draw from the stream of a key from now on."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = type(generator.bit_generator)(key).state
+    else:
+        generator.seed(key % (1 << 32))
+
+
+def shared_generators() -> tuple[Any, Any]:
+    """Where the generators stand that all of a program shares: those of `random` and of `numpy.random`."""
+    numpys: Any = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (it is looked at, not drawn from)
+    return random.getstate(), (numpys["key"].tobytes(), numpys["pos"])
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,55 @@
+"""What a check says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from artreplay.errors import ArtReplayError
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A check that passed: how many cases were tried, and how many of them could have failed."""
+
+    check: str
+    cases: int
+    telling: int  # not vacuous
+    longest: int = 0  # rows of the longest log that was tried: a fault that needs more can hide
+    notes: tuple[str, ...] = ()  # what is worth a word and no failure
+
+    @property
+    def share(self) -> float:
+        """The share of cases that were not vacuous."""
+        return self.telling / self.cases
+
+    def __str__(self) -> str:
+        hidden = f"a fault that needs more than {self.longest} logged rows could hide"
+        found = f"{self.check}: holds in {self.cases} cases, {self.share:.0%} of them not vacuous; {hidden}"
+        return "\n".join([found, *(f"  note: {note}" for note in self.notes)])
+
+
+class CheckFailed(ArtReplayError, AssertionError):
+    """A counterexample.
+
+    `history` is the log as (unit, reward) pairs, `actions` what each side did, `where` what differs first, and
+    `snippet` a program that shows it, once `make_base` is what was checked.
+    """
+
+    def __init__(
+        self, check: str, history: list[tuple[Any, float]], actions: dict[str, Any], where: str, snippet: str = ""
+    ) -> None:
+        self.snippet = snippet
+        self.check = check
+        self.history = history
+        self.actions = actions
+        self.where = where
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = [f"{self.check} fails: {self.where}", "  log:"]
+        lines += [f"    {unit!r}  reward {reward:g}" for unit, reward in self.history] or ["    (empty)"]
+        lines += [f"  {side}: {done}" for side, done in self.actions.items()]
+        if self.snippet:
+            lines += ["  to see it:", *(f"    {line}".rstrip() for line in self.snippet.splitlines())]
+        return "\n".join(lines)

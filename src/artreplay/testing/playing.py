@@ -1,0 +1,181 @@
+"""Playing a world, and writing down each call, so that a counterexample can be run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.errors import InvalidParameter
+from artreplay.history import Allocation, History
+from artreplay.testing.random_worlds import Points, Sample, Units, World
+
+_INDENT = "    "
+# What happens after a decision, and how often: its reward comes at once, late or never, another action is told, or the
+# log grows.
+_EVENTS = ("now",) * 10 + ("late",) * 5 + ("lost",) + ("foreign",) * 3 + ("grow",) * 3
+
+
+class Failure(NamedTuple):
+    """What differs, what each side did, and how to see it."""
+
+    where: str
+    actions: dict[str, Any]
+    snippet: str = ""
+
+
+class Calls:
+    """The calls that were made, as lines of Python."""
+
+    def __init__(self, history: History | None = None) -> None:
+        self.history = history
+        self.lines: list[str] = []
+        self._samples: list[Sample] = []
+
+    def show(self, sample: Sample) -> None:
+        """A sample was shown to a base."""
+        self._samples.append(sample)
+
+    def until(self, asked: int) -> list[str]:
+        """The calls before the ask of this number, counted from 0."""
+        kept: list[str] = []
+        for line in self.lines:
+            if line == "policy.ask()":
+                asked -= 1
+            if asked < 0:
+                return kept
+            kept.append(line)
+        return kept
+
+    def of_a_base(self, cut: int, row: int) -> str:
+        """What shows a base that changes its proposal."""
+        first, rest = self._samples[:cut], self._samples[cut:]
+        lines = ["base = make_base()", *(f"base.update({unit!r}, {reward!r})" for unit, reward in first)]
+        lines.append("print(base.propose())")
+        lines += [f"base.update({unit!r}, {reward!r})" for unit, reward in rest]
+        return "\n".join([*lines, "print(base.propose())"])
+
+    def of_policies(self, relation: Any, left: list[int] | None = None, asked: int | None = None) -> str:
+        """What shows two policies that differ: in an ask, or in the state after rows that are left over."""
+        more = "" if relation is None else ", relation"
+        both = f"(ar.FullStart(make_base(), history), ar.ArtificialReplay(make_base(), history{more}))"
+        head = ["import artreplay as ar", "", f"history = {code_of(self.history)}", f"for policy in {both}:"]
+        if asked is not None:
+            return "\n".join(head + [_INDENT + line for line in [*self.until(asked), "print(policy.ask())"]])
+        rows = [
+            "for row in policy.unused_rows():",
+            f"{_INDENT}policy.base.update(history.unit(row), history.rewards[row])",
+            "print(vars(policy.base))",
+        ]
+        return "\n".join(head + [_INDENT + line for line in [*self.lines, *rows]])
+
+
+class Played(NamedTuple):
+    """What a policy did, the calls that brought it about, and whether rows of its log are unread."""
+
+    actions: list[Any]
+    calls: Calls
+    left_over: bool = False
+
+
+def code_of(history: History | None) -> str:
+    """A history as Python."""
+    if history is None or len(history) == 0:
+        return "ar.History([], [])"
+    units = [history.unit(row) for row in range(len(history))]
+    rewards = history.rewards.tolist()
+    if isinstance(units[0], Allocation):
+        points, levels = [unit.point for unit in units], [unit.level for unit in units]
+        return f"ar.History({points!r}, {rewards!r}, levels={levels!r})"
+    return f"ar.History({units!r}, {rewards!r})"
+
+
+def _first(history: History, rows: int) -> History:
+    """The first rows of a history."""
+    return history.rows(np.arange(rows))
+
+
+class _Rewards:
+    """The rewards of a world, as they are asked for."""
+
+    def __init__(self, world: World, units: Units) -> None:
+        self._world = world
+        self._units = units
+        self._number = {} if isinstance(units, Points) else {unit: place for place, unit in enumerate(units)}
+        self._pulls = [0] * len(self._number)
+
+    def of(self, action: Any, round_: int) -> Any:
+        """The reward of an action, or one for each of its units."""
+        return [self._of(unit, round_) for unit in action] if isinstance(action, list) else self._of(action, round_)
+
+    def _of(self, unit: Any, round_: int) -> float:
+        """By the round for points, by how often it was pulled for arms."""
+        if isinstance(self._units, Points):
+            at: float = self._world.reward_at(unit, round_)
+            return at
+        if unit not in self._number:
+            raise InvalidParameter(f"the base proposed {unit!r}, which is not one of the units {self._units}")
+        place = self._number[unit]
+        self._pulls[place] += 1
+        reward: float = self._world.reward(place, self._pulls[place] - 1)
+        return reward
+
+
+def play(policy: Any, world: World, units: Units) -> Played:
+    """What a policy does in a world, round by round."""
+    calls, rewards, actions = Calls(world.history()), _Rewards(world, units), []
+    for round_ in range(world.horizon):
+        action = policy.ask()
+        reward = rewards.of(action, round_)
+        policy.tell(action, reward)
+        actions.append(action)
+        calls.lines += ["policy.ask()", f"policy.tell({action!r}, {reward!r})"]
+    return Played(actions, calls)
+
+
+def play_journal(make_policy: Callable[[History], Any], world: World, units: Units, delays: int) -> Played:
+    """What a policy does while rewards are late or lost, other actions are told, and its log grows."""
+    whole = world.history()
+    rows = 2 * len(whole) // 3
+    policy = make_policy(_first(whole, rows))
+    calls, rewards, actions = Calls(_first(whole, rows)), _Rewards(world, units), []
+    rng = random.Random(f"{world.salt} {delays}")  # the same for every policy, as long as they decide the same
+    late: list[tuple[int, Any]] = []
+
+    def tell(action: Any, round_: int) -> None:
+        """Tell an action, whenever it was decided on."""
+        reward = rewards.of(action, round_)
+        policy.tell(action, reward)
+        calls.lines.append(f"policy.tell({action!r}, {reward!r})")
+
+    for round_ in range(world.horizon):
+        actions.append(policy.ask())
+        calls.lines.append("policy.ask()")
+        event = rng.choice(_EVENTS)
+        other = units.draw(rng) if isinstance(units, Points) else rng.choice(units)
+        if event == "now":
+            tell(actions[-1], round_)
+        elif event == "late":
+            late.append((round_ + rng.randint(0, delays), actions[-1]))
+        elif event == "foreign":
+            tell([other] if isinstance(actions[-1], list) else other, round_)
+        elif event == "grow" and rows < len(whole) and hasattr(policy, "extend"):
+            rows = rng.randint(rows + 1, len(whole))
+            policy.extend(_first(whole, rows))
+            calls.lines.append(f"policy.extend({code_of(_first(whole, rows))})")
+        for due in [entry for entry in late if entry[0] <= round_]:
+            late.remove(due)
+            tell(due[1], round_)
+    return Played(actions, calls, rows - int(policy.used) > 0)
+
+
+def first_difference(full: Played, replayed: Played, relation: Any) -> Failure | None:
+    """Where two runs part."""
+    for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
+        if mine != theirs:
+            where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"
+            sides = {"full start": full.actions[: round_ + 1], "replay": replayed.actions[: round_ + 1]}
+            return Failure(where, sides, full.calls.of_policies(relation, asked=round_))
+    return None

@@ -1,0 +1,184 @@
+"""Worlds of the user's own: drifting means, rewards without bounds, rewards that are late; compiled where marked."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import artreplay as ar
+from artreplay.errors import InvalidParameter
+
+NORMAL = NormalDist()
+
+
+class Coins:
+    """Bernoulli arms, as KArmed has them."""
+
+    n_arms = 3
+    chances = (0.2, 0.5, 0.8)
+
+    def mean(self, arm: int, round: int) -> float:
+        return self.chances[arm]
+
+    def reward(self, arm: int, round: int, u: float) -> float:
+        return float(u < self.chances[arm])
+
+
+class Drifting(Coins):
+    """The best arm falls behind after ten rounds, and the log was made when it was best."""
+
+    def mean(self, arm: int, round: int) -> float:
+        return 0.5 if arm == 0 else 0.9 if round < 10 and arm == 1 else 0.1
+
+    def reward(self, arm: int, round: int, u: float) -> float:
+        return float(u < self.mean(arm, round))
+
+
+class Unbounded(Coins):
+    """Normal rewards around 0, 1 and 2."""
+
+    reward_range = (-math.inf, math.inf)
+
+    def mean(self, arm: int, round: int) -> float:
+        return float(arm)
+
+    def reward(self, arm: int, round: int, u: float) -> float:
+        return arm + NORMAL.inv_cdf(u)
+
+
+class Late(Coins):
+    """Rewards come up to four rounds late."""
+
+    def delay(self, arm: int, round: int, u: float) -> int:
+        return int(5 * u)
+
+
+@ar.compiled
+class Marked(NamedTuple):
+    """The coins as a component."""
+
+    chance: Any
+    n_arms: int
+
+    def enter(self, key):
+        pass
+
+    def mean(self, arm, round_):
+        return self.chance[arm]
+
+    def reward(self, arm, round_, u):
+        return 1.0 if u < self.chance[arm] else 0.0
+
+
+def run(env: Any, base: Any = None, **more: Any) -> ar.Runs:
+    base = ar.MonUCB(3, 40) if base is None else base
+    return ar.simulate(base, env, **({"history": 30, "horizon": 40, "replications": 5, "seed": 3} | more))
+
+
+def test_own_coins_are_the_coins_of_the_package() -> None:
+    mine, theirs = run(Coins()), run(ar.environments.KArmed(3, means=Coins.chances))
+    assert (mine.actions == theirs.actions).all()
+    assert np.allclose(mine.regret, theirs.regret)
+    assert (mine.used == theirs.used).all()
+
+
+def test_a_marked_world_is_the_same() -> None:
+    marked = Marked(np.array(Coins.chances), 3)
+    with ar.compiling.using("interpreted"):
+        assert (run(marked).actions == run(Coins()).actions).all()
+
+
+@pytest.mark.long
+def test_a_marked_world_is_compiled() -> None:
+    with ar.compiling.using("compiled"):
+        assert (run(Marked(np.array(Coins.chances), 3)).actions == run(Coins()).actions).all()
+
+
+@pytest.mark.parametrize("env", [Coins(), Drifting(), Late()], ids=["coins", "drifting", "late"])
+def test_replay_is_full_start_in_any_world(env) -> None:
+    for base in (ar.MonUCB(3, 40), ar.UCB1(3)):
+        replay, full = (run(env, base, start=start) for start in ("artificial-replay", "full-start"))
+        assert (replay.actions == full.actions).all()
+
+
+def test_regret_follows_means_that_drift() -> None:
+    runs = run(Drifting(), ar.RandomChoice(3), start="ignorant")
+    steps = np.diff(runs.regret, axis=1, prepend=0.0)
+    best = np.where(np.arange(40) < 10, 0.9, 0.5)
+    means = np.vectorize(Drifting().mean)(runs.actions, np.arange(40)[None, :])
+    assert np.allclose(steps, best - means)
+
+
+def test_rewards_without_bounds() -> None:
+    base = ar.PsiUCB(3, 40, psi=ar.psi.sub_gaussian(1.0), reward_range=(-math.inf, math.inf))
+    runs = run(Unbounded(), base, history=200)
+    assert (runs.actions[:, -1] == 2).mean() > 0.5
+    with pytest.raises(InvalidParameter, match=r"reward_range must cover the environment's \[-inf, inf\]"):
+        run(Unbounded())
+
+
+def test_late_rewards_cost_something() -> None:
+    soon, late = (run(env, history=0, replications=30).regret[:, -1].mean() for env in (Coins(), Late()))
+    assert late > soon
+
+
+def test_labelled_arms_in_a_world_with_delays() -> None:
+    runs = run(Late(), ar.MonUCB(arms=["a", "b", "c"], horizon=40))
+    assert set(np.unique(runs.actions)) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"reward": lambda self, arm, round, u: [u, u]}, r"Wrong.reward must return one number, got \["),
+        ({"reward": lambda self, arm, round, u: 2.0}, r"what Wrong.reward returns must lie in its reward_range"),
+        ({"mean": lambda self, arm, round: math.nan}, r"what Wrong.mean returns must be finite, got nan"),
+        ({"delay": lambda self, arm, round, u: -1}, r"Wrong.delay must return a number of rounds, at least 0, got -1"),
+        ({"n_arms": 0}, r"Wrong.n_arms must be at least 1, got 0"),
+    ],
+)
+def test_a_world_that_says_nonsense_is_refused(change, sentence) -> None:
+    wrong = type("Wrong", (Coins,), change)
+    with pytest.raises(InvalidParameter, match=sentence):
+        run(wrong())
+
+
+def test_rounds_to_keep() -> None:
+    env = ar.environments.KArmed(3)
+    whole, some = run(env), run(env, keep=[0, 9, 39])
+    for name in ("regret", "used", "actions"):
+        assert (getattr(some, name) == getattr(whole, name)[:, [0, 9, 39]]).all()
+    assert some.to_frame()["round"].to_pylist()[:3] == [0, 9, 39]
+    for bad in ([], [40], [3, 3], [2, 1], "some", [0.5]):
+        with pytest.raises(InvalidParameter, match="keep"):
+            run(env, keep=bad)
+
+
+def test_a_comparison_is_paired(tmp_path) -> None:
+    env = ar.environments.KArmed(3)
+    policies = {
+        "full start": {"base": ar.MonUCB(3, 40), "start": "full-start"},
+        "replay": ar.MonUCB(3, 40),
+        "no_log": {"base": ar.MonUCB(3, 40), "start": "ignorant"},
+    }
+    result = ar.compare(policies, env, history=50, horizon=40, replications=12, seed=1)
+    assert (result.difference("replay") == 0.0).all()
+    frame = result.to_frame()
+    assert frame.num_rows == 3 * 40
+    last = frame.to_pylist()[-1]
+    assert last["policy"] == "no_log"
+    assert last["difference_low"] < last["difference"] < last["difference_high"]
+    assert r"no\_log & $" in result.to_latex()
+    assert "to full start" in str(result)
+    ar.plots.comparison(result, tmp_path / "comparison.png")
+    assert (tmp_path / "comparison.png").stat().st_size > 10_000
+    with pytest.raises(InvalidParameter, match="baseline must be one of"):
+        ar.compare(policies, env, baseline="best")
+    with pytest.raises(InvalidParameter, match="must have a base"):
+        ar.compare({"x": {"start": "ignorant"}}, env)
+    with pytest.raises(InvalidParameter, match="at least one policy"):
+        ar.compare({}, env)
