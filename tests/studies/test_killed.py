@@ -92,7 +92,7 @@ def test_nothing_acknowledged_is_lost_or_doubled(kills, tmp_path):
 
 
 def test_two_processes_lose_and_double_nothing(tmp_path):
-    place, each = tmp_path / "s", 4
+    place, each = tmp_path / "s", 2
     colours(place).close()
     code = (
         "import sys, artreplay as ar\n"
