@@ -126,6 +126,18 @@ def test_an_arm_that_comes_later_starts_with_the_rows_of_the_log():
         assert [(arm.logged, arm.used) for arm in study.arms()][2] == (1, 1)
 
 
+def test_rewards_that_contradict_the_log_are_noticed_also_after_an_arm_has_come(tmp_path):
+    with colours(tmp_path / "s", history=ar.History(["blue"] * 40, [1.0] * 40)) as study:
+        for turn in range(20):
+            study.observe("blue", 0.0)
+            if turn == 10:
+                study.add_arm("green")
+        found = study.contradictions()
+        assert [one.unit for one in found] == ["blue"]
+    with ar.Study.open(tmp_path / "s") as study:
+        assert study.contradictions() == found
+
+
 def test_a_retired_arm_is_never_chosen_and_can_come_back():
     with colours() as study:
         held = study.decide(among=["red"])

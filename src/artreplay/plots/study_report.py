@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
 from artreplay.history.stores import ArmStore
+from artreplay.replay.contradictions import Contradiction
 from artreplay.studies import ArmState, Study
 from artreplay.whole_files import write_whole
 
@@ -25,18 +26,9 @@ _WINDOWS = 24  # parts of equal size into which the decisions are divided
 _SHOWN = 8  # arms with a colour of their own
 _BARS = 14  # arms whose means are drawn
 _TABLE = 200  # arms in the table
-_SURE = math.log(1 / 0.001) / 2  # δ = .001 of a false alarm about one arm
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#444444")
 _OTHERS, _LOG, _ONLINE = "#c8c8c8", "#707070", "#0072b2"
 _LABEL = 24  # letters of a label in the figure
-
-
-class Contradiction(NamedTuple):
-    """An arm whose rewards online cannot be told from those of the log by chance alone."""
-
-    label: Any
-    logged: float  # mean in the log
-    online: float
 
 
 class View(NamedTuple):
@@ -86,24 +78,8 @@ def view_of(study: Study) -> View:
         arms,
         means,
         {action: sum(values) / len(values) for action, values in online.items()},
-        _contradictions(study.base, online, arms, means),
+        study.contradictions(),
     )
-
-
-def _contradictions(
-    base: Any, online: dict[str, list[float]], arms: list[ArmState], means: dict[Any, float]
-) -> list[Contradiction]:
-    """The arms of which log and rewards online differ by more than both could by chance."""
-    width = base.reward_range[1] - base.reward_range[0]
-    found = []
-    for arm in arms:
-        values = online.get(str(arm.label), [])
-        if values and arm.logged and math.isfinite(width):
-            mean = sum(values) / len(values)
-            allowed = width * (math.sqrt(_SURE / len(values)) + math.sqrt(_SURE / arm.logged))
-            if abs(mean - means[arm.label]) > allowed:
-                found.append(Contradiction(arm.label, means[arm.label], mean))
-    return found
 
 
 # -- the figure ---------------------------------------------------------------------------------------------------
@@ -236,7 +212,7 @@ def _draw_means(panel: Axes, view: View) -> None:
         return _nothing(panel, "no arm has a reward yet" if view.arms else "points have no table of arms")
     title = "Means of the arms" if len(played) == len(rewarded) else f"Means of the {len(played)} arms played most"
     _title(panel, title)
-    odd = {contradiction.label for contradiction in view.contradictions}
+    odd = {contradiction.unit for contradiction in view.contradictions}
     for place, arm in enumerate(reversed(played)):
         panel.plot([view.online_means[str(arm.label)]], [place], "o", color=_ONLINE)
         if arm.logged:
@@ -323,10 +299,7 @@ def _sentences(view: View) -> list[str]:
 def _warnings(view: View) -> list[str]:
     if not view.contradictions:
         return []
-    some = "".join(
-        f"<li>{html.escape(str(one.label))}: {one.logged:.3g} in the log, {one.online:.3g} online</li>"
-        for one in view.contradictions[:_BARS]
-    )
+    some = "".join(f"<li>{html.escape(str(one))}</li>" for one in view.contradictions[:_BARS])
     more = len(view.contradictions) - _BARS
     rest = f"<p>and {more:,} more arms</p>" if more > 0 else ""
     return [

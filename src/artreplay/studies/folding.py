@@ -144,6 +144,9 @@ class Fold:
         marks = policy.marks()
         more._position[:] = policy._position
         more._read_history(policy.history, np.insert(marks, len(marks) - 1, 0))
+        if more._watch is not None and policy._watch is not None:
+            seen = policy._watch.kept()
+            more._watch.restore(seen | {"counts": [*seen["counts"], 0], "totals": [*seen["totals"], 0.0]})
         self.policy = more
         return True
 

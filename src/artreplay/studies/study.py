@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 from artreplay.errors import InvalidHistory, StudyRefused
 from artreplay.history import History, Store
 from artreplay.replay import Cell, FullStart
+from artreplay.replay.contradictions import Contradiction
 from artreplay.studies import changes
 from artreplay.studies.decisions import COLUMNS, Decision, decision_of
 from artreplay.studies.live import Live
@@ -227,6 +228,10 @@ class Study(Owned):
     def late_rewards(self) -> int:
         """How many rewards came after their decision had expired, and were refused."""
         return self._read(lambda live: live.late)
+
+    def contradictions(self) -> list[Contradiction]:
+        """The arms whose rewards contradict the log; see `Policy.contradictions`."""
+        return self._read(lambda live: live.fold().policy.contradictions())
 
     @property
     def rounds(self) -> int:
