@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,34 +45,36 @@ def read_gpx(path: Path, site: Site) -> list[Raw]:
 
 
 def _tracks(path: Path) -> Raw:
-    there = features(path, "track_points")
+    there = features(path, "track_points", columns=(*_NUMBERS, "time"))
     texts, row = there.texts, there.row
     tracks = columns_of(path, "tracks")
     names = tracks["name"].to_pylist() if "name" in tracks else []
-    numbers, parts = ([int(text or 0) for text in texts[name].take(row).to_pylist()] for name in _NUMBERS)
+    track, part = (np.asarray(texts[name].take(row).cast(pa.int64())) for name in _NUMBERS)
     moments = texts["time"].take(row) if "time" in texts else pa.nulls(len(row), pa.string())
-    began = _first_moments(numbers, moments.to_pylist())
-    patrols = [f"{_track_name(names, number)} {moment}".strip() for number, moment in zip(numbers, began, strict=True)]
-    legs = _first_moments(list(zip(numbers, parts, strict=True)), moments.to_pylist())
+    patrols = _by_group(track, moments, lambda number, began: f"{_track_name(names, number)} {began}".strip())
+    legs = _by_group(track * (int(part.max(initial=0)) + 1) + part, moments, lambda number, began: began)
     day, time = split_moments(moments)
     nothing = pa.nulls(len(there.lon), pa.string())
     return Raw(
-        pa.array(patrols, pa.string()), day, time, nothing, nothing, there.lon, there.lat, path.name,
-        iso=True, kind=Kind.TRACKS, leg=pa.array(legs, pa.string()),
+        patrols, day, time, nothing, nothing, there.lon, there.lat, path.name,
+        iso=True, kind=Kind.TRACKS, leg=legs,
     )  # fmt: skip
 
 
-def _first_moments(groups: Sequence[Hashable], moments: list[str | None]) -> list[str]:
-    """When the group of each point began.
+def _by_group(groups: Ints, moments: Any, name: Callable[[int, str], str]) -> Any:
+    """For each point the name of its group, from its number and from when it began.
 
     A patrol is a track, known by its name and its first time, and a leg of it is a segment: neither the name of the
     file nor what else is in it matters, so that they are the same in a file that has grown, or has another name.
     """
-    began: dict[Hashable, str] = {}
-    for group, moment in zip(groups, moments, strict=True):
-        if moment and moment < began.get(group, "~"):
-            began[group] = moment
-    return [began.get(group, "") for group in groups]
+    numbers, codes = np.unique(groups, return_inverse=True)
+    ends = np.flatnonzero(np.diff(groups, append=-1)) + 1  # points of a group come together
+    began = dict.fromkeys(range(len(numbers)), "~")
+    for first, last in itertools.pairwise((0, *ends.tolist())):
+        known = pc.min(moments.slice(first, last - first)).as_py()
+        began[int(codes[first])] = min(began[int(codes[first])], known or "~")
+    named = [name(number, began[code].replace("~", "")) for code, number in enumerate(numbers.tolist())]
+    return pa.array(named, pa.string()).take(pa.array(codes))
 
 
 def _track_name(names: list[str | None], number: int) -> str:
@@ -79,7 +83,7 @@ def _track_name(names: list[str | None], number: int) -> str:
 
 def _waypoints(path: Path, site: Site, tracks: Raw | None) -> Raw:
     """What was seen, and when; without a time it was when the track passed there."""
-    there = features(path, "waypoints")
+    there = features(path, "waypoints", columns=("name", "sym", "desc", "time"))
     texts, count = there.texts, len(there.lon)
     fields = [
         texts[name].take(there.row).to_pylist() if name in texts else [None] * count for name in ("name", "sym", "desc")

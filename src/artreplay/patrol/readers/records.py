@@ -143,24 +143,29 @@ def _read(path: Path, site: Site) -> list[Raw]:
 # -- what cannot be right -----------------------------------------------------------------------------------------
 
 
-def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None, nothing_found: bool) -> Records:
-    read = sum(map(len, raws))
-    raws, planned = _without_plans(raws)
+def _cleaned(given: list[Raw], site: Site, date_format: str | None, nothing_found: bool) -> Records:
+    """The table, and the report. The rows that were given are let go on the way: there may be millions."""
+    read = sum(map(len, given))
+    raws, planned = _without_plans(given)
+    given.clear()
     moments = [
         read_moments(raw.date, raw.time, None if raw.iso else date_format, site.time_zone, raw.source) for raw in raws
     ]
     check_zones(moments, [raw.source for raw in raws], site.time_zone)
     rows = _together(raws, moments)
+    source, files = raws[0].source, tuple(_taken_for(raws))
+    notes = tuple(dict.fromkeys(note for raw in raws for note in raw.notes))
+    raws.clear()
     placed = np.isfinite(rows.lon) & np.isfinite(rows.lat) & ~((rows.lon == 0.0) & (rows.lat == 0.0))
     dated = ~np.isnat(rows.day)
     rows = rows.take(placed & dated)
     if len(rows.lon) == 0:
         why = "a position" if not placed.any() else "a day that can be read"
-        raise InvalidRecords(f"{raws[0].source}: no row of {read:,} has {why}")
+        raise InvalidRecords(f"{source}: no row of {read:,} has {why}")
     kept = rows.take(_distinct(rows))
     duplicates = len(rows.lon) - len(kept.lon)
     if not _inside(kept, site).any():
-        raise _all_outside(kept, site, raws[0].source)
+        raise _all_outside(kept, site, source)
     on_tracks = joined(kept, site, nothing_found)
     table = _walked(on_tracks.rows.take(_distinct(on_tracks.rows)), site)
     outside = len(table) - int(pc.sum(table["inside"]).as_py())
@@ -174,8 +179,8 @@ def _cleaned(raws: Sequence[Raw], site: Site, date_format: str | None, nothing_f
         bad_times=bad_times,
         outside=outside,
         without_patrol=int(pc.sum(pc.equal(kept.patrol, "")).as_py()),
-        files=tuple(_taken_for(raws)),
-        notes=(*dict.fromkeys(note for raw in raws for note in raw.notes), *on_tracks.notes),
+        files=files,
+        notes=(*notes, *on_tracks.notes),
         in_utc=site.time_zone is None and any(UTC in one.zones for one in moments),
     )
     return Records(table, quality_of(table, site, reading), site)
@@ -192,7 +197,8 @@ def _taken_for(raws: Sequence[Raw]) -> list[str]:
 def _without_plans(raws: Sequence[Raw]) -> tuple[list[Raw], int]:
     """The rows a device did not bring home from a plan of ours, and how many it did: nobody saw anything there."""
     theirs = [~np.asarray(pc.fill_null(pc.match_substring(raw.category, PLANNED), False)) for raw in raws]
-    kept = [raw.take(np.flatnonzero(rows)) for raw, rows in zip(raws, theirs, strict=True) if rows.any()]
+    pairs = [(raw, rows) for raw, rows in zip(raws, theirs, strict=True) if rows.any()]
+    kept = [raw if rows.all() else raw.take(np.flatnonzero(rows)) for raw, rows in pairs]
     planned = sum(int((~rows).sum()) for rows in theirs)
     if not kept:
         raise InvalidRecords(
@@ -212,18 +218,19 @@ def _together(raws: Sequence[Raw], moments: Sequence[Moments]) -> Rows:
         return pc.utf8_trim_whitespace(joined.combine_chunks())
 
     day = np.concatenate([one.day for one in moments])
-    count = len(day)
     named = pc.fill_null(column("patrol"), "")
-    device = pc.fill_null(column("device"), "")
-    by_device = pc.binary_join_element_wise(device, pa.array(np.datetime_as_string(day).tolist(), pa.string()), " ")
-    is_open = pc.and_(pc.equal(named, ""), pc.not_equal(device, ""))
+    if any(raw.device is not None for raw in raws):
+        device = pc.fill_null(column("device"), "")
+        by_device = pc.binary_join_element_wise(device, pa.array(day.astype(str).tolist(), pa.string()), " ")
+        is_open = pc.and_(pc.equal(named, ""), pc.not_equal(device, ""))
+        named = pc.if_else(is_open, by_device, named)
     return Rows(
-        patrol=pc.if_else(is_open, by_device, named) if count else named,
+        patrol=named,
         category=column("category"),
         waypoint=pc.fill_null(column("waypoint"), ""),
         leg=pc.fill_null(column("leg"), ""),
-        source=pa.array([raw.source for raw in raws for _ in range(len(raw))], pa.string()),
-        kind=pa.array([raw.kind.value for raw in raws for _ in range(len(raw))], pa.string()),
+        source=pa.concat_arrays([pa.repeat(raw.source, len(raw)) for raw in raws]),
+        kind=pa.concat_arrays([pa.repeat(raw.kind.value, len(raw)) for raw in raws]),
         lon=np.round(np.concatenate([raw.lon for raw in raws]), DIGITS),
         lat=np.round(np.concatenate([raw.lat for raw in raws]), DIGITS),
         day=day,

@@ -77,6 +77,8 @@ def joined(rows: Rows, site: Site, is_nothing_found: bool) -> Joined:
     on_the_way = rows.are(Kind.WAYPOINTS) & np.isin(keys, keys[tracks])
     seen = seen | on_the_way
     idle = seen & np.asarray(rows.category.is_null())  # says nothing that the track does not
+    if not seen.any():
+        return Joined(rows, ())
     anchor, count = _anchors(rows, keys, ~seen, seen & ~idle, site)
     return Joined(_moved(rows, anchor, seen, idle), _notes(count))
 
@@ -133,23 +135,21 @@ def _nearest(km: Floats, time: Any, row: int, candidates: Ints) -> int | None:
 
 def _moved(rows: Rows, anchor: Ints, seen: Bools, idle: Bools) -> Rows:
     """Each sighting as a row right after the one it is brought to; one that is brought nowhere is a leg of its own."""
-    at = np.where(anchor >= 0, anchor, np.arange(len(anchor)))
-    is_loose = seen & ~idle & (anchor < 0)
-    legs = rows.leg.take(pa.array(at)).to_pylist()
-    for row in np.flatnonzero(is_loose).tolist():
-        legs[row] = f"seen at {rows.lon[row]} {rows.lat[row]}"
-    place = rows.take(at)
-    moved = rows._replace(
-        patrol=place.patrol,
-        waypoint=pc.if_else(pa.array(anchor >= 0), place.waypoint, rows.waypoint),
-        leg=pa.array(legs, pa.string()),
-        lon=place.lon,
-        lat=place.lat,
-        day=place.day,
-        time=place.time,
+    way, sights = np.flatnonzero(~seen), np.flatnonzero(seen & ~idle)
+    at = np.where(anchor[sights] >= 0, anchor[sights], sights)
+    own, place = rows.take(sights), rows.take(at)
+    is_loose = pa.array(anchor[sights] < 0)
+    apart = [f"seen at {lon} {lat}" for lon, lat in zip(own.lon.tolist(), own.lat.tolist(), strict=True)]
+    brought = place._replace(
+        category=own.category,
+        waypoint=pc.if_else(is_loose, own.waypoint, place.waypoint),
+        leg=pc.if_else(is_loose, pa.array(apart, pa.string()), place.leg),
+        source=own.source,
     )
-    order = np.lexsort((anchor >= 0, at))
-    return moved.take(order[~idle[order]])
+    pairs = zip(rows.take(way), brought, strict=True)
+    both = Rows(*(pa.concat_arrays(pair) if isinstance(pair[0], pa.Array) else np.concatenate(pair) for pair in pairs))
+    is_sight = np.arange(len(way) + len(sights)) >= len(way)
+    return both.take(np.lexsort((is_sight, np.concatenate([way, at]))))
 
 
 def _notes(count: _Count) -> tuple[str, ...]:

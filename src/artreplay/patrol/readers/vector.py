@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,22 +115,49 @@ class Features(NamedTuple):
     part_size: Ints  # ... the number of points in that part
 
 
-def features(path: Path, layer: str, input_crs: str | None = None) -> Features:
-    """What is in a layer, in longitude and latitude; `input_crs` is for files that do not say what theirs are."""
+def features(path: Path, layer: str, input_crs: str | None = None, columns: Sequence[str] | None = None) -> Features:
+    """What is in a layer, in longitude and latitude; `input_crs` is for files that do not say what theirs are.
+
+    `columns` are those that are needed; all of them by default.
+    """
     shapely, raw = package("shapely"), package("pyogrio.raw")
     try:
         with _without_warnings():
-            meta, _, shapes, fields = raw.read(path, layer=layer, datetime_as_string=True)
+            meta, _, shapes, fields = raw.read(path, layer=layer, columns=columns, datetime_as_string=True)
     except Exception as error:
         raise InvalidFile(f"{path.name} cannot be read: {_said(error)}") from error
+    points = _plain_points(shapes)
+    is_drawn = points is None and shapes is not None
+    drawn = shapely.from_wkb(shapes, on_invalid="ignore") if is_drawn else np.empty(0, object)
+    del shapes  # a track may have a million points
     texts = {str(name): _text(field) for name, field in zip(meta["fields"], fields, strict=True)}
     kinds = zip(meta["fields"], meta["dtypes"], strict=True)
     dates = frozenset(str(name) for name, kind in kinds if str(kind).startswith("datetime64"))
-    drawn = np.empty(0, object) if shapes is None else shapely.from_wkb(shapes, on_invalid="ignore")
-    there = corners(drawn, texts, dates)
+    if points is None:
+        there = corners(drawn, texts, dates)
+    else:
+        count = len(points)
+        alone, first = np.ones(count, np.int64), np.zeros(count, np.int64)
+        everywhere = np.ones(count, np.bool_)
+        there = Features(points["x"], points["y"], np.arange(count), texts, dates, everywhere, first, alone)
     crs = meta.get("crs") or input_crs
     lon, lat = to_degrees(there.lon, there.lat, crs, path.name) if len(there.lon) else (there.lon, there.lat)
     return there._replace(lon=lon, lat=lat)
+
+
+_POINTS = {  # as WKB writes them, by their length: plain, and with a height
+    21: np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")]),
+    29: np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")]),
+}
+
+
+def _plain_points(shapes: Any) -> Any:
+    """The positions of shapes that are all points, without making a shape of each; None if some are not."""
+    lengths = set() if shapes is None else {0 if shape is None else len(shape) for shape in shapes}
+    if len(lengths) != 1 or not lengths <= set(_POINTS):
+        return None
+    found = np.frombuffer(b"".join(shapes), _POINTS[lengths.pop()])
+    return found if (found["order"] == 1).all() and np.isin(found["kind"], (1, 1001, 0x80000001)).all() else None
 
 
 def columns_of(path: Path, layer: str) -> dict[str, Any]:
@@ -198,4 +225,9 @@ def _text(field: Any) -> Any:
         return pa.array([None if text == "NaT" else text for text in field.tolist()], pa.string())
     if field.dtype.kind == "f":
         return pa.array([None if value != value else f"{value:.15g}" for value in field.tolist()], pa.string())
-    return pa.array([None if value is None else str(value) for value in field.tolist()], pa.string())
+    if field.dtype.kind in "iu":
+        return pa.array(field).cast(pa.string())
+    try:
+        return pa.array(field, pa.string())
+    except pa.ArrowException:  # not all of them are texts
+        return pa.array([None if value is None else str(value) for value in field.tolist()], pa.string())
