@@ -23,7 +23,7 @@ from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import write_plan
 from artreplay.patrol.writers.page import page_bytes
 from artreplay.patrol.writers.picture import png_bytes
-from artreplay.patrol.writers.tables import gpx_bytes, name_of
+from artreplay.patrol.writers.tables import csv_bytes, gpx_bytes, name_of
 
 START = date(2016, 6, 6)
 
@@ -112,6 +112,11 @@ def test_the_device_gets_a_route_per_patrol_and_names_of_its_own_every_week(rows
     names = [name_of(item, one) for one in (plan, later) for item in one.items]
     assert len(set(names)) == len(names)
     assert all(name.startswith("W2") for name in names)
+
+
+def test_a_name_is_no_formula(rows):
+    _, plan, _ = planned(rows, teams=(Team('=HYPERLINK("x")', 6.0, 2),))
+    assert b"'=HYPERLINK" in csv_bytes(plan)
 
 
 def layer(path, *shapes):

@@ -73,8 +73,13 @@ def csv_bytes(plan: Plan) -> bytes:
     rows = rows_of(plan)
     writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else ["plan_id"])
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(row | {"patrol": _no_formula(row["patrol"])} for row in rows)
     return b"\xef\xbb\xbf" + text.getvalue().encode()
+
+
+def _no_formula(name: str | None) -> str | None:
+    """A name that a spreadsheet does not take for a formula."""
+    return f"'{name}" if name and name[0] in "=+-@\t" else name
 
 
 def geojson_bytes(plan: Plan) -> bytes:
