@@ -1,4 +1,4 @@
-"""What the named algorithms share: a thin class that checks its parameters and holds one component as its state."""
+"""What the named algorithms have in common: thin classes that check parameters and hold one component as state."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class BudgetedChoice(NamedTuple):
     out_rank: Ints
 
     def select(self, cells: Any, value: Floats, out: Ints) -> int:
-        """Write the selection; how many there are."""
+        """Write the selection, and return how many cells it has."""
         for place in range(len(self.active)):
             if self.stale[place] == 1:
                 self.stale[place] = 0
@@ -155,7 +155,7 @@ class PaperChoice(NamedTuple):
     hidden: Ints
 
     def select(self, cells: Any, value: Floats, out: Ints) -> int:
-        """Write the selection; how many there are."""
+        """Write the selection, and return how many cells it has."""
         left = self.budget
         chosen = 0
         n_hidden = 0

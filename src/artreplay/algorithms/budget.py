@@ -62,7 +62,7 @@ class GreedyChoice(NamedTuple):
     at: Ints  # the best candidate of each level that may still be free
 
     def choose(self, candidates: Candidates, out_level: Ints, out_rank: Ints) -> int:
-        """Write the choice in the order in which it was made; how many there are."""
+        """Write the choice in the order in which it was made, and return how many pairs it has."""
         n_levels = len(self.level)
         for level in range(n_levels):
             self.at[level] = 0
@@ -122,7 +122,7 @@ class ExactChoice(NamedTuple):
     table: Ints  # (box, boxes left, units left): the best grains × (capacity + 1) + units from this box on
 
     def choose(self, candidates: Candidates, out_level: Ints, out_rank: Ints) -> int:
-        """Write the choice in ascending rank; how many there are."""
+        """Write the choice in ascending rank, and return how many pairs it has."""
         n_boxes = self.gather(candidates)
         self.fill(n_boxes)
         left = self.capacity
@@ -145,7 +145,7 @@ class ExactChoice(NamedTuple):
         return n_taken
 
     def gather(self, candidates: Candidates) -> int:
-        """Candidates by box instead of by level; how many boxes there are."""
+        """Sort the candidates by box instead of by level, and return how many boxes there are."""
         n_boxes = 0
         for level in range(len(self.units)):
             for place in range(candidates.size[level]):

@@ -17,12 +17,12 @@ class IndexAlgorithm(NamedTuple):
     fallen: Ints
 
     def propose(self, out: Ints) -> int:
-        """Write the numbers of the proposed units; how many there are."""
+        """Write the numbers of the proposed units, and return how many there are."""
         units: int = self.selector.select(self.cells, self.index.value, out)
         return units
 
     def update(self, unit: int, reward: float) -> int:
-        """Take one sample in; the cell it went to."""
+        """Take one sample in, and return the cell it went to."""
         cell: int = self.cells.locate(unit)
         n_fallen = self.index.observe(cell, unit, reward, self.fallen)
         if n_fallen > 0:
@@ -67,11 +67,11 @@ class SplittingAlgorithm(NamedTuple):
     inheritance: Any  # what the parts know of the whole
 
     def propose(self, out: Ints) -> int:
-        """Write the numbers of the proposed units; how many there are."""
+        """Write the numbers of the proposed units, and return how many there are."""
         return self.whole.propose(out)
 
     def update(self, unit: int, reward: float) -> int:
-        """Take one sample in; the cell it went to."""
+        """Take one sample in, and return the cell it went to."""
         cell = self.whole.update(unit, reward)
         self.split(cell, unit, reward)
         return cell

@@ -147,7 +147,7 @@ class BestLeaf(NamedTuple):
     champions: Champions
 
     def select(self, cells: Any, value: Floats, out: Ints) -> int:
-        """Write the selection; how many there are."""
+        """Write the selection, and return how many cells it has."""
         out[0] = cells.unit(self.champions.leaf[0])
         return 1
 

@@ -32,7 +32,7 @@ class RandomAllocationComponent(NamedTuple):
     chosen: Ints  # the places of the boxes chosen so far, ascending
 
     def propose(self, out: Ints) -> int:
-        """Write the proposal, keyed by its number; how many units there are."""
+        """Write the proposal, keyed by its number, and return how many units it has."""
         number = self.proposals[0]
         self.proposals[0] = number + 1
         left = self.budget

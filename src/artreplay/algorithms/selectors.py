@@ -63,7 +63,7 @@ class Best(NamedTuple):
     tournament: Tournament
 
     def select(self, cells: Any, value: Floats, out: Ints) -> int:
-        """Write the selection; how many there are."""
+        """Write the selection, and return how many cells it has."""
         out[0] = cells.unit(self.tournament.winner[1])
         return 1
 
@@ -90,7 +90,7 @@ class Top(NamedTuple):
     others: Tournament
 
     def select(self, cells: Any, value: Floats, out: Ints) -> int:
-        """Write the selection; how many there are."""
+        """Write the selection, and return how many cells it has."""
         for j in range(len(self.chosen)):
             out[j] = cells.unit(self.chosen[j])
         return len(self.chosen)

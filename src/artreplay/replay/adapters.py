@@ -93,7 +93,7 @@ class Adapter:
         raise NotImplementedError
 
     def action(self, units: int, position: Any) -> Any:
-        """The first `units` entries of the proposal as people know them, where the policy stands."""
+        """The first `units` entries of the proposal as users know them; `position` says where the policy stands."""
         if not self.proposes_list:
             return self.unit(self.proposed[0])
         return [self.unit(number) for number in self.proposed[:units]]
@@ -107,7 +107,7 @@ class Adapter:
         return [self.unit(number) for number in self.proposed[:units]]
 
     def propose_again(self, kept: list[Any], proposes_list: bool) -> None:
-        """Put a proposal that was saved back where proposals are."""
+        """Restore a proposal that was saved."""
         self.proposal[: len(kept)] = [self.number(unit) for unit in kept]
         self.proposes_list = proposes_list
 
@@ -141,7 +141,7 @@ class Adapter:
         return [int(name) for name in names]
 
     def cells_again(self, kept: list[Any]) -> list[Any]:
-        """Names of cells that were saved."""
+        """The names of cells, from the form in which they were saved."""
         return kept
 
     # -- rewards ------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class ArmAdapter(NamedAdapter):
         return number if number >= 0 else self.base.checked_number(unit)
 
     def action(self, units: int, position: Any) -> Any:
-        """The proposal in labels: straight, because every decision ends here."""
+        """The proposal as labels; written out for speed, because every decision ends here."""
         labels, proposed = self._labels, self.proposed
         return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
 
@@ -275,7 +275,7 @@ class PointAdapter(NamedAdapter):
         return list(self.proposed[:units])
 
     def propose_again(self, kept: list[Any], proposes_list: bool) -> None:
-        """Put a proposal that was saved back where proposals are."""
+        """Restore a proposal that was saved."""
         numbers = [int(number) for number in kept]
         if proposes_list != self.proposes_list or not all(self.base.may_propose(number) for number in numbers):
             raise InvalidFile("the pending action in the file does not fit its algorithm")
@@ -321,7 +321,7 @@ class PointAdapter(NamedAdapter):
 
 
 def table_of(cell: Ints, names: Ints | None = None) -> tuple[Table, int]:
-    """A table of the cells of all units, and how many cells there are with the one behind them, which has no rows."""
+    """A table of the cell of every unit, and the number of cells, counting a last one that has no rows."""
     n_cells = int(cell.max(initial=-1)) + 1
     known = np.arange(n_cells) if names is None else names
     return Table(np.ascontiguousarray(cell), np.append(known, -1)), n_cells + 1

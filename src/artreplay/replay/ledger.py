@@ -110,12 +110,12 @@ class Leaves(NamedTuple):
 
 @compiled
 class SingleRows(NamedTuple):
-    """What is queued are rows."""
+    """The queues hold single rows."""
 
     samples: int  # in each: 1; a component without any field cannot be compiled
 
     def show(self, algorithm: Any, ledger: Any, at: int) -> int:
-        """Show a row to the base; how many samples that was."""
+        """Show a row to the base, and return how many samples that was."""
         algorithm.update_logged(ledger.unit[at], ledger.reward[at], NO_ALLOWANCE)
         return 1
 
@@ -129,12 +129,12 @@ class SingleRows(NamedTuple):
 
 @compiled
 class Blocks(NamedTuple):
-    """What is queued are blocks of rows of one unit, each with the sum of its rewards."""
+    """The queues hold blocks of rows of one unit, each with the sum of its rewards."""
 
     samples: Ints  # in each
 
     def show(self, algorithm: Any, ledger: Any, at: int) -> int:
-        """Load a block into the base; how many samples that was."""
+        """Load a block into the base, and return how many samples that was."""
         samples: int = self.samples[at]
         algorithm.load(ledger.unit[at], samples, ledger.reward[at])
         return samples
@@ -200,7 +200,7 @@ class Ledger(NamedTuple):
         return UNREAD
 
     def show(self, algorithm: Any, at: int) -> int:
-        """Show a row or a block to the base; how many samples that was."""
+        """Show a row or a block to the base, and return how many samples that was."""
         samples: int = self.entries.show(algorithm, self, at)
         return samples
 
@@ -214,7 +214,7 @@ class Ledger(NamedTuple):
         self.next[cell] = at + 1
 
     def close(self, algorithm: Any, cell: int) -> int:
-        """Tell the base, once, that a cell has no unread row left; 1 if that can change what it proposes."""
+        """Tell the base, once, that a cell has no unread row left. Returns 1 if that can change its proposal."""
         if self.closed[cell] == 1 or not self.cells.is_known(cell):
             return 0
         self.closed[cell] = 1
@@ -264,7 +264,7 @@ def one_cell() -> Table:
 
 
 def empty_ledger(cells: Any, n_cells: int, size: int = 0, counts: bool = False, blocks: bool = False) -> Ledger:
-    """Cells without rows, with space for `size` of them, or of blocks; `counts` says that marks count single rows."""
+    """A ledger without rows, with space for `size` rows or blocks; `counts` says whether marks count single rows."""
     places = 0 if counts else size
     return Ledger(
         cells=cells,
@@ -283,7 +283,7 @@ def empty_ledger(cells: Any, n_cells: int, size: int = 0, counts: bool = False, 
 
 
 def spare_arrays(cells: Any, size: int) -> dict[str, Any]:
-    """What dividing needs, for so many rows: nothing where cells do not divide."""
+    """Scratch arrays for dividing this many rows; they are empty where cells do not divide."""
     spare = size if isinstance(cells, Leaves) else 0
     return {
         "spare_unit": np.zeros(spare, np.int64),
@@ -340,7 +340,7 @@ def filled_ledger(
 
 
 def _samples_before(samples: Ints, cell: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """Of each block, how many samples of its cell come before it; of each cell, how many there are."""
+    """How many samples of its cell come before each block, and how many samples each cell has."""
     order = np.argsort(cell, kind="stable")
     running = np.concatenate([[0], np.cumsum(samples[order])])
     stop = np.cumsum(counts)
@@ -350,7 +350,7 @@ def _samples_before(samples: Ints, cell: Ints, counts: Ints) -> tuple[Ints, Ints
 
 
 def enlarged(ledger: L, n_cells: int) -> L:
-    """The same ledger with space for cells that are still to come by dividing others."""
+    """The same ledger with space for cells that will come from dividing others."""
     if not isinstance(ledger, Ledger) or not isinstance(ledger.cells, Leaves) or len(ledger.next) >= n_cells:
         return ledger
     before = len(ledger.next)

@@ -322,7 +322,7 @@ class PlainAdapter(Adapter):
             self.base.note_unread(int(rows))
 
     def cell_closed(self, name: Hashable) -> int:
-        """Tell the object that a cell has no unread row left; 1 if it wants to know."""
+        """Tell the object that a cell has no unread row left. Returns 1 if it wants to know."""
         if not self.hears_closing:
             return 0
         self.base.close(self._named(name))

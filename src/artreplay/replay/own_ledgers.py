@@ -33,7 +33,7 @@ class OwnLedger:
         raise NotImplementedError
 
     def show(self, algorithm: Any, at: int) -> int:
-        """Show a row to the base; how many samples that was."""
+        """Show a row to the base, and return how many samples that was."""
         allowance = self.allowances[at] if self.allowances else NO_ALLOWANCE
         algorithm.update_logged(self.unit[at], self.reward[at], allowance)
         return 1
@@ -43,7 +43,7 @@ class OwnLedger:
         raise NotImplementedError
 
     def close(self, algorithm: Any, cell: Any) -> int:
-        """Tell the base, once, that a cell has no unread row left; 1 if that can change what it proposes."""
+        """Tell the base, once, that a cell has no unread row left. Returns 1 if that can change its proposal."""
         return 0
 
     def unread(self) -> list[int]:
@@ -105,7 +105,7 @@ class NamedCells(OwnLedger):
         self._queues[cell].popleft()
 
     def close(self, algorithm: Any, cell: Hashable) -> int:
-        """Tell the base, once, that a cell has no unread row left; 1 if that can change what it proposes."""
+        """Tell the base, once, that a cell has no unread row left. Returns 1 if that can change its proposal."""
         if cell in self.closed:
             return 0
         self.closed.add(cell)

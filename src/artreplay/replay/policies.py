@@ -15,7 +15,8 @@ from artreplay.compiling import UNBOUNDED, Ints
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import Fingerprint, History, Totals
-from artreplay.replay.adapters import Adapter, Reading, Relation, Unknown, checked_relation, checked_unknown
+from artreplay.parameters import checked
+from artreplay.replay.adapters import Adapter, Reading, Relation, Unknown, checked_relation
 from artreplay.replay.contradictions import watch_of
 from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.ledger import Ledger, marks_of, unread_samples
@@ -59,7 +60,7 @@ class HistoryPolicy(Policy):
         lower: Lower = "rows",
     ) -> None:
         super().__init__(base, reading=reading)
-        self.unknown = checked_unknown(unknown)
+        self.unknown: Unknown = unknown
         self.lower = checked_lower(lower, self._adapter, self.relation)
         self._drift = Drift(drift, self._adapter)
         self._watch = watch_of(self._adapter.base)
@@ -194,6 +195,7 @@ class FullStart(HistoryPolicy):
     kind = "full-start"
     _queue: Ledger | OwnLedger  # of everything, where rows are shown in the order of the log
 
+    @checked
     def __init__(
         self,
         base: Any,
@@ -290,6 +292,7 @@ class ArtificialReplay(HistoryPolicy):
 
     kind = "artificial-replay"
 
+    @checked
     def __init__(
         self,
         base: Any,
@@ -375,5 +378,5 @@ def checked_lower(lower: Any, adapter: Adapter, relation: Relation) -> Lower:
         raise InvalidParameter(
             f'lower="blocks" is for index algorithms over arms (KLUCB, MonUCB, PsiUCB, TopUCB), got {other}'
         )
-    checked: Lower = lower
-    return checked
+    made: Lower = lower
+    return made

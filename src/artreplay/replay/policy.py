@@ -14,6 +14,7 @@ from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidAction, InvalidHistory
 from artreplay.history import Allocation, Fingerprint
 from artreplay.history import Reading as HowMuch
+from artreplay.parameters import checked
 from artreplay.replay.adapters import Adapter, NamedAdapter, Reading, Relation, Unknown
 from artreplay.replay.cell import Cell, cells_of, used_by_cell
 from artreplay.replay.contradictions import Contradiction, Watch
@@ -60,6 +61,7 @@ class Policy:
     relation: Relation = None
     unknown: Unknown = "error"
 
+    @checked
     def __init__(self, base: Any, *, reading: Reading | None = None) -> None:
         self._adapter: Adapter = adapt(base, reading)
         self._position: Ints = np.zeros(PLACES, np.int64)

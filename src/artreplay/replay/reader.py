@@ -34,7 +34,7 @@ _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
 
 
 class Rows(NamedTuple):
-    """Rows of a cell that were read: their numbers in the log where marks are such; the mark they end before."""
+    """Rows that were read from a cell, their numbers in the log if marks are such numbers, and the mark they end at."""
 
     units: Ints
     rewards: Floats

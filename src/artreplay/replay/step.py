@@ -46,7 +46,7 @@ def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
 
 @compiled
 def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
-    """Show the base what the log has to say; the number of units to be played, 0 if it was shown something.
+    """Show the base what the log has to say. Returns the number of units to play, 0 if something was shown.
 
     For each unit of a proposal in order, the earliest unread row of the cell it lies in now is shown; when there is
     none for any unit, the proposal is played. A cell that has no unread row left is closed, once; a base that wants to
@@ -82,7 +82,7 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
 
 @Loop
 def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int) -> int:
-    """Steps until there is something to play, at most `limit` of them; how many units that is."""
+    """Repeat the step until there is something to play, at most `limit` times. Returns how many units that is."""
     width = len(proposal)
     room = 0
     while limit > 0:
