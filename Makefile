@@ -12,7 +12,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-stores bench-study clean
+.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-decisions bench-stores bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -50,6 +50,12 @@ layers: $(VENV)/.dev
 bench: $(VENV)/.core
 	ONLY=$(ONLY) $(BIN)/python benchmarks/bench.py
 
+# How good decisions are, ours and those of two other libraries; the tables of the docs are written from the results.
+# ONLY=arms for one part, SCALE=0.1 for a first look.
+bench-decisions: .venv-peers/.ready
+	ONLY=$(ONLY) SCALE=$(SCALE) .venv-peers/bin/python benchmarks/decisions.py
+	.venv-peers/bin/python benchmarks/decision_tables.py
+
 # Logs larger than memory: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept.
 bench-stores: $(VENV)/.dev
 	ROWS=$(ROWS) FOLDER=$(FOLDER) ONLY=$(ONLY) $(BIN)/python benchmarks/stores.py
@@ -69,7 +75,7 @@ bench-study: .venv-optuna/.ready
 
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . PyXAB
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . PyXAB river mabwiser
 	@touch $@
 
 $(VENV)/bin/python:

@@ -16,7 +16,7 @@ from command_kit import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 def python_policy(rows: list[tuple[object, int]], arms: list[object]) -> ar.ArtificialReplay:
     history = ar.History([arm for arm, _ in rows], [reward for _, reward in rows])
-    return ar.ArtificialReplay(ar.MonUCB(arms=arms, horizon=100), history)
+    return ar.ArtificialReplay(ar.KLUCB(arms=arms, horizon=100 + len(rows)), history)
 
 
 def test_recommends_what_python_does(run: Run, log: Path) -> None:
@@ -37,6 +37,24 @@ def test_recommends_what_python_does(run: Run, log: Path) -> None:
         assert row["mean"] == (cell.mean if cell.count else None)
     indices = [row["index"] for row in answer["arms"]]
     assert indices == sorted(indices, reverse=True)
+
+
+def test_the_papers_algorithm_is_one_option_away(run: Run, log: Path) -> None:
+    rows = samples(200)
+    history = ar.History([arm for arm, _ in rows], [reward for _, reward in rows])
+    policy = ar.ArtificialReplay(ar.MonUCB(arms=sorted(ARMS), horizon=100), history)
+    answer = run("recommend", log, *OPTIONS, "--algorithm", "mon-ucb", "--json").json
+    assert (answer["action"], answer["log"]["used"]) == (policy.ask(), policy.used)
+
+
+def test_a_log_that_online_rewards_contradict_is_said(run: Run, folder: Path) -> None:
+    log = write_csv(folder / "log.csv", [("a", 1), ("b", 0)] * 150)
+    kept = ("--state", "state.ar")
+    assert "out of date" not in run("recommend", log, *OPTIONS, *kept).out
+    for _ in range(12):
+        run("tell", *kept, "a", 0)
+    out = run("recommend", log, *kept).out
+    assert "the log may be out of date: 'a' earned 0 on average in" in out
 
 
 def test_labels_are_printed_as_they_are(run: Run, folder: Path) -> None:

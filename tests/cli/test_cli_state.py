@@ -60,8 +60,8 @@ def test_the_same_call_twice_gives_the_same_action(run: Run, log: Path) -> None:
 def test_options_in_the_state_file_need_not_be_repeated(run: Run, log: Path) -> None:
     once = run("recommend", log, *OPTIONS, "--until", 50, *KEPT, "--json").json
     assert run("recommend", log, *KEPT, "--json").json == once
-    assert run("recommend", log, *OPTIONS, "--algorithm", "mon-ucb", "--arms", "[bold] blue,grün,red", *KEPT).code == 0
-    noted = {"unit": "arm", "reward": "click", "until": 50, "log": str(log.absolute())}
+    assert run("recommend", log, *OPTIONS, "--algorithm", "kl-ucb", "--arms", "[bold] blue,grün,red", *KEPT).code == 0
+    noted = {"unit": "arm", "reward": "click", "until": 50, "log": str(log.absolute()), "rounds": 100}
     assert note_of("state.ar") == noted
     run("tell", *KEPT, "red", 1)
     assert note_of("state.ar") == noted
@@ -71,7 +71,7 @@ def test_options_in_the_state_file_need_not_be_repeated(run: Run, log: Path) -> 
 @pytest.mark.parametrize(
     ("option", "value", "held"),
     [
-        ("--algorithm", "ucb1", "mon-ucb"),
+        ("--algorithm", "ucb1", "kl-ucb"),
         ("--horizon", "99", "100"),
         ("--arms", "red,grün", "[bold] blue, grün, red"),
         ("--budget", "2", "none"),
@@ -205,7 +205,7 @@ def test_tell_takes_negative_rewards(run: Run, log: Path) -> None:
         (("red", "nan"), "reward is nan"),
         (("red", 2), "reward is 2.0, expected a number in [0, 1]"),
         (("red",), "pairs"),
-        (("red", 1, "grün", 1), "mon-ucb plays one arm in a round, got 2"),
+        (("red", 1, "grün", 1), "kl-ucb plays one arm in a round, got 2"),
     ],
 )
 def test_tell_refuses(run: Run, refused: Refused, log: Path, outcome: tuple[object, ...], words: str) -> None:

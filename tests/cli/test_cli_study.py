@@ -17,7 +17,7 @@ WHERE = "banners.study"
 def made(run: Run, log: Path) -> Path:
     assert (
         run("study", "create", WHERE, log, *OPTIONS, "--wait", "2d").out
-        == f"{WHERE}: mon-ucb over 3 arms, a log of 200 rows\n"
+        == f"{WHERE}: kl-ucb over 3 arms, a log of 200 rows\n"
     )
     return Path(WHERE)
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, ArmAlgorithm, MonUCB, Regressor, TreeUCB
+from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, KLUCB, ArmAlgorithm, Regressor, TreeUCB
 from artreplay.cli.log_arguments import Log, place_of, split_labels
 from artreplay.cli.names import POINT_CHOOSERS, class_of, make_base, name_of, takes
 from artreplay.console.options import Request
@@ -73,7 +73,7 @@ class Arms(Actions):
     """Actions that are labels."""
 
     noun, plural, rows = "arm", "arms", "arms"
-    algorithms, usual = ARM_ALGORITHMS, MonUCB
+    algorithms, usual = ARM_ALGORITHMS, KLUCB
     strange = "label is not an arm"
     headings = ("arm", "in the log", "used", "online", "mean", "index")
 
@@ -94,7 +94,11 @@ class Arms(Actions):
         arms = log.labels() if request.arms is None else log.parse(split_labels(request.arms))
         if not arms:
             raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from: give --arms")
-        return make_base(algorithm, {**request.parameters, "box": request.box}, arms=arms)
+        given = {**request.parameters, "box": request.box}
+        base = make_base(algorithm, given, arms=arms)
+        if algorithm is KLUCB or base.most_rows is not None:  # its horizon counts the rows of the log too
+            base = make_base(algorithm, given | {"horizon": base.horizon + len(log.history)}, arms=arms)
+        return base
 
     @classmethod
     def columns(cls, units: Sequence[str]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from artreplay.algorithms import (
     ALGORITHMS,
     ARM_ALGORITHMS,
+    KLUCB,
     Algorithm,
     ArmAlgorithm,
     GridUCB,
@@ -23,7 +24,7 @@ from artreplay.console.output import show, table
 from artreplay.errors import InvalidParameter
 from artreplay.parameters import required
 
-_SHORT: dict[type[ArmAlgorithm], str] = {ThompsonSampling: "thompson", RandomChoice: "random"}
+_SHORT: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
 
 POINT_CHOOSERS: tuple[type[PointAlgorithm], ...] = (TreeUCB, GridUCB)  # those that play one point
 

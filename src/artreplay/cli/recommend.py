@@ -41,10 +41,10 @@ def recommend(
     reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
     count: Count = None,
     sum_: Sum = None,
-    horizon: Annotated[int | None, typer.Option(help="How many rounds will be played in all.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="How many rounds are still to be played.")] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="The base algorithm, see `artreplay algorithms`; mon-ucb, or for points tree-ucb."),
+        typer.Option(help="The base algorithm, see `artreplay algorithms`; kl-ucb, or for points tree-ucb."),
     ] = None,
     state: Annotated[
         Path | None, typer.Option(help="Keep the policy in this file: continue it if it exists, else create it.")
@@ -174,7 +174,7 @@ def _use_of_log(found: Recommended, actions: Actions) -> list[str]:
         lines.append(f"skipped {policy.skipped:,} rows whose {actions.strange}")
     if rounds:
         lines.append(f"{rounds:,} online round{'s' if rounds > 1 else ''} told so far")
-    return lines
+    return lines + [f"the log may be out of date: {found}" for found in policy.contradictions()]
 
 
 def _what_was_read(reading: Reading) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from artreplay.algorithms import ArmAlgorithm, LinUCB, MonUCB, RandomChoice
+from artreplay.algorithms import KLUCB, ArmAlgorithm, LinUCB, MonUCB, RandomChoice
 from artreplay.cli.compare import FULL_START, REPLAY, Comparison, Contestant, compare, show_comparison
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.options import Algorithm, AsJson, Budget, LogShares, Replications, Rewards, Seed, Start
@@ -27,6 +27,9 @@ def demo(
     ),
     replications: Replications = 60,
     seed: Seed = 0,
+    algorithm: Annotated[
+        str, typer.Option(help="The base algorithm: kl-ucb, or mon-ucb, which is the paper's.")
+    ] = "kl-ucb",
 ) -> None:
     """Show what Artificial Replay does, in a table and a figure.
 
@@ -34,7 +37,9 @@ def demo(
     only a part of it.
     """
     kind = _checked_place(out)
-    base = MonUCB(_ARMS, horizon=_ROUNDS + 1)  # the code behind the paper has log(1 + T) in its bonus
+    cls = class_of(algorithm, (KLUCB, MonUCB))
+    # The horizon of KLUCB counts the rows of the log; the code behind the paper has log(1 + T) in its bonus.
+    base = KLUCB(_ARMS, _ROUNDS + _SAMPLES) if cls is KLUCB else MonUCB(_ARMS, _ROUNDS + 1)
     contestants = [
         Contestant("random", RandomChoice(_ARMS), "ignorant"),
         Contestant("ignorant", base, "ignorant"),
@@ -43,7 +48,7 @@ def demo(
     ]
     done = compare(contestants, KArmed(_ARMS), _SAMPLES, _ROUNDS, replications, seed)
     _draw(done, out, kind)
-    show(f"{_ARMS} arms, {_ROUNDS:,} rounds, a log of {_SAMPLES:,} samples, {name_of(MonUCB)}", "")
+    show(f"{_ARMS} arms, {_ROUNDS:,} rounds, a log of {_SAMPLES:,} samples, {name_of(cls)}", "")
     show_comparison(done, _ROUNDS, replications)
     show(f"the figure is in {out}")
 
@@ -77,9 +82,10 @@ def simulate(
 
     Every policy plays the same replications of one algorithm, each with means and a log of its own.
     """
-    cls = class_of(algorithm or "mon-ucb")
+    cls = class_of(algorithm or "kl-ucb")
     env = _environment(cls, arms, budget, dim, blocks, log, rewards, bad_share, seed)
-    base = _base(cls, env, budget, horizon)
+    # The horizon of KLUCB counts the rows of the log too.
+    base = _base(cls, env, budget, horizon + history if cls is KLUCB else horizon)
     starts = list(dict.fromkeys(start or _DEFAULT_STARTS))
     contestants = [Contestant(each.replace("-", " "), base, str(each)) for each in starts]
     done = compare(contestants, env, history, horizon, replications, seed, threads)

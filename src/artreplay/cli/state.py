@@ -94,7 +94,8 @@ def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
             f"{name_of(algorithm)} must not be used here: {place_of(request.log)} is a log of {kind.plural}, "
             f"which are for {names}"
         )
-    return kind.made(algorithm, request, log), log, note
+    horizon = request.parameters.get("horizon")
+    return kind.made(algorithm, request, log), log, note if horizon is None else note | {"rounds": horizon}
 
 
 def _started(request: Request, state: Path) -> Study:
@@ -109,10 +110,11 @@ def _continued(request: Request, state: Path) -> Study:
     if is_policy_file(state):
         _convert(state, request)
     with Study.open(state, read_only=True) as look:
-        base, note = look.base, look.note
+        base, kept = look.base, look.note
         actions = actions_of(base)
-        _check_agrees(request, state, base, look.policy_kind, actions)
-    log, note = _read(request, note, type(actions))
+        _check_agrees(request, state, base, look.policy_kind, actions, kept)
+    log, note = _read(request, kept, type(actions))
+    note |= {"rounds": kept["rounds"]} if "rounds" in kept else {}
     study = Study.open(state, log.history)
     try:
         with errors_in(file=place_of(request.log)):
@@ -172,9 +174,12 @@ def _is_of_points(log: Log, columns: dict[str, Any]) -> bool:
     return isinstance(log.history, PointStore) or isinstance(columns.get("unit"), list)
 
 
-def _check_agrees(request: Request, state: Path, base: Any, policy: str, actions: Actions) -> None:
+def _check_agrees(
+    request: Request, state: Path, base: Any, policy: str, actions: Actions, note: dict[str, Any]
+) -> None:
     """Refuse options that differ from the state file, because a policy cannot become another one."""
     held = {**actions.settings(), "algorithm": name_of(type(base)), "policy": policy}
+    held["horizon"] = note.get("rounds", held.get("horizon"))  # a base's own may count the rows of the log
     given = {
         "algorithm": request.algorithm,
         "policy": request.policy,

@@ -35,7 +35,7 @@ def create(
     unit: Units = None,
     reward: Annotated[str | None, typer.Option(help="The column with the reward that came of it.")] = None,
     horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
-    algorithm: Annotated[str | None, typer.Option(help="The base algorithm; mon-ucb, or for points tree-ucb.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help="The base algorithm; kl-ucb, or for points tree-ucb.")] = None,
     arms: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="The arms; all labels of the log by default.")
     ] = None,

@@ -64,7 +64,7 @@ class Request:
 
 
 Algorithm = Annotated[
-    str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`); mon-ucb by default.")
+    str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`); kl-ucb by default.")
 ]
 Budget = Annotated[int | None, typer.Option(help="Arms played in one round (top-ucb, random).")]
 Replications = Annotated[int, typer.Option(help="Independent runs, each with means and a log of its own.")]

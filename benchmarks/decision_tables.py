@@ -1,0 +1,116 @@
+"""Writes the tables of docs/which-algorithm.md and docs/trusting-a-log.md from docs/results/decisions.csv.
+
+    python benchmarks/decision_tables.py            writes them
+    python benchmarks/decision_tables.py --check    says whether they are as the results have them
+
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = ("which-algorithm.md", "trusting-a-log.md")
+Row = dict[str, str]
+
+
+def results() -> list[Row]:
+    """What `decisions.py` measured."""
+    with (DOCS / "results" / "decisions.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def number(text: str) -> str:
+    """A number as people read it."""
+    value = float(text)
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def measured(row: Row | None) -> str:
+    """A mean with its standard error."""
+    return "–" if row is None else f"{number(row['regret'])} ± {number(row['error'])}"
+
+
+def table(head: list[str], lines: list[list[str]]) -> str:
+    """A table in Markdown."""
+    rule = ["---"] * len(head)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])
+
+
+def by_size(rows: list[Row]) -> str:
+    """Regret by the length of the log, and the share of the longest log that is read."""
+    sizes = sorted({int(row["rows"]) for row in rows})
+    found = {(row["algorithm"], int(row["rows"])): row for row in rows}
+    lines = []
+    for name in dict.fromkeys(row["algorithm"] for row in rows):
+        longest = found[name, sizes[-1]]
+        share = float(longest["read"]) / sizes[-1]
+        lines.append([name, *(measured(found.get((name, size))) for size in sizes), f"{share:.0%}", longest["worlds"]])
+    logs = ["no log" if size == 0 else f"{size:,} rows" for size in sizes]
+    return table(["algorithm", *logs, "read of the longest", "worlds"], lines)
+
+
+def in_one(rows: list[Row]) -> str:
+    """Regret of each algorithm, and the rows it read."""
+    lines = [[row["algorithm"], measured(row), number(row["read"]), row["worlds"]] for row in rows]
+    return table(["", "regret", "rows read", "worlds"], lines)
+
+
+def wrong_logs(rows: list[Row]) -> str:
+    """Regret by what is wrong with the log, and by the drift that is allowed for."""
+    kinds = list(dict.fromkeys(row["setting"] for row in rows))
+    columns = list(dict.fromkeys((row["algorithm"], row["drift"]) for row in rows))
+    found = {(row["setting"], row["algorithm"], row["drift"]): row for row in rows}
+    lines = []
+    for name, drift in columns:
+        of = name if drift == "0" else f"{name}, drift={drift if drift != 'auto' else chr(34) + 'auto' + chr(34)}"
+        lines.append([of, *(measured(found.get((kind, name, drift))) for kind in kinds)])
+    return table(["", *kinds], lines)
+
+
+def alarm_shares(rows: list[Row]) -> str:
+    """In how many worlds a contradiction is found."""
+    lines = [[row["setting"], f"{float(row['regret']):.0%}", row["worlds"]] for row in rows]
+    return table(["the log", "a contradiction is found", "worlds"], lines)
+
+
+TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
+    "arms": ("arms", by_size),
+    "many": ("many", by_size),
+    "clicks": ("clicks", by_size),
+    "length": ("length", in_one),
+    "peers": ("peers", by_size),
+    "stale": ("stale", wrong_logs),
+    "alarms": ("alarms", alarm_shares),
+}
+
+
+def written(page: str, rows: list[Row]) -> str:
+    """A page with its tables as the results have them."""
+
+    def made(found: re.Match[str]) -> str:
+        part, make = TABLES[found[1]]
+        lines = make([row for row in rows if row["part"] == part])
+        return f"<!-- table: {found[1]} -->\n{lines}\n<!-- end of table -->"
+
+    return re.sub(r"<!-- table: (\w+) -->\n.*?<!-- end of table -->", made, page, flags=re.DOTALL)
+
+
+def main() -> None:
+    rows = results()
+    for name in PAGES:
+        file = DOCS / name
+        before = file.read_text(encoding="utf-8")
+        after = written(before, rows)
+        if "--check" in sys.argv[1:] and before != after:
+            raise SystemExit(f"the tables of docs/{name} are not those of docs/results: run {Path(__file__).name}")
+        file.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
