@@ -15,7 +15,9 @@ import numpy as np
 from store_logs import random_log
 
 import artreplay as ar
+from artreplay.algorithms.regression_fits import CLOSED
 from artreplay.replay.object_states import state_difference
+from artreplay.replay.step import NEEDS_ROOM
 
 REWARDS = (0.0, 0.5, 1.0)
 ROWS = 18
@@ -52,10 +54,26 @@ class Oracle:
         if self._pending is None:
             self.fold()
             out = np.empty(self.base.width, np.int64)
-            count = self.base.component.propose(out)
+            count = self._propose(out)
             units = [self.base.unit(int(number), slot, self.rounds) for slot, number in enumerate(out[:count])]
             self._pending = units if self.base.proposes_list else units[0]
         return self._pending
+
+    def _propose(self, out: np.ndarray[Any, Any]) -> int:
+        """A proposal of cells that the base knows to be read to the end, because they all are."""
+        while True:
+            component = self.base.component
+            count = int(component.propose(out))
+            if count == NEEDS_ROOM:
+                self.base.make_room(1)
+                continue
+            if not hasattr(component, "close"):
+                return count
+            cells = {int(component.cell_of(int(unit))) for unit in out[:count]}
+            if all(component.index.cell[cell, CLOSED] == 1 for cell in cells):
+                return count
+            for cell in cells:
+                component.close(cell)
 
     def fold(self) -> None:
         for (unit, reward), logged in zip(self._waiting, self._logged, strict=True):

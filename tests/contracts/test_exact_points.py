@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from exactness import CHECKS, check_exact
-from point_bases import COMPILED_SOON, EXACT_POINTS, FEW_POINTS
+from point_bases import COMPILED_SOON, EXACT_POINTS, FEW_POINTS, REGRESSIONS
 
 import artreplay as ar
 
@@ -23,7 +23,7 @@ def test_exact_over_points_compiled(name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["interpreted", "compiled"])
-@pytest.mark.parametrize("name", EXACT_POINTS)
+@pytest.mark.parametrize("name", [name for name in EXACT_POINTS if name not in REGRESSIONS])  # test_while_open.py
 def test_exact_over_points_in_thousands_of_cases(name: str, mode: ar.compiling.Mode) -> None:
     check_exact(EXACT_POINTS[name], mode, cases=500, seed=3)
 
@@ -38,7 +38,7 @@ def test_exact_over_points_with_longer_logs_and_runs(name: str) -> None:
 
 def test_every_coupled_algorithm_over_points_is_among_them() -> None:
     claimed = {cls.__name__ for cls in ar.algorithms.POINT_ALGORITHMS if cls.coupled}
-    assert claimed == {type(EXACT_POINTS[name]()).__name__ for name in FEW_POINTS}
+    assert claimed == {type(EXACT_POINTS[name]()).__name__ for name in (*FEW_POINTS, *REGRESSIONS)}
     assert all(make().coupled for make in EXACT_POINTS.values())
     assert not ar.TreeAllocation(1, (1,), 1, 1, 10, 0.5, rule="paper").coupled
 

@@ -15,6 +15,7 @@ from artreplay.algorithms.metric import GridUCB, TreeUCB
 from artreplay.algorithms.point_algorithms import PointAlgorithm
 from artreplay.algorithms.random_allocation import RandomAllocation
 from artreplay.algorithms.random_choice import RandomChoice
+from artreplay.algorithms.regressions import CellRegression, PointRegression
 from artreplay.algorithms.regressor import Regressor
 from artreplay.algorithms.thompson import ThompsonSampling
 from artreplay.algorithms.ucb import KLUCB, IndexArmAlgorithm, LinUCB, MonUCB, PsiUCB, TopUCB
@@ -37,8 +38,10 @@ ARM_ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
 POINT_ALGORITHMS: tuple[type[PointAlgorithm], ...] = (
     GridUCB,
     TreeUCB,
+    PointRegression,
     GridAllocation,
     TreeAllocation,
+    CellRegression,
     RandomAllocation,
 )
 
@@ -56,6 +59,7 @@ __all__ = [
     "AnchorThompson",
     "ArmAlgorithm",
     "BayesUCB",
+    "CellRegression",
     "Greedy",
     "GridAllocation",
     "GridUCB",
@@ -63,6 +67,7 @@ __all__ = [
     "LinUCB",
     "MonUCB",
     "PointAlgorithm",
+    "PointRegression",
     "PsiUCB",
     "RandomAllocation",
     "RandomChoice",

@@ -71,7 +71,7 @@ class BudgetedChoice(NamedTuple):
     look for them again.
     """
 
-    ranking: Any  # `Contest` or `Champions`
+    ranking: Any  # `Contest`, `Champions` or `BestOfParts`
     solver: Any
     active: Ints  # the levels above 0; the solver knows them by their place here
     candidates: Candidates
@@ -128,9 +128,7 @@ class BudgetedChoice(NamedTuple):
         return self._replace(ranking=self.ranking.enlarged(nodes))
 
 
-def budgeted_choice(
-    ranking: Contest | Champions, solver: GreedyChoice | ExactChoice, active: Ints, most: int
-) -> BudgetedChoice:
+def budgeted_choice(ranking: Any, solver: GreedyChoice | ExactChoice, active: Ints, most: int) -> BudgetedChoice:
     """The selector of at most `most` boxes."""
     levels = len(active)
     candidates = Candidates(np.zeros((levels, most)), np.zeros((levels, most), np.int64), np.zeros(levels, np.int64))

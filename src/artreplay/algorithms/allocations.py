@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 _EXPENSIVE = 1 << 20  # entries of the exact solver's table, times levels: about a second without compiling
 
 
-class _Allocating(PointAlgorithm):
+class Allocating(PointAlgorithm):
     """What both share: a budget of effort, the solver that splits it, and the boxes that can be chosen at all."""
 
     proposes_list = True
@@ -58,7 +58,7 @@ class _Allocating(PointAlgorithm):
         return active, made
 
 
-class GridAllocation(_Allocating, IndexedGrid):
+class GridAllocation(Allocating, IndexedGrid):
     """Choose at most `max_units` boxes of a grid, each at one of the `levels`, within `budget`, by their indices.
 
     `solver="exact"` finds the largest sum of indices; `"greedy"` takes boxes by index per level, as the paper does,
@@ -111,7 +111,7 @@ class GridAllocation(_Allocating, IndexedGrid):
         self._choose_by(selector, cells, index)
 
 
-class TreeAllocation(_Allocating, IndexedTree):
+class TreeAllocation(Allocating, IndexedTree):
     """Like `GridAllocation`, but the boxes are leaves of trees that divide where samples are many, one tree per level.
 
     With `rule="finest"` it chooses among the finest boxes, each valued by the leaf it lies in, and Artificial Replay is

@@ -135,6 +135,17 @@ class PointAlgorithm(Algorithm):
         new.picker = copied(self.picker)
         return new
 
+    def region_of(self, cell: int) -> Box:
+        """Where the samples of a cell lie."""
+        return self.box_of(int(self.algorithm.cells.unit(cell)))
+
+    def lies_in(self, cell: int, units: Ints) -> NDArray[np.bool_]:
+        """Which units lie in a cell; −1, a row the base has no place for, lies in none."""
+        box = int(self.algorithm.cells.unit(cell))
+        within = (units & WITHIN) >> (self.dim * (self.lattice.bits - self.lattice.depth(box)))
+        inside: NDArray[np.bool_] = (units >= 0) & (units >> LEVEL_AT == box >> LEVEL_AT) & (within == box & WITHIN)
+        return inside
+
     def may_propose(self, number: int) -> bool:
         """Whether this is the number of a box, at a level there is, that lies in one cell."""
         level, code = number >> LEVEL_AT, number & WITHIN

@@ -136,6 +136,12 @@ class Adapter:
         one, other = self.cells_of(self.cells(both)[0], both)
         return bool(one == other)
 
+    def cell_name(self, number: int) -> Any:
+        """What the base calls the cell that a unit lies in now."""
+        unit = np.array([number])
+        cells = self.cells(unit)[0]
+        return cells.name_of(int(self.cells_of(cells, unit)[0]))
+
     def kept_cells(self, names: Iterable[Any]) -> list[Any]:
         """Names of cells in a form that can be saved."""
         return [int(name) for name in names]

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import InvalidFile
 from artreplay.history.stores import ArmStore, PointStore
@@ -194,8 +193,7 @@ class BoxReader(Reader):
     def read(self, ledger: Ledger) -> Rows:
         """More rows of the box that is wanted."""
         base, store, cell = self.log.adapter.base, cast(PointStore, self.log.store), int(ledger.wanted[0])
-        box = int(base.algorithm.cells.unit(cell))
-        bounds = base.box_of(box)
+        bounds = base.region_of(cell)
         # A box is open above, except at the edge of the space.
         last = [
             high if high == edge else math.nextafter(high, -math.inf)
@@ -206,19 +204,11 @@ class BoxReader(Reader):
             region = store.read(bounds.low, last, bounds.level, since, n)
             since = region.until
             units = base.numbers(region.points, region.levels, skip=True)
-            mine = np.flatnonzero(_inside(base, units, box))
+            mine = np.flatnonzero(base.lies_in(cell, units))
             if len(mine) or since >= len(store):
                 break
         rewards = self.log.checked_rewards(region.rewards[mine])
         return Rows(units[mine], rewards, region.rows[mine], since, since < len(store))
-
-
-def _inside(base: Any, units: Ints, box: int) -> Ints:
-    """Which units lie in a box; −1, a row the base has no place for, lies in none."""
-    depth = base.lattice.depth(box)
-    within = (units & WITHIN) >> (base.dim * (base.lattice.bits - depth))
-    inside: Ints = (units >= 0) & ((units >> LEVEL_AT) == box >> LEVEL_AT) & (within == box & WITHIN)
-    return inside
 
 
 def ledger_without_rows(adapter: Adapter) -> Ledger | OwnLedger:

@@ -20,7 +20,7 @@ KEPT = 3  # how many of them a saved policy has
 # What a slice of a loop can end with, besides the number of units that are to be played. The engine has more, from
 # −11 on.
 AGAIN = 0  # the slice is over
-NEEDS_ROOM = -1  # arrays must grow first
+NEEDS_ROOM = -1  # arrays must grow first, or Python must compute something; a proposal may say so too
 BAD_PROPOSAL = -2  # a proposal has no units, or more than there is space for
 NEEDS_ROWS = -3  # rows of the log must be read first
 BAD_VALUE = -4  # what a base says of the value of an arm cannot be
@@ -66,7 +66,7 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
         if units == BAD_VALUE:
             return BAD_VALUE
         if units < 1 or units > len(proposal):
-            return BAD_PROPOSAL
+            return NEEDS_ROOM if units == NEEDS_ROOM else BAD_PROPOSAL
     for j in range(first, units):
         cell = ledger.locate(algorithm, proposal[j])
         at = serve(algorithm, ledger, position, cell)

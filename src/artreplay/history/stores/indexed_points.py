@@ -104,12 +104,9 @@ class IndexedPoints(Indexed, PointStore):
         return _in_order(found, self.dim, self.level_values is not None, until)
 
     def _ranges(self, low: Sequence[float], high: Sequence[float], level: float | None) -> list[tuple[int, int]]:
-        number = 0
-        if level is not None and self.level_values is not None:
-            if level not in self.level_values:
-                return []
-            number = self.level_values.index(level) << CODE_BITS
-        return [(number + first, number + last) for first, last in self.raster.ranges(low, high)]
+        levels = [level] if self.level_values is None else self.level_values  # all of them unless one is asked for
+        keys = [number << CODE_BITS for number, known in enumerate(levels) if level is None or known == level]
+        return [(key + first, key + last) for key in keys for first, last in self.raster.ranges(low, high)]
 
     def _region(self, epoch: _Epoch, start: int, stop: int, since: int) -> Region:
         start, stop = start + epoch.offset, stop + epoch.offset

@@ -1,0 +1,281 @@
+"""What the boxes of closed cells are worth, and the caps of those of open ones; Python sees to it when it is asked for.
+
+Only the fit of a surface is compiled, once for all sizes and uses: it is much code. Everything else here is sums and
+maxima over arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.algorithms.budget import grained
+from artreplay.algorithms.surfaces import (
+    EVIDENCE,
+    LEVEL,
+    MEAN,
+    NOISE,
+    PRIORS,
+    VARIANCE,
+    WEIGHT,
+    WEIGHTS,
+    learn,
+    predict,
+)
+from artreplay.compiling import Floats, Ints, Loop, compiled, current_mode, views
+
+WAITING = 16  # the most rows of a cell that wait before they enter its sums together
+STRIDE = 20  # ... or as many as this part of those that were there before
+PASSES = 2  # how often the noise is estimated from residuals
+SLACK = 6.0  # nats of evidence that a hypothesis may lack
+LABORIOUS = 1 << 11  # boxes of a cell times weights: beyond it, a fit takes a tenth of a second without compiling
+
+# Columns of what is kept for each cell, in one row each; and what is kept for all of them, in the last row.
+SIZE = 0  # rows that are in the sums
+DUE = 1  # the next of the fixed sizes at which rows enter them
+CAP_AT = 2  # the size from which on the cell gets its next cap
+QUEUED = 3  # rows that wait
+CLOSED = 4  # 1 if the cell has no unread row
+STALE = 5  # 1 if it is among those to do; in the last row, 1 if they are waited for
+CAP_DUE = 6  # 1 if it gets a cap before further rows enter the sums; in the last row, how many do
+TODO = 7  # the cells to do, one in each row; in the last row, how many
+COLUMNS = 8
+
+# Rows of what is kept for each slot, a box at a level.
+TOTAL, SQUARE, CAP = range(3)
+
+# Rows of what is kept for each box, whatever the level.
+ORDER = 0  # the boxes of each block by rank
+RANK = 1  # of each box
+BOX_AT = 2  # the other way round
+INSIDE = 3  # 1 if the box can be chosen
+
+
+@compiled
+def plan(cell: Ints, at: int) -> None:
+    """Something is to be computed for a cell; without rows there is nothing."""
+    if cell[at, STALE] == 0 and cell[at, SIZE] > 0:
+        cell[at, STALE] = 1
+        last = len(cell) - 1
+        cell[cell[last, TODO], TODO] = at
+        cell[last, TODO] += 1
+
+
+@compiled
+def advance(index: Any, at: int) -> None:
+    """Let rows that wait enter the sums at the fixed sizes of their cell, up to its next cap."""
+    cell, counts, sums = index.cell, index.counts, index.sums
+    while cell[at, CAP_DUE] == 0 and cell[at, SIZE] + cell[at, QUEUED] >= cell[at, DUE]:
+        entering = cell[at, DUE] - cell[at, SIZE]
+        for row in range(entering):
+            entry = index.wait_slot[at, row]
+            value = index.wait_reward[at, row]
+            counts[entry] += 1
+            sums[TOTAL, entry] += value
+            sums[SQUARE, entry] += value * value
+        for row in range(entering, cell[at, QUEUED]):
+            index.wait_slot[at, row - entering] = index.wait_slot[at, row]
+            index.wait_reward[at, row - entering] = index.wait_reward[at, row]
+        cell[at, QUEUED] -= entering
+        size = cell[at, DUE]
+        cell[at, SIZE] = size
+        cell[at, DUE] = size + max(1, min(size // STRIDE, WAITING))
+        if size >= cell[at, CAP_AT]:
+            cell[at, CAP_DUE] = 1
+            cell[len(cell) - 1, CAP_DUE] += 1
+            plan(cell, at)
+        elif cell[at, CLOSED] == 1:
+            plan(cell, at)
+
+
+def catch_up(component: Any) -> None:
+    """Compute what a component has to do: caps that are due, and what the regression thinks of closed cells."""
+    index, cells, cell = component.index, component.cells, component.index.cell
+    while cell[-1, TODO] > 0:
+        at = int(cell[cell[-1, TODO] - 1, TODO])
+        while cell[at, CAP_DUE] == 1:
+            lower_cap(index, cells, at)
+        settle(index, cells, at)
+        cell[at, STALE] = 0
+        cell[-1, TODO] -= 1
+        for level in range(len(index.result)):
+            part = level * cells.places + at
+            find_leading(component.selector.ranking, cells, part, index.value)
+            component.selector.mark(cells.level(part))
+        component.chosen[-1] = 0
+    cell[-1, STALE] = 0
+
+
+def lower_cap(index: Any, cells: Any, at: int) -> None:
+    """The cap of a cell that is due, and the rows that waited for it."""
+    index.cell[at, CAP_AT] *= 2
+    appraise(index, cells, at, float(index.cap_width[0]), math.inf, 0)
+    caps = boxes_of(index.sums[CAP], cells, at, len(index.result))
+    np.minimum(caps, index.result, out=caps)
+    index.cell[at, CAP_DUE] = 0
+    index.cell[-1, CAP_DUE] -= 1
+    advance(index, at)
+
+
+def settle(index: Any, cells: Any, at: int) -> None:
+    """The values of a cell: its caps, or what the regression thinks where it is closed and that is less."""
+    size = int(index.cell[at, SIZE])
+    values = boxes_of(index.sums[CAP], cells, at, len(index.result))
+    if index.cell[at, CLOSED] == 1 and size > 0:
+        appraise(index, cells, at, 0.7 + 130.0 / (100.0 + size), SLACK, PASSES)
+        values = np.minimum(values, index.result)
+    boxes_of(index.value, cells, at, len(index.result))[:] = grained(values)
+
+
+def boxes_of(slots: Any, cells: Any, at: int, levels: int) -> Any:
+    """The boxes of a cell, (level, box), of something that is kept for every slot; one row where levels are apart."""
+    first = at * cells.size
+    if cells.apart:
+        return slots[None, first : first + cells.size]
+    return slots.reshape(levels, -1)[:, first : first + cells.size]
+
+
+class BoxSums(NamedTuple):
+    """Sums of the boxes of a cell, as one surface sees them: what their samples count for, and their weighted rewards.
+
+    `samples`, `total` and `square` are of all samples as they are.
+    """
+
+    weight: Any
+    weighted: Floats
+    samples: int
+    total: float
+    square: float
+
+
+def appraise(index: Any, cells: Any, at: int, width: float, slack: float, passes: int) -> None:
+    """The upper values of the boxes of a cell, from its sums: `width` standard deviations above the mean.
+
+    They come from a surface for each level, or from one surface times a power of effort for all levels. Of these
+    hypotheses, and of the priors, every one counts whose evidence is within `slack` of the best.
+    """
+    arrays = (index.counts, index.sums[TOTAL], index.sums[SQUARE])
+    parts = [boxes_of(array, cells, at, len(index.result)) for array in arrays]
+    if len(index.share) == 0:
+        fit(index.model, 0, passes, sums_of([1.0], *parts))
+        index.result[0] = upper_values(index.model, 0, width, slack)
+    else:
+        index.result[:] = 1.0
+        active = [part[index.active] for part in parts]
+        if active[0].any():
+            index.result[index.active] = jointly(index.model, index.share, active, width, slack, passes)
+
+
+def jointly(model: Any, share: Floats, parts: list[Any], width: float, slack: float, passes: int) -> Floats:
+    """Upper values of the boxes of a cell at several levels; `share` has the scale of each level, for each power."""
+    priors, powers, levels = int(model.shape[PRIORS]), len(share), len(parts[0])
+    together = [sums_of(scales, *parts) for scales in share.tolist()]
+    alone = [sums_of([1.0], *(part[level : level + 1] for part in parts)) for level in range(levels)]
+    for number, sums in enumerate((*together, *alone)):
+        if sums.samples:
+            fit(model, number * priors, passes, sums)
+    evidence = part_of(model, EVIDENCE, (powers + levels) * priors).reshape(-1, priors).copy()
+    apart = math.fsum(float(evidence[powers + level].max()) for level in range(levels) if alone[level].samples)
+    best = max(float(evidence[:powers].max()), apart)
+    found = np.zeros(parts[0].shape)
+    for power, sums in enumerate(together):
+        for prior in np.flatnonzero(evidence[power] >= best - slack).tolist():
+            give(model, sums)
+            upper = upper_value(model, power * priors + prior, width)
+            found = np.maximum(found, share[power][:, None] * upper)
+    if apart >= best - slack:
+        for level, sums in enumerate(alone):
+            upper = np.ones(found.shape[1])
+            if sums.samples:
+                give(model, sums)
+                upper = upper_values(model, (powers + level) * priors, width, slack)
+            found[level] = np.maximum(found[level], upper)
+    return np.clip(found, 0.0, 1.0)
+
+
+def sums_of(scales: list[float], counts: Ints, totals: Floats, squares: Floats) -> BoxSums:
+    """Sums at several levels as those of one surface that each level scales."""
+    weight, weighted = np.zeros(counts.shape[1]), np.zeros(counts.shape[1])
+    for level, scale in enumerate(scales):
+        weight = weight + scale * scale * counts[level]
+        weighted = weighted + scale * totals[level]
+    return BoxSums(weight, weighted, int(counts.sum()), _added_up(totals), _added_up(squares))
+
+
+def _added_up(values: Floats) -> float:
+    """A sum in a fixed order."""
+    return float(np.cumsum(values)[-1])
+
+
+def part_of(model: Any, what: int, size: int) -> Any:
+    """A part of what a model works with."""
+    start = int(model.shape[what])
+    return model.work[start : start + size]
+
+
+def give(model: Any, sums: BoxSums) -> None:
+    """Let a model know the weight and the mean of each box."""
+    seen = sums.weight > 0.0
+    part_of(model, WEIGHT, len(seen))[:] = sums.weight
+    part_of(model, MEAN, len(seen))[:] = np.where(seen, sums.weighted / np.where(seen, sums.weight, 1.0), 0.0)
+
+
+def fit(model: Any, slot: int, passes: int, sums: BoxSums) -> None:
+    """Fit surfaces to sums, one for each prior, into slots from this one on."""
+    give(model, sums)
+    _run(learn_surfaces, model, slot, passes, sums.samples, sums.square, sums.total)
+
+
+def upper_values(model: Any, slot: int, width: float, slack: float) -> Floats:
+    """The highest values that fits from a slot on allow, of those whose evidence is within the slack; in [0, 1]."""
+    priors = int(model.shape[PRIORS])
+    evidence = part_of(model, EVIDENCE, slot + priors)[slot:].copy()
+    kept = np.flatnonzero(evidence >= evidence.max() - slack).tolist()
+    found: Floats = np.clip(np.max([upper_value(model, slot + prior, width) for prior in kept], axis=0), 0.0, 1.0)
+    return found
+
+
+def upper_value(model: Any, slot: int, width: float) -> Floats:
+    """What a fit expects of each box, and so many standard deviations above that."""
+    boxes = int(model.shape[MEAN] - model.shape[WEIGHT])
+    noise = float(part_of(model, NOISE, slot + 1)[slot])
+    _run(predict_boxes, model, slot, slot % int(model.shape[PRIORS]), noise)
+    upper: Floats = part_of(model, LEVEL, boxes) + width * np.sqrt(part_of(model, VARIANCE, boxes))
+    return upper
+
+
+@Loop
+def learn_surfaces(model: Any, slot: int, passes: int, samples: int, square: float, total: float) -> int:
+    """`learn`, called from Python."""
+    learn(model, slot, passes, samples, square, total)
+    return 0
+
+
+@Loop
+def predict_boxes(model: Any, slot: int, prior: int, noise: float) -> int:
+    """`predict`, called from Python."""
+    predict(model, slot, prior, noise)
+    return 0
+
+
+def _run(loop: Loop[Any, int], model: Any, *numbers: Any) -> None:
+    """Run a loop compiled where that is worth it; both ways give the same."""
+    heavy = int(model.shape[MEAN] - model.shape[WEIGHT]) * int(model.shape[WEIGHTS]) > LABORIOUS
+    if current_mode() == "interpreted" or (current_mode() == "auto" and not heavy):
+        loop.interpreted(views(model), *numbers)
+    else:
+        loop(model, *numbers)
+
+
+def find_leading(ranking: Any, cells: Any, part: int, value: Floats) -> None:
+    """The best boxes of a part, as many as can be chosen, in the order (−value, rank)."""
+    first, block, most = (part // cells.places) * len(cells.code), part % cells.places, ranking.key.shape[1]
+    boxes = ranking.boxes[ORDER, block * cells.size : (block + 1) * cells.size]
+    boxes = boxes[ranking.boxes[INSIDE, boxes] == 1]
+    worth = value[first + boxes]
+    best = np.argsort(-worth, kind="stable")[:most]
+    ranking.leading[part, : len(best)] = first + boxes[best]
+    ranking.key[part, : len(best)] = worth[best]
+    ranking.leading[part, most] = len(best)

@@ -1,0 +1,308 @@
+"""The algorithms that fit a surface to the boxes of a space, exactly coupled although what they think may rise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artreplay.algorithms.algorithm import RewardRange
+from artreplay.algorithms.allocation_selectors import budgeted_choice
+from artreplay.algorithms.allocations import Allocating, Solver, checked_mask, codes_inside
+from artreplay.algorithms.budget import solver_of
+from artreplay.algorithms.point_algorithms import Play, PointAlgorithm
+from artreplay.algorithms.regression_fits import (
+    CAP,
+    CAP_AT,
+    COLUMNS,
+    DUE,
+    INSIDE,
+    QUEUED,
+    SIZE,
+    TODO,
+    TOTAL,
+    WAITING,
+    catch_up,
+    find_leading,
+)
+from artreplay.algorithms.regression_parts import BestOfParts, RegressionAlgorithm, RegressionIndex
+from artreplay.algorithms.surfaces import LENGTHS, surface
+from artreplay.cells import Box
+from artreplay.cells.blocks import Blocks, blocks
+from artreplay.cells.boxes import LEVEL_AT, WITHIN
+from artreplay.compiling import Floats, Ints, copied
+from artreplay.errors import InvalidParameter
+from artreplay.morton import mirrored
+from artreplay.parameters import Count, Positive, Seed, checked
+
+Effort = Literal["apart", "joint"]
+
+POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # of effort, that a surface for all levels may grow with
+_NEVER = 1 << 62
+_FIRST_CAP = 16  # rows at which a cell gets its first cap; then at twice as many
+_CAP_WIDTH = 4.0
+_MOST_DIMS = 2
+_MOST_BOXES = 1 << 20
+_SPACE = 64  # rows there is space for at first, behind those that wait anyway
+_MODES = ((16, 7), (8, 5), (4, 4), (0, 3))  # cosines along each axis of a cell with more boxes than this
+_LEARNT = [SIZE, DUE, CAP_AT, QUEUED]  # of what is kept for each cell
+
+
+class _Regression(PointAlgorithm):
+    """What both share: cells that are blocks of boxes, and a surface for each of them."""
+
+    horizon: int
+    side: int
+    cells: int
+    modes: int | None
+
+    def _check(self, dim: int, side: int, cells: int, modes: int | None, tree: str) -> None:
+        """Check what the cells are made of, and keep it; `tree` is for more coordinates."""
+        self.side, self.cells, self.modes = side, cells, modes
+        if dim > _MOST_DIMS:
+            raise InvalidParameter(
+                f"{type(self).__name__} fits surfaces over 1 or 2 coordinates, got dim={dim}: use {tree}, "
+                "which divides a space of any dimension"
+            )
+        if side % cells:
+            raise InvalidParameter(f"cells must divide side, got {cells} cells along a side of {side} boxes")
+        if side**dim > _MOST_BOXES:
+            raise InvalidParameter(f"side must make at most {_MOST_BOXES:,} boxes, got {side} along {dim} axes")
+        if modes is not None and modes > side // cells:
+            raise InvalidParameter(
+                f"modes must be at most the {side // cells} boxes along a side of a cell, got {modes}"
+            )
+
+    def _compose(self, active: Ints, solver: Any, mask: NDArray[np.bool_] | None, joint: bool) -> None:
+        """Put cells, index and selector together."""
+        cells = blocks(self.lattice, self.cells, apart=not joint)
+        index = self._index(cells, active, joint)
+        codes = mirrored(cells.code, self.dim * self.lattice.bits)
+        box_at = np.argsort(codes)
+        rank = np.empty_like(box_at)
+        rank[box_at] = np.arange(len(rank))
+        inside = np.ones(len(rank), np.int64)
+        if mask is not None:
+            inside[:] = 0
+            inside[cells.place[codes_inside(mask, self.lattice)]] = 1
+        order = np.lexsort([rank, np.arange(len(rank)) // cells.size])
+        parts, most = cells.places * self._n_levels, solver.most
+        ranking = BestOfParts(
+            np.stack([order, rank, box_at, inside]), np.zeros((parts, most + 2), np.int64), np.zeros((parts, most))
+        )
+        for part in range(parts):
+            find_leading(ranking, cells, part, index.value)
+        choice = budgeted_choice(ranking, solver, active, most)
+        self.component = RegressionAlgorithm(cells, index, choice, np.zeros(most + 1, np.int64))
+
+    def _index(self, cells: Blocks, active: Ints, joint: bool) -> RegressionIndex:
+        share = np.empty((0, len(active)))
+        if joint and self.levels is not None:
+            highest = self.levels[-1]
+            share = np.array([[math.pow(self.levels[level] / highest, power) for level in active] for power in POWERS])
+        n_cells, n_slots = cells.places * (1 if joint else self._n_levels), len(cells.code) * self._n_levels
+        fits = len(LENGTHS) * (1 if len(share) == 0 else len(POWERS) + len(active))
+        cell, sums = np.zeros((n_cells + 1, COLUMNS), np.int64), np.zeros((3, n_slots))
+        cell[:n_cells, DUE], cell[:n_cells, CAP_AT] = 1, _NEVER if self.cells == 1 else _FIRST_CAP
+        sums[CAP] = 1.0
+        return RegressionIndex(
+            model=surface(self.side, self.side // self.cells, self.dim, modes_of(self), fits),
+            counts=np.zeros(n_slots, np.int64),
+            sums=sums,
+            cell=cell,
+            wait_slot=np.zeros((n_cells, WAITING + _SPACE), np.int64),
+            wait_reward=np.zeros((n_cells, WAITING + _SPACE)),
+            share=share,
+            active=active,
+            cap_width=np.array([_CAP_WIDTH]),
+            value=np.ones(n_slots),
+            result=np.zeros((self._n_levels if joint else 1, cells.size)),
+        )
+
+    # -- as a base --------------------------------------------------------------------------------------------
+
+    def propose(self) -> Any:
+        """The unit to play next, or the list of units. By itself it has no log, so that all its cells are closed."""
+        alone = self.duplicate()
+        for cell in range(len(alone.component.index.cell) - 1):
+            alone.component.close(cell)
+        catch_up(alone.component)
+        return super(_Regression, alone).propose()
+
+    def state(self) -> dict[str, Any]:
+        """What has been learnt, whichever cells are closed and whatever has been computed so far."""
+        index = self._up_to_date().index
+        learnt = {"counts": index.counts, "sums": index.sums, "cell": index.cell[:-1, _LEARNT]}
+        waiting = {"slot": index.wait_slot[:, :WAITING], "reward": index.wait_reward[:, :WAITING]}
+        used = np.arange(WAITING) < index.cell[:-1, [QUEUED]]
+        return learnt | {name: np.where(used, rows, 0) for name, rows in waiting.items()}
+
+    def _up_to_date(self) -> Any:
+        """The component, or a copy of it that has computed what is to be computed."""
+        component = self.component
+        if component.index.cell[-1, TODO]:
+            component = copied(component)
+            catch_up(component)
+        return component
+
+    def grows(self, array: str) -> bool:
+        """Whether an array of the component can become longer: those of rows that wait."""
+        return super().grows(array) or array.startswith("index.wait_")
+
+    def region_of(self, cell: int) -> Box:
+        """Where the samples of a cell lie."""
+        cells = self.component.cells
+        level, block = divmod(cell, cells.places)
+        first = cells.box(level, block * cells.size)
+        last = cells.box(level, (block + 1) * cells.size - 1)
+        low, high = self.box_of(int(first)), self.box_of(int(last))
+        return Box(low.low, high.high, low.level if cells.apart else None)
+
+    def lies_in(self, cell: int, units: Ints) -> NDArray[np.bool_]:
+        """Which units lie in a cell; −1, a row the base has no place for, lies in none."""
+        known = units >= 0
+        top = self.component.cells.top
+        inside: NDArray[np.bool_] = known & (self.component.cells.locate(np.where(known, units, top)) == cell)
+        return inside
+
+    def may_propose(self, number: int) -> bool:
+        """Whether this is the number of a finest box that can be chosen, at a level there is."""
+        cells, level, code = self.component.cells, number >> LEVEL_AT, (number & WITHIN) - self.component.cells.top
+        if not (0 <= level < self._n_levels and 0 <= code < len(cells.place) and cells.place[code] >= 0):
+            return False
+        return bool(self.component.selector.ranking.boxes[INSIDE, cells.place[code]] == 1)
+
+    def is_sound(self) -> bool:
+        """Whether what was read from a file can be a state of this algorithm; rows wait where there is space."""
+        mine, fresh = self.component, type(self)(**self.parameters()).component
+        fixed = zip(
+            (*mine.cells, mine.selector.ranking.boxes), (*fresh.cells, fresh.selector.ranking.boxes), strict=True
+        )
+        cell, slots = mine.index.cell, mine.index.wait_slot
+        queued, todo = cell[:-1, QUEUED], cell[:, TODO]
+        return bool(
+            all(np.array_equal(one, other) for one, other in fixed)
+            and (cell >= 0).all()
+            and slots.shape == mine.index.wait_reward.shape
+            and (queued <= slots.shape[1]).all()
+            and (todo < len(cell)).all()
+            and ((slots >= 0) & (slots < len(mine.index.counts))).all()
+        )
+
+    # -- what people see --------------------------------------------------------------------------------------
+
+    def cell_numbers(self) -> Ints:
+        """All finest boxes, ascending: level by level, inside a level in Z-order."""
+        cells = self.component.cells
+        codes = np.sort(cells.code) | cells.top
+        return np.concatenate([(level << LEVEL_AT) | codes for level in range(self._n_levels)])
+
+    def statistics(self) -> tuple[Ints, Floats, Floats | None]:
+        """Of each finest box: samples shown, their mean (nan without samples), and what it is worth now."""
+        component = self._up_to_date()
+        index, at = component.index, component.cells.slot(self.cell_numbers())
+        counts, totals = index.counts.copy(), index.sums[TOTAL].copy()
+        for cell in np.flatnonzero(index.cell[:-1, QUEUED]).tolist():
+            rows = slice(0, int(index.cell[cell, QUEUED]))
+            np.add.at(counts, index.wait_slot[cell, rows], 1)
+            np.add.at(totals, index.wait_slot[cell, rows], index.wait_reward[cell, rows])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.unscaled(totals[at] / counts[at])
+        return counts[at], mean, self.unscaled(index.value[at])
+
+
+def modes_of(base: _Regression) -> int:
+    """Cosines along each axis of a cell."""
+    per = base.side // base.cells
+    return min(next(modes for more, modes in _MODES if per > more), per) if base.modes is None else base.modes
+
+
+class PointRegression(_Regression):
+    """Play the centre of the box with the highest upper value of a surface that is fitted to everything seen.
+
+    The space has `side` boxes along each axis, in `cells` blocks along each axis; each block is a cell, with a surface
+    of its own. Artificial Replay is exact, although what is thought of a box may rise again, because a cell counts as
+    unknown while the log has unread rows of it. With `cells=1`, the default, replay reads the whole log in one pass,
+    unless it needs none of it; with more cells it reads less and learns a little less from it. `modes` is how many
+    cosines a surface has along each axis of a cell. For one or two coordinates.
+
+    >>> import artreplay as ar
+    >>> history = ar.History([[0.1], [0.2], [0.3], [0.7], [0.8]] * 4, [0.2, 0.3, 0.4, 0.8, 0.9] * 4)
+    >>> policy = ar.ArtificialReplay(ar.PointRegression(1, horizon=100, side=8), history)
+    >>> policy.ask(), policy.used
+    ((0.5625,), 20)
+    """
+
+    summary = "highest upper value of a surface fitted to the boxes of a grid"
+
+    @checked
+    def __init__(
+        self,
+        dim: Count,
+        horizon: Count,
+        side: Count = 32,
+        cells: Count = 1,
+        *,
+        modes: Count | None = None,
+        box: Any = None,
+        play: Play = "centre",
+        seed: Seed = 0,
+        reward_range: RewardRange = (0.0, 1.0),
+        mask: Any = None,
+    ) -> None:
+        self.horizon = horizon
+        self._check(dim, side, cells, modes, "TreeUCB")
+        super().__init__(box, dim, side, play, seed, reward_range)
+        self.mask = checked_mask(mask, self.lattice)
+        solver = solver_of("exact", [1.0], 1.0, 1)
+        self._compose(np.zeros(1, np.int64), solver, self.mask, joint=False)
+
+
+class CellRegression(Allocating, _Regression):
+    """Choose at most `max_units` boxes, each at one of the `levels`, within `budget`, by the surfaces fitted to them.
+
+    The space has `side` boxes along each axis, in `cells` blocks along each axis. Each block is a cell at each level,
+    with a surface of its own (`effort="apart"`); with `effort="joint"` it is one cell at all levels, and what is
+    seen at one level says something of the others: a surface times a power of effort, if the samples speak for that.
+    Artificial Replay is exact, although what is thought of a box may rise again, because a cell counts as unknown while
+    the log has unread rows of it. With `cells=1` replay reads the log in one pass. Solvers, levels of 0 and `mask` are
+    as in `TreeAllocation`. For one or two coordinates.
+
+    >>> import artreplay as ar
+    >>> base = ar.CellRegression(1, levels=(1, 2), budget=3, max_units=2, horizon=100, side=4)
+    >>> ar.Ignorant(base).ask()
+    [Allocation(point=(0.125,), level=1.0), Allocation(point=(0.625,), level=2.0)]
+    """
+
+    summary = "the best affordable set of boxes, by surfaces fitted to them"
+
+    @checked
+    def __init__(
+        self,
+        dim: Count,
+        levels: Sequence[float],
+        budget: Positive,
+        max_units: Count,
+        horizon: Count,
+        side: Count = 32,
+        cells: Count = 1,
+        solver: Solver = "exact",
+        *,
+        effort: Effort = "apart",
+        modes: Count | None = None,
+        box: Any = None,
+        play: Play = "centre",
+        seed: Seed = 0,
+        reward_range: RewardRange = (0.0, 1.0),
+        mask: Any = None,
+    ) -> None:
+        self.horizon = horizon
+        self._check(dim, side, cells, modes, "TreeAllocation")
+        super().__init__(box, dim, side, play, seed, reward_range)
+        self.effort: Effort = effort
+        active, chooser = self._split_budget(levels, budget, max_units, solver)
+        self.mask = checked_mask(mask, self.lattice)
+        self._compose(active, chooser, self.mask, joint=effort == "joint")
