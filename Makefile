@@ -12,7 +12,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-decisions bench-stores bench-study clean
+.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-decisions bench-space bench-stores bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -72,10 +72,13 @@ bench-study: .venv-optuna/.ready
 	$(PYTHON) -m venv .venv-optuna
 	.venv-optuna/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . optuna
 	@touch $@
+# Points and budgets: every rule on twelve domains, into benchmarks/space.csv, which the tables of the docs are made from.
+bench-space: .venv-peers/.ready
+	SEEDS=$(SEEDS) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
 
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . PyXAB river mabwiser
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' PyXAB river mabwiser
 	@touch $@
 
 $(VENV)/bin/python:

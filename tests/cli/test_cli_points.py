@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import artreplay as ar
+from artreplay.cli.actions import Points
+from artreplay.cli.names import name_of
 from command_kit import Refused, Run, samples, write_csv
 
 ROWS = 80
 UNITS = ("--unit", "x", "--unit", "y", "--reward", "caught")
-OPTIONS = (*UNITS, "--horizon", "50")
+OPTIONS = (*UNITS, "--horizon", "50", "--algorithm", "tree-ucb")
 KEPT = ("--state", "state.ar")
 
 
@@ -87,10 +90,27 @@ def test_recommends_what_python_does(run: Run, log: Path, place: str, kind: tupl
     assert ("; read " in out) == (place == "log.arh")
 
 
-def test_tree_ucb_is_what_plays_points(run: Run, log: Path) -> None:
-    assert run("recommend", log, *OPTIONS, *BOX, "--json").json["algorithm"] == "tree-ucb"
-    run("index", log, *UNITS, "-o", "log.arh")
-    assert run("recommend", "log.arh", "--horizon", 50, *BOX, "--json").json["algorithm"] == "tree-ucb"
+def test_a_regression_plays_points_of_few_coordinates(run: Run, log: Path) -> None:
+    done = run("recommend", log, *UNITS, "--horizon", 50, *BOX)
+    assert "by point-regression, which reads the log in one pass" in done.out
+    policy = ar.ArtificialReplay(ar.PointRegression(2, 50, box=[(0, 1), (0, 5)]), ar.History(*points()))
+    action = policy.ask()
+    assert done.out.startswith(f"next action: {action[0]:g},{action[1]:g}\n")
+    assert "by tree-ucb; point-regression has a lower regret" in run("recommend", log, *OPTIONS, *BOX).out
+
+
+@pytest.mark.parametrize(
+    ("dim", "rows", "given", "name"),
+    [
+        (2, 10**6, {}, "point-regression"),
+        (2, 10**6 + 1, {}, "tree-ucb"),
+        (3, 10, {}, "tree-ucb"),
+        (1, 10, {"epsilon": 0.1}, "tree-ucb"),
+    ],
+)
+def test_what_plays_points_depends_on_the_log(dim: int, rows: int, given: dict[str, float], name: str) -> None:
+    request = SimpleNamespace(unit=["x"] * dim, parameters=given)
+    assert name_of(Points.usual_for(request, SimpleNamespace(history=range(rows)))) == name
 
 
 def test_one_coordinate_is_a_point_for_an_algorithm_over_points(run: Run, log: Path) -> None:
@@ -169,7 +189,10 @@ def test_an_empty_log_of_points(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((*OPTIONS, "--algorithm", "mon-ucb"), "one column of arms, got x, y; points are for tree-ucb and grid-ucb"),
+        (
+            (*OPTIONS, "--algorithm", "mon-ucb"),
+            "one column of arms, got x, y; points are for tree-ucb and grid-ucb and point-regression",
+        ),
         ((*OPTIONS, "--algorithm", "tree-allocation"), "for `artreplay patrol`"),
         ((*OPTIONS, "--level", "effort"), "--level must be left out"),
         ((*OPTIONS, *BOX, "--arms", "a"), "plays points, not arms: leave --arms out"),
@@ -184,7 +207,7 @@ def test_an_empty_log_of_points(run: Run, folder: Path) -> None:
         ((*OPTIONS, "--box", "1,0", "--box", "0,5"), "LOW < HIGH"),
         ((*OPTIONS, "--box", "0,nan", "--box", "0,5"), "LOW < HIGH"),
         ((*OPTIONS, "--box", "0", "--box", "0,5"), "--box must be LOW,HIGH"),
-        ((*UNITS, *BOX), "tree-ucb needs --horizon"),
+        ((*UNITS, *BOX), "point-regression needs --horizon"),
         (("--unit", "x", "--unit", "x", "--reward", "caught", "--horizon", 9), "different columns"),
         ((*OPTIONS, *BOX, "--order", "shuffle"), "--order-seed and --order shuffle go together"),
         ((*OPTIONS, *BOX, "--unit", "z"), "there must be one column 'z' (--unit)"),

@@ -7,6 +7,7 @@ maxima over arrays.
 from __future__ import annotations
 
 import math
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from artreplay.algorithms.surfaces import (
     PRIORS,
     VARIANCE,
     WEIGHT,
-    WEIGHTS,
     learn,
     predict,
 )
@@ -30,7 +30,7 @@ WAITING = 16  # the most rows of a cell that wait before they enter its sums tog
 STRIDE = 20  # ... or as many as this part of those that were there before
 PASSES = 2  # how often the noise is estimated from residuals
 SLACK = 6.0  # nats of evidence that a hypothesis may lack
-LABORIOUS = 1 << 11  # boxes of a cell times weights: beyond it, a fit takes a tenth of a second without compiling
+PATIENCE = 4.0  # seconds of interpretation after which compiling is worth its cost
 
 # Columns of what is kept for each cell, in one row each; and what is kept for all of them, in the last row.
 SIZE = 0  # rows that are in the sums
@@ -260,13 +260,17 @@ def predict_boxes(model: Any, slot: int, prior: int, noise: float) -> int:
     return 0
 
 
+_spent = [0.0]  # seconds of interpretation in this process
+
+
 def _run(loop: Loop[Any, int], model: Any, *numbers: Any) -> None:
-    """Run a loop compiled where that is worth it; both ways give the same."""
-    heavy = int(model.shape[MEAN] - model.shape[WEIGHT]) * int(model.shape[WEIGHTS]) > LABORIOUS
-    if current_mode() == "interpreted" or (current_mode() == "auto" and not heavy):
-        loop.interpreted(views(model), *numbers)
-    else:
+    """Run a loop, compiled once interpretation has cost so much that it is worth it; both ways give the same."""
+    if current_mode() == "compiled" or (current_mode() == "auto" and _spent[0] > PATIENCE):
         loop(model, *numbers)
+        return
+    began = perf_counter()
+    loop.interpreted(views(model), *numbers)
+    _spent[0] += perf_counter() - began
 
 
 def find_leading(ranking: Any, cells: Any, part: int, value: Floats) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, KLUCB, ArmAlgorithm, Regressor, TreeUCB
+from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, KLUCB, ArmAlgorithm, PointRegression, Regressor, TreeUCB
 from artreplay.cli.log_arguments import Log, place_of, split_labels
 from artreplay.cli.names import POINT_CHOOSERS, class_of, make_base, name_of, takes
 from artreplay.console.options import Request
@@ -17,6 +17,7 @@ from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.history.stores import PointStore
 from artreplay.replay import Cell
 
+MOST_COORDINATES, MOST_ROWS = 2, 10**6  # of a log that a regression is quick over
 ALLOCATIONS = "points with a level of effort are for Python, and for `artreplay patrol`"
 
 
@@ -38,6 +39,15 @@ class Actions:
     def made(cls, algorithm: type[Any], request: Request, log: Log) -> Any:
         """A fresh base algorithm over a log."""
         raise NotImplementedError
+
+    @classmethod
+    def usual_for(cls, request: Request, log: Log) -> type[Any]:
+        """The algorithm for a log if none is named."""
+        return cls.usual
+
+    def reason(self, rows: int) -> str | None:
+        """Why this algorithm, in a line; None if there is nothing to say."""
+        return None
 
     @classmethod
     def columns(cls, units: Sequence[str]) -> Any:
@@ -188,6 +198,22 @@ class Points(Actions):
         if box is not None and len(box) != dim:
             raise InvalidParameter(f"--box must be given once for each of the {dim} coordinates, got {len(box)}")
         return make_base(algorithm, request.parameters, dim=dim, box=box)
+
+    @classmethod
+    def usual_for(cls, request: Request, log: Log) -> type[Any]:
+        """A regression where it is quick: few coordinates, and a log that can be read in one pass."""
+        history = log.history
+        dim = history.dim if isinstance(history, PointStore) else len(request.unit or ())
+        quick = dim <= MOST_COORDINATES and len(history) <= MOST_ROWS
+        return PointRegression if quick and request.parameters.get("epsilon") is None else TreeUCB
+
+    def reason(self, rows: int) -> str | None:
+        """Why this algorithm, in a line."""
+        if isinstance(self.base, PointRegression):
+            return f"by {name_of(PointRegression)}, which reads the log in one pass and fits a surface to it"
+        few = self.base.dim <= MOST_COORDINATES and rows <= MOST_ROWS
+        why = f"{name_of(PointRegression)} has a lower regret on most logs like this" if few else "which reads little"
+        return f"by {name_of(type(self.base))}; {why}" if few else f"by {name_of(type(self.base))}, {why}"
 
     @classmethod
     def columns(cls, units: Sequence[str]) -> Any:

@@ -15,6 +15,7 @@ from artreplay.algorithms import (
     ArmAlgorithm,
     GridUCB,
     PointAlgorithm,
+    PointRegression,
     RandomChoice,
     Regressor,
     ThompsonSampling,
@@ -26,7 +27,7 @@ from artreplay.parameters import required
 
 _SHORT: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
 
-POINT_CHOOSERS: tuple[type[PointAlgorithm], ...] = (TreeUCB, GridUCB)  # those that play one point
+POINT_CHOOSERS: tuple[type[PointAlgorithm], ...] = (TreeUCB, GridUCB, PointRegression)  # those that play one point
 
 ONLY_PYTHON = "(Python)"
 

@@ -44,7 +44,9 @@ def recommend(
     horizon: Annotated[int | None, typer.Option(help="How many rounds are still to be played.")] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="The base algorithm, see `artreplay algorithms`; kl-ucb, or for points tree-ucb."),
+        typer.Option(
+            help="The base algorithm, see `artreplay algorithms`; kl-ucb, or for points point-regression or tree-ucb."
+        ),
     ] = None,
     state: Annotated[
         Path | None, typer.Option(help="Keep the policy in this file: continue it if it exists, else create it.")
@@ -170,6 +172,9 @@ def _use_of_log(found: Recommended, actions: Actions) -> list[str]:
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
     lines[-1] += _what_was_read(policy.reading)
+    reason = actions.reason(rows)
+    if reason is not None:
+        lines.insert(0, reason)
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose {actions.strange}")
     if rounds:

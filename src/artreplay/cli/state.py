@@ -87,7 +87,7 @@ def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
     of_points = several if algorithm is None else algorithm in Points.algorithms
     log, note = _read(request, {}, Points if of_points else Arms)
     kind: type[Actions] = Points if _is_of_points(log, note) else Arms
-    algorithm = algorithm or kind.usual
+    algorithm = algorithm or kind.usual_for(request, log)
     if algorithm not in kind.algorithms:
         names = ", ".join(map(name_of, kind.algorithms))
         raise InvalidParameter(

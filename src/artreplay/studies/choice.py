@@ -19,7 +19,7 @@ from artreplay.compiling import Floats, arrays_of, current_mode, overwrite, view
 from artreplay.replay.certified import certified
 from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
-from artreplay.replay.step import PLACES, ROUND, settle
+from artreplay.replay.step import NEEDS_ROOM, PLACES, ROUND, settle
 
 Available = NDArray[np.bool_]  # of each arm: whether it can be chosen
 
@@ -141,6 +141,13 @@ class CopyChooser(Chooser):
             self._copy.make_room(1)
             self._copy.component.update_logged(unit, reward, allowance)
 
+    def cell_closed(self, name: Any) -> int:
+        """Tell the base that a cell has no unread row left, and the copy with it."""
+        changed: int = self._learner.cell_closed(name)
+        if self._copy is not None:
+            self._copy.component.cell_closed(name)
+        return changed
+
     def load(self, unit: int, samples: int, total: float) -> None:
         """Show the base a block of rows, and the copy with it."""
         self._learner.load(unit, samples, total)
@@ -173,6 +180,9 @@ class CopyChooser(Chooser):
             component.proposals[0] = round_
         if not self._adapter.expensive or current_mode() == "interpreted":
             proposed: int = views(component).propose_over(None, out, round_)
+            if proposed == NEEDS_ROOM:
+                copy.make_room(1)
+                proposed = views(copy.component).propose_over(None, out, round_)
             return proposed
         position = np.zeros(PLACES, np.int64)
         position[ROUND] = round_
