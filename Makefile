@@ -72,6 +72,7 @@ bench-study: .venv-optuna/.ready
 	$(PYTHON) -m venv .venv-optuna
 	.venv-optuna/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . optuna
 	@touch $@
+
 # Points and budgets: every rule on twelve domains, into benchmarks/space.csv, which the tables of the docs are made from.
 bench-space: .venv-peers/.ready
 	SEEDS=$(SEEDS) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py

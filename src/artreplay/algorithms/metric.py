@@ -112,6 +112,12 @@ class TreeUCB(IndexedTree):
         if rule == "sharp":
             self.component = sharp_tree(cells, selector, index.value, _FIRST_SAMPLES)
 
+    def allow_drift(self, adaptive: bool) -> None:
+        """Let rows of a log come with an allowance for what has changed since; a sharp tree has no place for it."""
+        if self.rule == "sharp":
+            raise InvalidParameter('drift is for rule="mean": a sharp tree cannot tell rows of the log from others')
+        super().allow_drift(adaptive)
+
     def grows(self, array: str) -> bool:
         """Whether an array of the component can become longer: also those of samples that are kept, and of halves."""
         return super().grows(array) or (self.rule == "sharp" and array.startswith(_OF_SHARP_TREES))

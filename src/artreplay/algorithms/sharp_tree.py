@@ -128,8 +128,12 @@ class HalvingAlgorithm(NamedTuple):
         depth = self.cells.depth[cell]
         self.index.tally.add(cell, half_of_unit(self.cells, depth, unit), reward)
         if self.index.refresh(depth, cell):
-            self.selector.fell(self.cells, cell, self.index.value)
+            self.selector.changed(self.cells, cell, self.index.value)
         return cell
+
+    def update_logged(self, unit: int, reward: float, allowance: float) -> int:
+        """Take one row of a log in, like any other sample; the cell it went to."""
+        return self.update(unit, reward)
 
     def cell_of(self, unit: int) -> int:
         """The cell a unit lies in."""

@@ -1,0 +1,138 @@
+"""CellRegression, PointRegression and the sharp tree: what they take, how they choose, and the same at both speeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import artreplay as ar
+from artreplay.algorithms.regression_fits import appraise, boxes_of
+from artreplay.algorithms.surfaces import surface
+from artreplay.compiling import using
+from artreplay.errors import ArtReplayError
+
+EFFORT: dict[str, Any] = {"levels": (0.5, 1.0), "budget": 1.5, "max_units": 2, "horizon": 50}
+LOG = ar.History([[0.1], [0.9]] * 5, [0.0, 1.0] * 5)
+
+WRONG = {
+    "dim": (lambda: ar.PointRegression(3, 10), "1 or 2 coordinates, got dim=3: use TreeUCB"),
+    "dim, levels": (lambda: ar.CellRegression(3, **EFFORT), "1 or 2 coordinates, got dim=3: use TreeAllocation"),
+    "cells": (lambda: ar.PointRegression(1, 10, 8, 3), "cells must divide side, got 3 cells along a side of 8"),
+    "modes": (lambda: ar.PointRegression(1, 10, 8, 4, modes=3), "at most the 2 boxes along a side of a cell, got 3"),
+    "side": (lambda: ar.PointRegression(2, 10, 2048), "side must make at most"),
+    "effort": (lambda: ar.CellRegression(1, **EFFORT, effort="both"), 'effort must be "apart" or "joint"'),
+    "unit": (lambda: ar.CellRegression(1, (1 / 3, np.pi), 5, 2, 10), "must have a common unit"),
+    "no levels": (lambda: ar.FullStart(ar.CellRegression(1, **EFFORT), LOG), "needs a level for each row"),
+    "mask": (lambda: ar.PointRegression(1, 10, 4, mask=[True] * 3), "mask must be 4 values"),
+    "drift": (lambda: ar.FullStart(ar.PointRegression(1, 10, 8), LOG, drift=0.1), "drift is for"),
+    "sharp": (lambda: ar.TreeUCB(1, 10, rule="sharp", split="confidence"), "leave bonus and split out"),
+    "sharp drift": (lambda: ar.FullStart(ar.TreeUCB(1, 9, rule="sharp"), LOG, drift=0.1), 'drift is for rule="mean"'),
+    "rule": (lambda: ar.TreeUCB(1, 10, rule="blunt"), 'rule must be "mean" or "sharp"'),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_refused_in_a_sentence(name):
+    make, words = WRONG[name]
+    with pytest.raises(ArtReplayError) as found:
+        make()
+    assert words in str(found.value)
+
+
+@pytest.mark.parametrize(("dim", "side", "cells"), [(1, 8, 1), (1, 6, 3), (2, 4, 1), (2, 6, 2)])
+def test_a_fit_is_the_posterior_of_its_model(dim, side, cells):
+    """Against linear algebra over all samples at once, under one prior and the noise the fit ends with."""
+    base = ar.PointRegression(dim, 50, side, cells)
+    rng = np.random.default_rng(side)
+    for point in rng.random((60, dim)) / cells:  # all in the first cell
+        base.update(tuple(point), float(rng.random() < point.mean() * cells))
+    index, blocks = base.component.index, base.component.cells
+    appraise(index, blocks, 0, 1.0, 0.0, 2)
+    counts, totals = (boxes_of(array, blocks, 0, 1)[0] for array in (index.counts, index.sums[0]))
+    best = max(
+        (posterior(surface_of(base, prior), counts, totals, noise_of(index)) for prior in range(2)),
+        key=lambda fit: fit[0],
+    )
+    assert index.result[0] == pytest.approx(np.clip(best[1], 0.0, 1.0), abs=1e-9)
+
+
+def noise_of(index: Any) -> float:
+    return float(index.model.work[int(index.model.shape[30])])
+
+
+def surface_of(base: Any, prior: int) -> tuple[Any, Any, float]:
+    """The features of the boxes of a cell, the variances of their weights, and that of what they leave out."""
+    per, modes = base.side // base.cells, int(base.component.index.model.shape[2])
+    model = surface(base.side, per, base.dim, modes, 1)
+    size, start = int(model.shape[5]), int(model.shape[12])
+    middles = (np.arange(per) + 0.5) / per
+    waves = np.stack([np.cos(np.pi * k * middles) * (np.sqrt(2) if k else 1.0) for k in range(modes)], axis=1)
+    slope = (middles - 0.5) * np.sqrt(12)
+    if base.dim == 1:
+        features = np.column_stack([waves, slope])
+    else:
+        both = np.einsum("ik,jl->ijkl", waves, waves).reshape(per * per, -1)
+        features = np.column_stack([both, np.repeat(slope, per), np.tile(slope, per)])
+    variances = model.table[start + prior * size : start + (prior + 1) * size]
+    return features, variances, float(model.table[int(model.shape[14]) + prior])
+
+
+def posterior(model: tuple[Any, Any, float], counts: Any, totals: Any, noise: float) -> tuple[float, Any]:
+    """The evidence, and the mean of each box with one standard deviation above it."""
+    features, variances, deviation = model
+    seen = counts > 0
+    means = totals[seen] / counts[seen]
+    prior = features @ np.diag(variances) @ features.T + deviation * np.eye(len(features))
+    data = prior[np.ix_(seen, seen)] + np.diag(noise / counts[seen])
+    across = prior[:, seen] @ np.linalg.inv(data)
+    variance = np.diag(prior - across @ prior[seen])
+    evidence = -0.5 * (means @ np.linalg.solve(data, means) + np.linalg.slogdet(data)[1])
+    return float(evidence), across @ means + np.sqrt(np.maximum(variance, 0.0))
+
+
+def test_a_mask_is_kept_and_all_budget_is_spent():
+    mask = np.arange(16).reshape(4, 4) % 3 == 0
+    policy = ar.Ignorant(ar.CellRegression(2, **EFFORT, side=4, mask=mask))
+    for round_ in range(6):
+        action = policy.ask()
+        assert sum(unit.level for unit in action) == 1.5
+        assert all(mask[tuple(int(x * 4) for x in unit.point)] for unit in action)
+        policy.tell(action, [round_ % 2 for _ in action])
+
+
+def test_cells_are_the_finest_boxes_with_all_samples():
+    policy = ar.FullStart(
+        ar.PointRegression(1, 10, 4, box=[(0, 2)], reward_range=(0, 10)), ar.History([[1.9]] * 30, [4.0] * 30)
+    )
+    policy.ask()
+    cells = policy.cells()
+    assert [cell.count for cell in cells] == [0, 0, 0, 30]
+    assert cells[-1].mean == pytest.approx(4.0)
+    assert 0 <= min(cell.index for cell in cells) <= max(cell.index for cell in cells) <= 10
+
+
+BOTH_SPEEDS = {
+    "points": lambda: ar.PointRegression(2, 50, 12, 2),
+    "a line": lambda: ar.PointRegression(1, 50, 16, 2),
+    "efforts": lambda: ar.CellRegression(2, **EFFORT, side=8, cells=2),
+    "one surface for all efforts": lambda: ar.CellRegression(1, **EFFORT, side=8, cells=2, effort="joint"),
+    "sharp tree": lambda: ar.TreeUCB(2, 50, 1 / 16, rule="sharp"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BOTH_SPEEDS)
+def test_both_speeds_agree_bit_for_bit(name):
+    base = BOTH_SPEEDS[name]()
+    means = (lambda p: p.mean(axis=1)) if base.levels is None else (lambda p, level: level * p.mean(axis=1))
+    effort = {} if base.levels is None else {key: EFFORT[key] for key in ("levels", "budget", "max_units")}
+    env = ar.environments.Metric(means, dim=base.dim, **effort)
+    runs = {}
+    for mode in ("interpreted", "compiled"):
+        with using(mode):
+            runs[mode] = ar.simulate(base, env, history=120, horizon=25, replications=2, threads=1)
+    assert (runs["interpreted"].actions == runs["compiled"].actions).all()
+    assert (runs["interpreted"].regret == runs["compiled"].regret).all()
+    assert (runs["interpreted"].used == runs["compiled"].used).all()
