@@ -156,3 +156,36 @@ class TestWaypointsThatSayNothing:
     def test_a_symbol_the_site_file_names_says_something(self, tmp_path: Path) -> None:
         named = (("Flag, Blue", True),)
         assert self.seen(tmp_path, "<name>1</name><sym>Flag, Blue</sym>", observations=named) == (["Flag, Blue"], ())
+
+
+class TestInTheWild:
+    """What devices and programs write, and the standard allows."""
+
+    def test_between_two_segments_nobody_walked(self, tmp_path: Path) -> None:
+        walked = track(14).replace(
+            "</trkseg>", "</trkseg>" + track(15, lat=0.3).split("</name>")[1].split("</trk>")[0], 1
+        )
+        _, quality = read_records(device(tmp_path / "a.gpx", walked), site(), nothing_found=True)
+        assert quality.km == pytest.approx(4.0, rel=0.01)
+        together = walked.replace("</trkseg><trkseg>", "").replace("2016-03-15", "2016-03-14")
+        far = read_records(
+            device(tmp_path / "b.gpx", together), site(max_gap_km=50, max_speed_kmh=900), nothing_found=True
+        )
+        assert far[1].km > 20.0, "in one segment it is a way"
+
+    @pytest.mark.parametrize("points", ["", '<trkpt lat="0.3" lon="31.3"><time>2016-03-14T12:00:00Z</time></trkpt>'])
+    def test_segments_without_a_way(self, tmp_path: Path, points: str) -> None:
+        walked = track(14).replace("<trkseg>", f"<trkseg>{points}</trkseg><trkseg>", 1)
+        _, quality = read_records(device(tmp_path / "a.gpx", walked), site(), nothing_found=True)
+        assert quality.km == pytest.approx(2.0, rel=0.01)
+
+    def test_a_route_was_not_walked(self, tmp_path: Path) -> None:
+        route = '<rte><rtept lat="0.1" lon="31.1"/><rtept lat="0.2" lon="31.2"/></rte>'
+        with pytest.raises(InvalidRecords, match="a route is a plan that nobody may have walked"):
+            read_records(device(tmp_path / "a.gpx", route), site())
+
+    @pytest.mark.parametrize("version", ["1.0", "9"])
+    def test_other_versions(self, tmp_path: Path, version: str) -> None:
+        path = device(tmp_path / "a.gpx", track(14))
+        path.write_text("\ufeff" + path.read_text().replace('version="1.1"', f'version="{version}"'), encoding="utf-8")
+        assert read_records(path, site(), nothing_found=True)[1].km == pytest.approx(2.0, rel=0.01)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 from test_plan import SITE, planned
-from walks import walks
+from walks import bay_site, walks
 
+from artreplay.patrol.plan import Wish, make_plan
+from artreplay.patrol.posts import Post
 from artreplay.patrol.samples import all_box_rows
 from artreplay.patrol.view import view_of
 from artreplay.patrol.writers import write_map, write_plan
@@ -31,7 +34,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plan, forecast = planned()
     write_plan(view_of(SITE, rows, forecast, plan, plan.notes), folder)
     write_map(view_of(SITE, rows, forecast, notes=plan.notes), folder)
-    return {"plan": folder / "plan.html", "map": folder / "map.html"}
+    site = bay_site(posts=(Post("North gate", *SITE.area.to_lonlat([0.45, 0.8])[0].tolist()),))
+    walked, _ = make_plan(site, rows, Wish(12, 3), date(2016, 6, 6))
+    write_plan(view_of(site, rows, forecast, walked, walked.notes), folder / "walk")
+    return {"plan": folder / "plan.html", "map": folder / "map.html", "walk": folder / "walk" / "plan.html"}
 
 
 def hover(browser: Page, element: str) -> None:
@@ -44,7 +50,7 @@ def hover(browser: Page, element: str) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("name", ["plan", "map"])
+@pytest.mark.parametrize("name", ["plan", "map", "walk"])
 def test_the_map_is_drawn_and_nothing_leaves_the_page(browser, pages, name, width):
     browser.open(pages[name], width)
     assert browser.complaints == []
@@ -54,7 +60,7 @@ def test_the_map_is_drawn_and_nothing_leaves_the_page(browser, pages, name, widt
     assert browser.ask("document.querySelector('svg').getBoundingClientRect().width") >= 340
     drawn = "[...document.querySelectorAll('.cells rect')].map(r => r.getAttribute('fill'))"
     assert len(set(browser.ask(drawn))) > 2
-    letters = "[...document.querySelectorAll('p, li, small, label, .bar span, .place text, .rule text')]"
+    letters = "[...document.querySelectorAll('p, li, small, label, .bar span, .place text, .rule text, .known text')]"
     sizes = browser.ask(f"{letters}.filter(e => e.textContent.trim()).map(e => e.getBoundingClientRect().height)")
     assert min(sizes) >= 10
 
@@ -100,6 +106,16 @@ def test_colours_and_samples_can_be_changed(browser, pages):
     assert browser.ask(shown) == "none"
     browser.ask("document.querySelector('#dots').click()")
     assert browser.ask(shown) != "none"
+    assert browser.complaints == []
+
+
+def test_posts_and_routes_can_be_hidden_and_hide_no_place(browser, pages):
+    browser.open(pages["walk"], 390)
+    assert browser.ask("document.querySelectorAll('.known .way').length") == 1
+    hover(browser, ".place .mark")
+    assert browser.ask("document.querySelector('.says').hidden") is False
+    browser.ask("document.querySelector('#known').click()")
+    assert browser.ask("getComputedStyle(document.querySelector('.known')).display") == "none"
     assert browser.complaints == []
 
 

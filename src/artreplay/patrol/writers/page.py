@@ -23,6 +23,7 @@ from artreplay.patrol.writers.tables import name_of
 _SIZE = 1000.0  # the unit square, in units of the drawing
 _MARGIN = 30.0
 _BELOW = 30.0  # more of it, for the scale
+_CHOOSE_KNOWN = '<label><input type="checkbox" id="known" checked>posts and layers</label>'
 _STEPS = 12  # colours of a scale
 _APART = 46.0  # marks of places, at least; on a phone they are larger, and their numbers still free
 
@@ -44,7 +45,7 @@ def page_bytes(view: View) -> bytes:
         places=_places(view, frame),
         known=_known(view),
         legend=_legend(view),
-        hide_known="" if view.known or view.posts else " hidden",
+        choose_known=_CHOOSE_KNOWN if view.known or view.posts else "",
         plan=_plan(view),
         scale=_scale(view, frame),
         data=json.dumps(
