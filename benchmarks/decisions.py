@@ -158,7 +158,7 @@ def length() -> Iterator[Result]:
 
 
 def off_by_a_third(means: Any, rng: Any) -> Any:
-    return np.clip(means + rng.uniform(-0.3, 0.3, len(means)), 0, 1)
+    return np.clip(means + rng.choice([-0.3, 0.3], len(means)), 0, 1)
 
 
 def best_is(change: float) -> Callable[[Any, Any], Any]:
@@ -178,7 +178,7 @@ def others_up(means: Any, rng: Any) -> Any:
 
 LOGS: dict[str, Callable[[Any, Any], Any]] = {
     "honest": lambda means, rng: means,
-    "each arm off by up to .3": off_by_a_third,
+    "each arm off by ±.3": off_by_a_third,
     "the best arm .15 too low": best_is(-0.15),
     "all others .3 too high": others_up,
     "the best arm .4 too low": best_is(-0.4),
