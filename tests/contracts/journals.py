@@ -108,13 +108,13 @@ class BlockOracle(Oracle):
 
     def __init__(self, base: Any) -> None:
         super().__init__(base)
-        self._logged: dict[Any, int] = {}
+        self._rows_of: dict[Any, int] = {}
         self._ends: list[bool] = []  # of each waiting entry: whether it lowers the index
 
     def add(self, entries: list[tuple[Any, float]]) -> None:
         last = {unit: place for place, (unit, _) in enumerate(entries)}
         for place, (unit, _) in enumerate(entries):
-            self._logged[unit] = number = self._logged.get(unit, 0) + 1
+            self._rows_of[unit] = number = self._rows_of.get(unit, 0) + 1
             self._ends.append(number & (number - 1) == 0 or last[unit] == place)
         self._waiting += entries
 

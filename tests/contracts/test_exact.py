@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bases import BLOCKS, EXACT, FEW
+from bases import BLOCKS, CERTIFIED, EXACT, FEW
 from exactness import check_exact
 
 import artreplay as ar
@@ -30,7 +30,8 @@ def test_every_coupled_algorithm_over_arms_is_among_them() -> None:
     """Those over points are in test_exact_points."""
     claimed = {cls.__name__ for cls in ar.algorithms.ALGORITHMS if cls.coupled}
     claimed -= {cls.__name__ for cls in ar.algorithms.POINT_ALGORITHMS}
-    assert claimed == {type(EXACT[name]()).__name__ for name in FEW}
+    certified = {type(make()).__name__ for make in CERTIFIED.values()}  # see test_whole_journal
+    assert claimed == {type(EXACT[name]()).__name__ for name in FEW} | certified
 
 
 @pytest.mark.parametrize("make", [lambda: ar.UCB1(3), lambda: ar.MonUCB(3, 20), lambda: ar.LinUCB(BLOCKS, 20)])
@@ -49,7 +50,7 @@ def test_one_feature_component_means_the_whole_log_is_read() -> None:
 
 
 def test_the_state_after_completion_is_compared_bit_for_bit() -> None:
-    """The check can fail: an algorithm that remembers how many samples it was shown before its first proposal."""
+    """An algorithm that remembers how many samples it was shown before its first proposal, and never uses it."""
 
     class Nosy:
         n_arms = 2
@@ -66,5 +67,4 @@ def test_the_state_after_completion_is_compared_bit_for_bit() -> None:
         def update(self, unit: int, reward: float) -> None:
             self.shown += 1
 
-    with pytest.raises(ar.testing.CheckFailed, match="before_first"):
-        ar.testing.check_completion(Nosy)
+    assert "before_first" in ar.testing.check_completion(Nosy).notes[0]

@@ -260,7 +260,7 @@ def test_what_a_base_with_values_must_say() -> None:
         ar.ArtificialReplay(NoRange(), log)
     with pytest.raises(ar.errors.InvalidParameter, match=r'reading="certified" is for a base that offers value'):
         ar.ArtificialReplay(ar.MonUCB(2, 10), log, reading="certified", unknown="skip")
-    with pytest.raises(ar.errors.InvalidParameter, match=r'reading must be "certified", "plain" or None'):
+    with pytest.raises(ar.errors.InvalidParameter, match=r'reading must be "certified" or "plain"'):
         ar.Ignorant(ar.UCB1(2), reading="fast")
     with pytest.raises(ar.errors.InvalidParameter, match="takes no relation"):
         ar.ArtificialReplay(ar.UCB1(arms=["red"]), log, relation="trivial", reading="certified")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import warnings
 from collections.abc import Iterator, Sequence, Sized
 from functools import partial
@@ -360,8 +361,16 @@ def warn_of_short_horizon(base: Any, history: Sized) -> None:
         warnings.warn(
             f"the horizon of {type(base).__name__} must count the rounds to come and the rows of the log, but it is "
             f"{most} and the log alone has {len(history)} rows",
-            stacklevel=5,  # who made the policy
+            stacklevel=_callers_level(),
         )
+
+
+def _callers_level() -> int:
+    """How far up the stack, from the function that calls this, the code is that is not ours."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def takes_totals(base: Any) -> bool:
