@@ -27,6 +27,9 @@ EVENTS = (
 )  # fmt: skip
 
 
+LOGGED = -1  # in the place of a decision: rows of the log
+
+
 class StudyOracle:
     """What a study must decide."""
 
@@ -48,9 +51,12 @@ class StudyOracle:
         if self.horizon is not None:
             given["horizon"] = self.horizon
         base = type(self.made)(**given)
+        base = base.for_reading(certified=True) if hasattr(base, "for_reading") else base
         for decision, samples in self.entries:
-            if decision not in self.void:
-                for unit, reward in samples:
+            for unit, reward in samples if decision not in self.void else []:
+                if decision == LOGGED and base.offers_value:  # which tells rows of the log from what was told
+                    base.component.update_logged(base.number(unit), reward, 0.0)
+                else:
                     base.update(unit, reward)
         return base
 
@@ -66,6 +72,9 @@ class StudyOracle:
         for units in self.open.values():
             for unit in units:
                 base.update(unit, base.reward_range[0])
+        if base.offers_value:
+            values = [base.component.value(arm, self.number, 0, 0.0) for arm in range(base.n_arms)]
+            return self._taken(base, values, among)
         if among is not None or self.retired:
             return self._taken(base, base.statistics()[2], among)
         out = np.empty(base.width, np.int64)
@@ -121,7 +130,7 @@ class Life:
 
     def _log(self, first: int, last: int) -> None:
         samples = [(self.whole.unit(row), float(self.whole.rewards[row])) for row in range(first, last)]
-        self.oracle.entries.append((None, samples))
+        self.oracle.entries.append((LOGGED, samples))
 
     def _value(self, units: list[Any]) -> Any:
         values = [self.rng.choice(REWARDS) for _ in units]

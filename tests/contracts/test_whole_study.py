@@ -33,6 +33,9 @@ def with_kept_bonus(make: Callable[[], Any]) -> Callable[[], Any]:
 EVERY = {name: with_kept_bonus(make) for name, make in {**EXACT, **EXACT_POINTS}.items() if name != "PsiUCB, own"}
 OTHERS = {
     "UCB1": lambda: ar.UCB1(4),
+    "AnchorThompson": lambda: ar.AnchorThompson(4, seed=3),
+    "Greedy": lambda: ar.Greedy(4),
+    "BayesUCB": lambda: ar.BayesUCB(4, horizon=20),
     "ThompsonSampling": lambda: ar.ThompsonSampling(4, seed=3),
     "IDS": lambda: ar.IDS(3, seed=3),
     "RandomChoice": lambda: ar.RandomChoice(5, budget=2, seed=3),
