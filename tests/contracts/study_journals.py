@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from journals import REWARDS, Difference, Opened
+from journals import REWARDS, Difference, Opened, Oracle
 
 import artreplay as ar
 from artreplay.algorithms import IndexArmAlgorithm
@@ -80,7 +80,7 @@ class StudyOracle:
         out = np.empty(base.width, np.int64)
         if hasattr(base.component, "proposals"):
             base.component.proposals[0] = self.number
-        count = base.component.propose(out)
+        count = Oracle(base)._propose(out)
         return self._opened(base, [base.unit(int(n), slot, self.number) for slot, n in enumerate(out[:count])])
 
     def _values(self, base: Any) -> list[float]:
