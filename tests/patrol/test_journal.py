@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import types
 from datetime import datetime
 from pathlib import Path
 
@@ -91,3 +93,14 @@ def test_a_journal_that_cannot_be_written_says_so(tmp_path):
         Journal(tmp_path / "no" / "j").append("made")
     with pytest.raises(InvalidFile, match="cannot be read"):
         Journal(tmp_path)
+
+
+def test_on_windows_one_byte_far_behind_the_end_is_locked_while_a_line_is_written(tmp_path, monkeypatch):
+    """With a module that stands in for that of Windows, for there is none here."""
+    locked = []
+    windows = types.SimpleNamespace(LK_LOCK=1, locking=lambda file, mode, count: locked.append((mode, count)))
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    monkeypatch.setattr("artreplay.patrol.journal.sys", types.SimpleNamespace(platform="win32"))
+    content = filled(tmp_path / "j")
+    assert locked == [(1, 1)] * content.count(b"\n")
+    assert [entry["kind"] for entry in Journal(tmp_path / "j").entries] == ["made", "records", "plan"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import shapely
 import shapely.affinity
@@ -41,6 +42,15 @@ def test_the_same_records_twice_change_nothing(park):
     added = again.add_records(walks(park.site))
     assert (added.new, added.known) == (0, len(park.waypoints))
     assert snapshot(park.folder) == before
+
+
+def test_records_of_the_version_before_which_had_no_legs_are_read(park):
+    now = park.waypoints
+    before = now.drop(["leg"]).replace_schema_metadata({"artreplay.waypoints": "2"})
+    pq.write_table(before, park.folder / park.journal.of_kind("records")[0]["file"])
+    again = Park(park.folder)
+    assert again.waypoints.equals(now)
+    assert again.add_records(walks(park.site)).new == 0
 
 
 def test_an_export_that_repeats_the_old_records_adds_only_the_new_ones(park):
