@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from artreplay.cli.check import check
-from artreplay.cli.index import index, inspect
+from artreplay.cli.index import index
+from artreplay.cli.inspect_log import inspect
 from artreplay.cli.names import algorithms
 from artreplay.cli.recommend import recommend, tell
 from artreplay.cli.simulations import demo, simulate

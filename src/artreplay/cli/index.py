@@ -1,23 +1,19 @@
-"""`index` and `inspect`: a log laid out for reading in parts, and a look at it."""
+"""`index`: a log laid out for reading in parts."""
 
 from __future__ import annotations
 
-import dataclasses
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
 
-from artreplay.cli.log_arguments import place_of
-from artreplay.console.options import AsJson, Level, Order, OrderSeed, Reward, Source, Table, Units
-from artreplay.console.output import count, number, percent, show, show_json, size, text_of
-from artreplay.console.output import table as table_of
+from artreplay.cli.log_arguments import place_of, units_of
+from artreplay.console.options import Level, Order, OrderSeed, Reward, Source, Table, Units
+from artreplay.console.output import show, size
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import index_history, open_history
-from artreplay.history.inspect_history import inspect_history
-from artreplay.history.inspection import Group, Inspection
 from artreplay.history.stores import append_history, check_store
 from artreplay.history.stores.manifest import bytes_of, is_store, read_manifest
 
@@ -86,33 +82,6 @@ def index(
     )
 
 
-def inspect(
-    log: Source,
-    unit: Units = None,
-    reward: Reward = None,
-    level: Level = None,
-    order: Order = None,
-    order_seed: OrderSeed = None,
-    table: Table = None,
-    all_groups: Annotated[
-        bool, typer.Option("--all", help=f"Show all arms instead of the first {_MOST_ROWS}.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Inspect a log: what it covers, and what in it could mislead a warm start."""
-    with errors_in(file=place_of(log)):
-        found = inspect_history(log, units_of(unit), reward, level, order, seed=order_seed, table=table)
-    if as_json:
-        show_json(dataclasses.asdict(found))
-    else:
-        _show(found, all_groups)
-
-
-def units_of(unit: list[str] | None) -> Any:
-    """One column of labels, or several of coordinates."""
-    return unit[0] if unit is not None and len(unit) == 1 else unit or None
-
-
 def _size_of(folder: Path) -> int:
     """The bytes that a store takes, or clustered Parquet."""
     if is_store(folder):
@@ -124,43 +93,6 @@ def _check(path: str) -> None:
     with Progress("checking", 1) as bar:
         manifest = check_store(path, lambda done, whole: bar.update(done / whole))
     show(f"{path}: {manifest['rows']:,} rows, {size(bytes_of(Path(path), manifest))} as they were written")
-
-
-def _show(found: Inspection, all_groups: bool) -> None:
-    what = "arms" if found.kind == "arms" else "regions of the first two axes"
-    lines = [f"{found.rows:,} rows, {len(found.groups):,} {what}"]
-    if found.missing:
-        lines.append(f"{found.missing:,} rows without a reward or a unit, left out here")
-    if found.rows:
-        lines.append(f"rewards from {found.low:g} to {found.high:g}")
-    show(*lines, "")
-    groups = sorted(found.groups, key=lambda group: -group.rows)
-    shown = groups if all_groups else groups[:_MOST_ROWS]
-    if shown:
-        show(
-            table_of(
-                ("arm" if found.kind == "arms" else "region", "share of the log", "rows", "", "mean"),
-                _rows(shown, found),
-                texts=2,
-            )
-        )
-    if len(shown) < len(groups):
-        show(f"… and {len(groups) - len(shown):,} more (--all shows them)")
-    show("", *([f"warning: {text}" for text in found.warnings] or ["no warnings"]))
-
-
-def _rows(groups: list[Group], found: Inspection) -> list[tuple[str, ...]]:
-    most = max(group.rows for group in groups)
-    return [
-        (
-            text_of(group.name),
-            "█" * max(round(_BAR * group.rows / most), 1),
-            count(group.rows),
-            percent(group.rows / found.rows),
-            number(group.mean),
-        )
-        for group in groups
-    ]
 
 
 class Stages:

@@ -59,6 +59,11 @@ def place_of(path: str) -> str:
     return shown(path)
 
 
+def units_of(unit: list[str] | None) -> Any:
+    """One column of labels, or several of coordinates."""
+    return unit[0] if unit is not None and len(unit) == 1 else unit or None
+
+
 def split_labels(text: str) -> list[str]:
     """Labels separated by commas; one with a comma in it goes in double quotes.
 

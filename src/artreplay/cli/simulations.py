@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm, LinUCB, MonUCB, RandomChoice
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, horizon_of, tuning_of
 from artreplay.cli.compare import FULL_START, REPLAY, Comparison, Contestant, compare, show_comparison
+from artreplay.cli.log_arguments import units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
-from artreplay.console.options import Algorithm, AsJson, Budget, LogShares, Replications, Rewards, Seed, Start
+from artreplay.cli.simulate_log import simulate_log
+from artreplay.console.figures import checked_figure, write_figure
+from artreplay.console.options import (
+    Algorithm,
+    AsJson,
+    Budget,
+    Count,
+    LogShares,
+    Replications,
+    Reward,
+    RewardBounds,
+    Rewards,
+    Seed,
+    Start,
+    Sum,
+    Table,
+    Units,
+)
 from artreplay.console.output import show, show_json
 from artreplay.environments import ArmEnvironment, KArmed, Linear, TopArms
-from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.errors import InvalidParameter, checked_count
 
 _ARMS, _ROUNDS, _SAMPLES = 10, 1000, 1000  # of the demo, as in the paper
-_FORMATS = ("png", "pdf", "svg")
 _DEFAULT_STARTS = (Start.IGNORANT, Start.FULL_START, Start.REPLAY)
 
 
@@ -36,7 +53,7 @@ def demo(
     There are ten arms, 1,000 rounds and a log of 1,000 samples: it has the regret of reading the whole log, but reads
     only a part of it.
     """
-    kind = _checked_place(out)
+    kind = checked_figure(out)
     cls = class_of(algorithm, (KLUCB, MonUCB))
     # The horizon of KLUCB counts the rows of the log; the code behind the paper has log(1 + T) in its bonus.
     base = KLUCB(_ARMS, _ROUNDS + _SAMPLES) if cls is KLUCB else MonUCB(_ARMS, _ROUNDS + 1)
@@ -59,7 +76,21 @@ def simulate(
     history: Annotated[int, typer.Option(help="Samples in the log.")] = 1000,
     horizon: Annotated[int, typer.Option(help="Rounds played; also the T of the algorithm.")] = 1000,
     replications: Replications = 60,
-    log: Annotated[LogShares, typer.Option(help="How often each arm is in the log.")] = LogShares.UNIFORM,
+    log: Annotated[
+        str,
+        typer.Option(help="How often each arm is in the log: uniform, random; or a log of your own: what is it worth?"),
+    ] = LogShares.UNIFORM.value,
+    unit: Units = None,
+    reward: Reward = None,
+    count: Count = None,
+    sum_: Sum = None,
+    table: Table = None,
+    level: Level = None,
+    bonus: Bonus = None,
+    prior: Prior = None,
+    drift: Drift = None,
+    reward_range: RewardBounds = None,
+    out: Annotated[Path | None, typer.Option(help="With a log of your own: where a figure goes.")] = None,
     bad_share: Annotated[
         float | None, typer.Option(help="The share of the log that is on the worst fifth of the arms.")
     ] = None,
@@ -80,12 +111,22 @@ def simulate(
 ) -> None:
     """Compare policies in simulated worlds.
 
-    Every policy plays the same replications of one algorithm, each with means and a log of its own.
+    Every policy plays the same replications of one algorithm, each with means and a log of its own. With --log LOG,
+    --unit and --reward the worlds are drawn from what your log says of its arms, and your log is the history: the
+    table says what it is worth.
     """
+    tuning = tuning_of(level, bonus, prior)
+    columns = {"unit": units_of(unit), "reward": reward, "count": count, "sum": sum_, "table": table}
+    if log not in [shares.value for shares in LogShares]:
+        how = {"rounds": checked_count("horizon", horizon), "seed": seed, "threads": threads}
+        how["worlds"] = checked_count("replications", replications)
+        given = {name: value for name, value in columns.items() if value is not None}
+        simulate_log(log, given, algorithm, tuning | {"reward_range": reward_range}, drift, how, out, as_json)
+        return
+    _refuse_without_log({**columns, "drift": drift, "reward_range": reward_range, "out": out})
     cls = class_of(algorithm or "kl-ucb")
-    env = _environment(cls, arms, budget, dim, blocks, log, rewards, bad_share, seed)
-    # The horizon of KLUCB counts the rows of the log too.
-    base = _base(cls, env, budget, horizon + history if cls is KLUCB else horizon)
+    env = _environment(cls, arms, budget, dim, blocks, LogShares(log), rewards, bad_share, seed)
+    base = _base(cls, env, {"budget": budget, **tuning}, horizon_of(cls, horizon, history))
     starts = list(dict.fromkeys(start or _DEFAULT_STARTS))
     contestants = [Contestant(each.replace("-", " "), base, str(each)) for each in starts]
     done = compare(contestants, env, history, horizon, replications, seed, threads)
@@ -148,28 +189,21 @@ def _environment(
     return TopArms(arms, budget, None, log.value, rewards.value, bad_share)
 
 
-def _base(cls: type[ArmAlgorithm], env: ArmEnvironment, budget: int | None, horizon: int) -> ArmAlgorithm:
-    given = {"budget": budget}
+def _refuse_without_log(options: dict[str, Any]) -> None:
+    """Options that speak of a log of the user's own."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidParameter(f"--{name.replace('_', '-')} belongs to a log of your own: name it with --log")
+
+
+def _base(cls: type[ArmAlgorithm], env: ArmEnvironment, given: dict[str, Any], horizon: int) -> ArmAlgorithm:
     # Rounds are the simulation's; an algorithm that does not ask for their number is not told.
     fixed = {"features": env.features} if isinstance(env, Linear) else {"n_arms": env.n_arms}
     return make_base(cls, given, **fixed, **({"horizon": horizon} if takes(cls, "horizon") else {}))
 
 
-def _checked_place(out: Path) -> str:
-    """The format of a figure; refused before anything is computed if it could not be written."""
-    kind = out.suffix.removeprefix(".").lower()
-    if kind not in _FORMATS:
-        raise InvalidParameter(f"--out must end in .png, .pdf or .svg, got {str(out)!r}")
-    if not out.parent.is_dir():
-        raise InvalidFile(f"cannot be written: there is no folder {out.parent}", file=out)
-    if out.is_dir() or not os.access(out.parent, os.W_OK):
-        raise InvalidFile("cannot be written", file=out)
-    return kind
-
-
 def _draw(done: Comparison, out: Path, kind: str) -> None:
     from artreplay.plots import headline
-    from artreplay.whole_files import write_whole
 
     figure = headline(
         random=done.runs["random"],
@@ -178,4 +212,4 @@ def _draw(done: Comparison, out: Path, kind: str) -> None:
         replay=done.runs[REPLAY],
         setting=f"{_ARMS} Bernoulli arms, a log of {_SAMPLES:,} samples",
     )
-    write_whole(out, lambda file: figure.savefig(file, format=kind, dpi=150))
+    write_figure(figure, out, kind)

@@ -91,5 +91,9 @@ Count = Annotated[
     typer.Option("--count", help="For a table of totals: the column that says how often the arm was played."),
 ]
 Sum = Annotated[str | None, typer.Option("--sum", help="For a table of totals: the column of the sum of rewards.")]
+RewardBounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--reward-range", metavar="LOW HIGH", help="The range of the rewards; 0 1 by default."),
+]
 Reward = Annotated[str | None, typer.Option(help="The column with the reward.")]
 Level = Annotated[str | None, typer.Option(help="The column with the effort at each point.")]

@@ -1,0 +1,77 @@
+"""Options that say how an algorithm explores and how far it trusts its log, as the command line writes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from artreplay.algorithms import KLUCB, Algorithm, bonus
+from artreplay.errors import InvalidParameter
+
+Level = Annotated[str | None, typer.Option(help='How much klucb explores: "++", "log" or "moss".')]
+Bonus = Annotated[
+    str | None,
+    typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++, for algorithms that take a bonus."),
+]
+Prior = Annotated[str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")]
+Drift = Annotated[
+    str | None,
+    typer.Option(
+        metavar="V", help="How far the log's means may lie from today's: a number, auto, or red=0.1,blue=0 by arm."
+    ),
+]
+
+
+def tuning_of(level: str | None, bonus_: str | None, prior: str | None) -> dict[str, Any]:
+    """What the options say, by the names that parameters have in Python; None where they say nothing."""
+    return {"level": level, "bonus": _bonus_of(bonus_), "prior": _prior_of(prior)}
+
+
+def horizon_of(cls: type[Algorithm], rounds: int, rows: int) -> int:
+    """The horizon of an algorithm for so many rounds to come: for some it counts the rows of the log too."""
+    return rounds + rows if issubclass(cls, KLUCB) else rounds
+
+
+def drift_of(text: str | None, labels: dict[str, Any]) -> Any:
+    """A drift that is written as a number, as auto, or for some arms by their names; None if nothing is said."""
+    if text is None or text == "auto":
+        return text
+    if "=" not in text:
+        return _number("--drift", text)
+    found = {}
+    for part in text.split(","):
+        name, _, value = part.rpartition("=")
+        if name.strip() not in labels:
+            raise InvalidParameter(f"--drift must name arms of the log, got {name.strip()!r}")
+        found[labels[name.strip()]] = _number("--drift", value)
+    return found
+
+
+def _bonus_of(text: str | None) -> Any:
+    if text is None:
+        return None
+    name, _, value = text.partition(":")
+    if name == "theory" and not value:
+        return bonus.theory
+    if name == "practical":
+        return bonus.practical(_number("--bonus practical", value)) if value else bonus.practical()
+    if name == "kl":
+        return bonus.kl(value) if value else bonus.kl()  # type: ignore[arg-type]
+    raise InvalidParameter(f"--bonus must be theory, practical:0.1 or kl:++, got {text!r}")
+
+
+def _prior_of(text: str | None) -> Any:
+    if text is None or text == "log":
+        return text
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise InvalidParameter(f"--prior must be two numbers above 0, as in 1,200, or log, got {text!r}")
+    return tuple(_number("--prior", part) for part in parts)
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(f"{option} must be a number, got {text.strip()!r}") from None

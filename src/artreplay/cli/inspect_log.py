@@ -1,0 +1,251 @@
+"""`inspect`: a look at a log, what it can decide, and what it will cost to read."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, cast
+
+import typer
+
+from artreplay.algorithms import KLUCB, ArmAlgorithm
+from artreplay.cli.algorithm_options import Bonus, Prior, horizon_of, tuning_of
+from artreplay.cli.log_arguments import place_of, units_of
+from artreplay.cli.names import class_of, make_base, name_of, takes
+from artreplay.console.figures import checked_figure, write_figure
+from artreplay.console.options import AsJson, Count, Order, OrderSeed, Reward, RewardBounds, Source, Sum, Table, Units
+from artreplay.console.output import count, number, percent, show, show_json, text_of
+from artreplay.console.output import table as table_of
+from artreplay.engine.log_outlook import Outlook, outlook
+from artreplay.errors import InvalidParameter, checked_count, errors_in
+from artreplay.history import Totals, open_history
+from artreplay.history.inspect_history import inspect_history
+from artreplay.history.inspection import Group, Inspection
+from artreplay.history.off_policy import Estimate, OffPolicy, weighted_rows
+from artreplay.replay import ArtificialReplay
+
+_MOST_ROWS = 20
+_BAR = 30  # letters of the longest bar
+_MOST_NAMED = 6
+_MOST_LOGGED = 1e12
+_LEVELS = ("++", "log", "moss")
+
+
+def inspect(
+    log: Source,
+    unit: Units = None,
+    reward: Reward = None,
+    count_: Count = None,
+    sum_: Sum = None,
+    level: Annotated[
+        str | None,
+        typer.Option(help="For points the column with the effort; for arms the level of klucb: ++, log, moss."),
+    ] = None,
+    order: Order = None,
+    order_seed: OrderSeed = None,
+    table: Table = None,
+    horizon: Annotated[int | None, typer.Option(help="Rounds to come; by default as many as the log has rows.")] = None,
+    algorithm: Annotated[str, typer.Option(help="Whose bonus and reading are judged, over arms.")] = name_of(KLUCB),
+    bonus: Bonus = None,
+    prior: Prior = None,
+    reward_range: RewardBounds = None,
+    propensity: Annotated[
+        str | None, typer.Option(help="The column with the probability of the logged choice: what would an arm earn?")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Draw what the log can decide: .png, .pdf or .svg.")] = None,
+    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Inspect a log: what it covers, what it can decide, what replay will read of it, and what could mislead."""
+    kind = None if out is None else checked_figure(out)
+    cls = class_of(algorithm)
+    of_points = unit is not None and len(unit) > 1
+    explores = None if of_points or level not in _LEVELS else level
+    given = tuning_of(explores, bonus, prior) | {"reward_range": reward_range}
+    columns = {"unit": units_of(unit), "reward": reward, "level": None if explores else level, "order": order}
+    totals = {"count": count_, "sum": sum_}
+    with errors_in(file=place_of(log)):
+        found = _looked_at(log, columns, totals, {"seed": order_seed, "table": table})
+        decided = _outlook(cls, given, found, None if horizon is None else checked_count("horizon", horizon))
+        off_policy = None if propensity is None else _off_policy(log, columns, propensity, table, decided)
+    if decided is not None:
+        found.warnings += _more_warnings(decided.outlook, cls)
+    if out is not None and kind is not None:
+        _draw(decided, cls, out, kind)
+    if as_json:
+        show_json(_as_json(found, decided, off_policy))
+        return
+    _show(found, all_groups, decided, off_policy, cls)
+    if out is not None:
+        show(f"the figure is in {out}")
+
+
+class Decided(NamedTuple):
+    """What a log can decide, for which algorithm, and what its arms earned."""
+
+    outlook: Outlook
+    base: ArmAlgorithm
+    totals: Totals
+
+
+def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: dict[str, Any]) -> Inspection:
+    if any(name is not None for name in totals.values()):
+        read = open_history(log, **columns, **totals, **how)
+        return _inspected(cast(Totals, read))
+    return inspect_history(log, **columns, **how)
+
+
+def _draw(decided: Decided | None, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
+    if decided is None:
+        raise InvalidParameter("--out needs a log of arms with rewards in their range: there is nothing to draw")
+    from artreplay.plots.log_figures import draw_outlook
+
+    headline, *more = what_it_decides(decided.outlook)
+    write_figure(
+        draw_outlook(decided.outlook, headline, " ".join([*more, what_is_read(decided.outlook, cls)])), out, kind
+    )
+
+
+def _inspected(totals: Totals) -> Inspection:
+    """What can be said of totals: nothing of their order."""
+    whole = Totals.of(totals)
+    rows = zip(whole.labels, whole.counts.tolist(), whole.sums.tolist(), strict=True)
+    groups = [Group(arm, n, total / n, math.nan, False, 0) for arm, n, total in rows if n]
+    found = Inspection(rows=len(totals), groups=groups)
+    if not groups:
+        found.warnings.append("the log is empty: a policy over it starts from nothing")
+    return found
+
+
+def _outlook(cls: type[ArmAlgorithm], given: dict[str, Any], found: Inspection, rounds: int | None) -> Decided | None:
+    """What the log can decide; None for points, an empty log, and rewards that are not in their range."""
+    low, high = given["reward_range"] or (0.0, 1.0)
+    known = [] if math.isnan(found.low) else [found.low, found.high]
+    if found.kind != "arms" or not found.groups or not all(low <= value <= high for value in known):
+        return None
+    groups = found.groups
+    totals = Totals([g.name for g in groups], [g.rows for g in groups], [g.mean * g.rows for g in groups])
+    rounds = found.rows if rounds is None else rounds
+    fixed = {"horizon": horizon_of(cls, rounds, found.rows)} if takes(cls, "horizon") else {}
+    base = make_base(cls, given, arms=[g.name for g in groups], **fixed)
+    return Decided(outlook(totals, base, rounds), base, totals)
+
+
+def _off_policy(
+    log: str, columns: dict[str, Any], propensity: str, table: str | None, decided: Decided | None
+) -> OffPolicy:
+    """What the arm that is recommended earns, against what was played."""
+    if decided is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
+        raise InvalidParameter("--propensity needs --unit and --reward, and a log of arms with rewards in their range")
+    action = ArtificialReplay(decided.base, decided.totals).ask()
+    arm = action[0] if isinstance(action, list) else action
+    return weighted_rows(log, columns["unit"], columns["reward"], propensity, table).estimate(arm)
+
+
+# -- what is said ---------------------------------------------------------------------------------------------------
+
+
+def what_it_decides(found: Outlook) -> list[str]:
+    """What the log can decide, in sentences."""
+    arms, worse = len(found.standings), sum(one.is_worse for one in found.standings)
+    rewards = f"Rewards of {found.successes:,.0f} in all, over {arms:,} arms,"
+    if arms < 2:
+        return ["The log has one arm only: there is nothing to decide."]
+    if worse == 0:
+        said = [f"{rewards} cannot tell the arms apart."]
+    elif found.undecided == 0:
+        said = [f"{text_of(found.leader)} is the best of {arms:,} arms beyond doubt."]
+    else:
+        names = [text_of(one.arm) for one in found.standings if not one.is_worse and one.arm != found.leader]
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        race = f"still in the race with it: {', '.join(names[:_MOST_NAMED])}{more}"
+        said = [f"{worse:,} of {arms:,} arms are clearly worse than {text_of(found.leader)}; {race}."]
+    if found.undecided and math.isfinite(found.rows_for_half):
+        which = "half of the others" if worse == 0 else "half of those that are left"
+        rows = (
+            "More rows than anyone has" if found.rows_for_half > 1e12 else f"About {_rounded(found.rows_for_half)} rows"
+        )
+        said.append(f"{rows} like these would tell {which} from {text_of(found.leader)}.")
+    return said
+
+
+def what_is_read(found: Outlook, cls: type[ArmAlgorithm]) -> str:
+    """What replay will read, in a sentence."""
+    if math.isnan(found.read_share):
+        return f"Under {name_of(cls)} the whole log is read."
+    about = "nearly all" if found.read_share > 0.95 else f"about {percent(found.read_share)}"
+    return f"With {name_of(cls)} replay will probably read {about} of the log in {found.rounds:,} rounds."
+
+
+def _more_warnings(found: Outlook, cls: type[ArmAlgorithm]) -> list[str]:
+    if not found.bonus_is_too_wide:
+        return []
+    other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
+    return [
+        f"the bonus of {name_of(cls)} is still {number(found.bonus)} after {found.rounds:,} rounds, wider than the "
+        f"{number(found.differences)} between the best and the worst arm: it will play nearly at random{other}"
+    ]
+
+
+def _off_policy_lines(found: OffPolicy) -> list[str]:
+    return [
+        f"Always playing {text_of(found.arm)} would earn {_with_interval(found.earns)} a round by the log's "
+        f"propensities; what was played earned {_with_interval(found.was_earned)}.",
+        f"The difference is {_with_interval(found.gain)} (95 % intervals, {found.rows:,} rows of that arm).",
+    ]
+
+
+def _with_interval(one: Estimate) -> str:
+    return f"{number(one.value)} [{number(one.low)}, {number(one.high)}]"
+
+
+def _rounded(rows: float) -> str:
+    """A number of rows with two digits that mean something."""
+    size = 10 ** max(int(math.log10(max(rows, 1.0))) - 1, 0)
+    return f"{round(rows / size) * size:,}"
+
+
+def _show(
+    found: Inspection, all_groups: bool, decided: Decided | None, off_policy: OffPolicy | None, cls: type[ArmAlgorithm]
+) -> None:
+    what = "arms" if found.kind == "arms" else "regions of the first two axes"
+    lines = [f"{found.rows:,} rows, {len(found.groups):,} {what}"]
+    if found.missing:
+        lines.append(f"{found.missing:,} rows without a reward or a unit, left out here")
+    if found.rows and not math.isnan(found.low):
+        lines.append(f"rewards from {found.low:g} to {found.high:g}")
+    show(*lines, "")
+    groups = sorted(found.groups, key=lambda group: -group.rows)
+    shown = groups if all_groups else groups[:_MOST_ROWS]
+    if shown:
+        heading = "arm" if found.kind == "arms" else "region"
+        show(table_of((heading, "share of the log", "rows", "", "mean"), _rows(shown, found), texts=2))
+    if len(shown) < len(groups):
+        show(f"… and {len(groups) - len(shown):,} more (--all shows them)")
+    if decided is not None:
+        show("", *what_it_decides(decided.outlook), what_is_read(decided.outlook, cls))
+    if off_policy is not None:
+        show("", *_off_policy_lines(off_policy))
+    show("", *([f"warning: {text}" for text in found.warnings] or ["no warnings"]))
+
+
+def _rows(groups: list[Group], found: Inspection) -> list[tuple[str, ...]]:
+    most = max(group.rows for group in groups)
+    return [
+        (
+            text_of(group.name),
+            "█" * max(round(_BAR * group.rows / most), 1),
+            count(group.rows),
+            percent(group.rows / found.rows),
+            number(group.mean),
+        )
+        for group in groups
+    ]
+
+
+def _as_json(found: Inspection, decided: Decided | None, off_policy: OffPolicy | None) -> dict[str, Any]:
+    return dataclasses.asdict(found) | {
+        "outlook": None if decided is None else dataclasses.asdict(decided.outlook),
+        "off_policy": None if off_policy is None else dataclasses.asdict(off_policy),
+    }

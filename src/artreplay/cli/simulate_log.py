@@ -1,0 +1,152 @@
+"""`simulate --log`: what a log is worth, in worlds as it lets one expect them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms import KLUCB, ArmAlgorithm, ThompsonSampling
+from artreplay.cli.algorithm_options import drift_of, horizon_of
+from artreplay.cli.log_arguments import Log, read_log
+from artreplay.cli.names import class_of, make_base, name_of, takes
+from artreplay.console.figures import checked_figure, write_figure
+from artreplay.console.output import NONE, percent, show, show_json, table
+from artreplay.engine.log_worth import Worth, worth_of
+from artreplay.engine.runs import mean_and_error
+from artreplay.errors import InvalidParameter
+from artreplay.history import History, Store, Totals
+
+RECOMMENDED: tuple[type[ArmAlgorithm], ...] = (KLUCB, ThompsonSampling)
+
+
+def simulate_log(
+    path: str,
+    columns: dict[str, Any],
+    algorithm: str | None,
+    tuning: dict[str, Any],
+    drift: str | None,
+    how: dict[str, Any],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what a log is worth; `how` has the rounds to come, the number of worlds, the seed and the threads."""
+    kind = None if out is None else checked_figure(out)
+    log = read_log(path, columns)
+    history, reward = _scaled(log, tuning.pop("reward_range", None))
+    chosen = RECOMMENDED if algorithm is None else (class_of(algorithm),)
+    labels = log.labels()
+    allowed = drift_of(drift, {str(label): label for label in labels})
+    found = []
+    for cls in chosen:
+        given = {name: value for name, value in tuning.items() if algorithm is not None or takes(cls, name)}
+        if cls is ThompsonSampling and given.get("prior") is None:
+            given["prior"] = "log"
+        make = partial(_base, cls, given, labels)
+        drifting = allowed if cls.coupled else None  # the others are shown rows as they are
+        one = worth_of(name_of(cls), make, history, drift=_in_units(drifting, reward), **how)
+        found.append(_in_units_of_reward(one, reward))
+    said = _sentences(found, how["rounds"], how["worlds"], len(history), len(labels))
+    if out is not None and kind is not None:
+        from artreplay.plots.log_figures import draw_worth
+
+        write_figure(draw_worth(found, said[0], " ".join(said[1:])), out, kind)
+    if as_json:
+        show_json(
+            {"rounds": how["rounds"], "worlds": how["worlds"], "log": len(history), "algorithms": _entries(found)}
+        )
+        return
+    show(table(_HEADINGS, [_row(one) for one in found]), "", *said)
+    if out is not None:
+        show(f"the figure is in {out}")
+
+
+def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rounds: int, rows: int) -> ArmAlgorithm:
+    """The algorithm for so many rounds to come and so many rows of a log; without any no prior is fitted to it."""
+    fixed = {"horizon": horizon_of(cls, rounds, rows)} if takes(cls, "horizon") else {}
+    given = given | ({"prior": None} if rows == 0 and given.get("prior") == "log" else {})
+    return make_base(cls, given, arms=labels, **fixed)
+
+
+def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
+    """The log in memory with rewards in [0, 1], and what 1 is worth."""
+    history = log.history.load() if isinstance(log.history, Store) else log.history
+    if isinstance(history, History) and history.points is not None:
+        raise InvalidParameter("--log must be a log of arms: worlds of points are not drawn from a log")
+    if len(history) == 0:
+        raise InvalidParameter("--log must have rows: worlds are drawn from what it says of the arms")
+    low, high = reward_range or (0.0, 1.0)
+    values = history.sums / np.maximum(history.counts, 1) if isinstance(history, Totals) else history.rewards
+    if values.min() < low or values.max() > high:
+        raise InvalidParameter(
+            f"rewards must lie in [{low:g}, {high:g}], those of the log go from {values.min():g} to {values.max():g}: "
+            "say with --reward-range what they can be"
+        )
+    if isinstance(history, Totals):
+        sums = (history.sums - low * history.counts) / (high - low)
+        arms = [history.unit(row) for row in range(history.n_rows)]
+        return Totals(arms, history.counts, sums), high - low
+    return History.coded(history.labels, history.codes, (history.rewards - low) / (high - low)), high - low
+
+
+def _in_units(drift: Any, reward: float) -> Any:
+    """A drift in units of rewards in [0, 1]."""
+    if isinstance(drift, dict):
+        return {arm: value / reward for arm, value in drift.items()}
+    return drift / reward if isinstance(drift, float) else drift
+
+
+def _in_units_of_reward(one: Worth, reward: float) -> Worth:
+    more = None if one.with_drift is None else one.with_drift * reward
+    return Worth(one.name, one.without * reward, one.with_log * reward, more, one.read_share)
+
+
+_HEADINGS = ("algorithm", "without the log", "with it", "allowing for drift", "log made it worse in", "read of the log")
+
+
+def _row(one: Worth) -> tuple[str, ...]:
+    return (
+        one.name,
+        _mean(one.without),
+        _mean(one.with_log),
+        NONE if one.with_drift is None else _mean(one.with_drift),
+        percent(one.made_worse),
+        percent(one.read_share),
+    )
+
+
+def _mean(regret: Any) -> str:
+    mean, error = mean_and_error(regret)
+    return f"{mean:,.1f} ± {NONE if math.isnan(error) else f'{error:,.1f}'}"
+
+
+def _sentences(found: Sequence[Worth], rounds: int, worlds: int, rows: int, arms: int) -> list[str]:
+    best = min(found, key=lambda one: float(one.with_log.mean()))
+    before, after = float(best.without.mean()), float(best.with_log.mean())
+    saved = 1.0 - after / before if before > 0 else 0.0
+    change = f"{before:,.1f} without it, {after:,.1f} with it"
+    spared = f"{percent(saved)} of what it loses while it learns" if saved > 0 else "nothing"
+    worse = f"it made {best.name} worse in {percent(best.made_worse)} of them"
+    return [
+        f"The log saves {best.name} {spared} in {rounds:,} rounds: {change}.",
+        f"Means in {worlds:,} worlds, drawn from what {rows:,} rows of the log say of its {arms:,} arms; {worse}.",
+        "In all of these worlds the log is honest: they cannot show what a stale one costs.",
+    ]
+
+
+def _entries(found: Sequence[Worth]) -> list[dict[str, Any]]:
+    return [
+        {
+            "algorithm": one.name,
+            "regret_without": float(one.without.mean()),
+            "regret_with": float(one.with_log.mean()),
+            "regret_with_drift": None if one.with_drift is None else float(one.with_drift.mean()),
+            "made_worse": one.made_worse,
+            "read_share": one.read_share,
+        }
+        for one in found
+    ]

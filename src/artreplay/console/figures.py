@@ -1,0 +1,29 @@
+"""Figures that commands write: refused before anything is computed if they could not be, and written whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.whole_files import write_whole
+
+_FORMATS = ("png", "pdf", "svg")
+
+
+def checked_figure(out: Path) -> str:
+    """The format of a figure; refused before anything is computed if it could not be written."""
+    kind = out.suffix.removeprefix(".").lower()
+    if kind not in _FORMATS:
+        raise InvalidParameter(f"--out must end in .png, .pdf or .svg, got {str(out)!r}")
+    if not out.parent.is_dir():
+        raise InvalidFile(f"cannot be written: there is no folder {out.parent}", file=out)
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        raise InvalidFile("cannot be written", file=out)
+    return kind
+
+
+def write_figure(figure: Any, out: Path, kind: str) -> None:
+    """Write a figure to its place, the whole of it or nothing."""
+    write_whole(out, lambda file: figure.savefig(file, format=kind, dpi=150))

@@ -1,0 +1,165 @@
+"""What a log can decide: which arms it tells apart, and how much of it replay will read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm
+from artreplay.algorithms.tally import Tally
+from artreplay.algorithms.thompson import fitted_prior
+from artreplay.compiling import Floats, Ints
+from artreplay.history import Label, Totals
+
+_CHANCE = 0.05  # of telling arms apart that are alike, over all arms together
+_STEPS = 60  # of a bisection
+_GRID = 48  # numbers of samples at which an index is worked out
+_TOP = 1.0 - 1e-9  # an index above it is at the top of the range
+_MOST_ARMS = 1000  # whose indices are worked out; of more, every second, or third, stands for all
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An arm of a log: its samples, their mean, and between which bounds the true mean very probably lies."""
+
+    arm: Label
+    samples: int
+    mean: float
+    low: float
+    high: float
+    is_worse: bool  # than the leader, beyond chance
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a log can decide for an algorithm; means and differences are in units of the reward."""
+
+    standings: list[Standing]  # the highest mean first
+    leader: Label | None  # the arm that is good beyond doubt; the first among equals
+    undecided: int  # arms that cannot be told from the leader
+    rows_for_half: float  # rows of such a log after which half of those could be; nan if there are none
+    successes: float  # the sum of all rewards, in units of the highest
+    spread: float  # the standard deviation of the true means, without what chance adds
+    rounds: int
+    read_share: float  # of the log that replay will have read after so many rounds; nan if nobody can say
+    bonus: float  # of an arm with an average number of samples at the end; nan where there is none
+    differences: float  # between the highest and the lowest mean, without what chance adds
+
+    @property
+    def bonus_is_too_wide(self) -> bool:
+        """Whether the algorithm will play nearly at random, because its bonus dwarfs what it has to find."""
+        return self.bonus > self.differences
+
+
+def outlook(totals: Totals, base: ArmAlgorithm, rounds: int) -> Outlook:
+    """What the log behind these totals can decide for an algorithm over its arms, with so many rounds to come."""
+    whole = Totals.of(totals)
+    counts, sums = whole.counts, base.scaled_sums(whole.sums, whole.counts)
+    means = sums / np.maximum(counts, 1)
+    low, high = _bounds(means, counts)
+    best = int(np.argmax(low + 1e-12 * means)) if counts.any() else -1
+    worse = high < (low[best] if best >= 0 else -1.0)
+    a, b = fitted_prior(counts, sums)
+    shrunk = (sums + a) / (counts + a + b)
+    undecided = ~worse & (np.arange(len(counts)) != best)
+    columns = (base.unscaled(column).tolist() for column in (means, low, high))
+    standings = list(map(Standing, whole.labels, counts.tolist(), *columns, worse.tolist()))
+    unit = base.reward_range[1] - base.reward_range[0] if base.scales else 1.0
+    bound = getattr(getattr(base.component, "index", None), "bound", None) if base.takes_totals else None
+    average = max(int((counts.sum() + rounds) / max(len(counts), 1)), 1)
+    middle = float(sums.sum() / max(counts.sum(), 1))
+    order = np.argsort([base.number(label) for label in whole.labels])  # ties go to the lowest number
+    return Outlook(
+        standings=sorted(standings, key=lambda one: (one.samples == 0, -one.mean)),
+        leader=whole.labels[best] if best >= 0 else None,
+        undecided=int(undecided.sum()),
+        rows_for_half=_rows_for_half(shrunk, counts, best, undecided),
+        successes=float(sums.sum()),
+        spread=unit * math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1.0))),
+        rounds=rounds,
+        read_share=math.nan if bound is None else _read_share(bound, counts[order], sums[order], shrunk[order], rounds),
+        bonus=math.nan if bound is None else unit * (_upper(bound, middle, average) - middle),
+        differences=unit * float(np.ptp(shrunk[counts > 0])) if counts.any() else 0.0,
+    )
+
+
+def _bounds(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
+    """Bounds on the true means, by Wilson's formula, that hold for all arms at once but for a small chance."""
+    n = np.maximum(counts, 1)
+    z2 = 2.0 * math.log(2.0 * max(len(counts), 1) / _CHANCE)
+    centre = (means + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * means * (1 - means) / n + z2 * z2 / (4 * n * n)) / (1 + z2 / n)
+    return np.where(counts > 0, centre - half, 0.0), np.where(counts > 0, centre + half, 1.0)
+
+
+def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any) -> float:
+    """Rows of a log with the same shares after which half of the undecided arms could be told from the leader."""
+    if not undecided.any() or best < 0:
+        return math.nan
+    z2 = 2.0 * math.log(2.0 * len(counts) / _CHANCE)
+    shares = np.maximum(counts, 1) / np.maximum(counts, 1).sum()
+    noise = np.sqrt(means * (1 - means) / shares)  # of a mean, if the log had one row
+    gaps = np.maximum(means[best] - means[undecided], 1e-9)
+    return float(np.median(z2 * (noise[best] + noise[undecided]) ** 2 / gaps**2))
+
+
+# -- what replay will read ------------------------------------------------------------------------------------------
+
+
+def _upper(bound: Any, mean: float, count: int) -> float:
+    """The optimistic value of an arm with so many samples of this mean."""
+    return min(mean + float(bound.width(Tally(np.array([count]), np.array([mean * count])), 0)), 1.0)
+
+
+def _read_share(bound: Any, counts: Ints, sums: Floats, shrunk: Floats, rounds: int) -> float:
+    """The share of a log that replay will have read after so many rounds.
+
+    Replay and play push the indices of all arms down to one level: an arm is read until its index is there, and played
+    on, with what the log promises of it, if its rows do not suffice. The level is the one at which all arms together
+    are played as often as there are rounds.
+    """
+    stride = -(-len(counts) // _MOST_ARMS)
+    counts, sums, shrunk, rounds = counts[::stride], sums[::stride], shrunk[::stride], rounds // stride
+    total = int(counts.sum())
+    if total == 0:
+        return math.nan
+    indices = _Indices(bound, counts, sums, shrunk, total + rounds)
+    low, high = 0.0, _TOP
+    for _ in range(_STEPS):
+        level = 0.5 * (low + high)
+        if np.maximum(indices.samples_to(level) - counts, 0.0).sum() > rounds:
+            low = level
+        else:
+            high = level
+    needed = indices.samples_to(high)
+    if high == _TOP:  # some index never leaves the top, where ties go to the lowest number
+        played = np.cumsum(np.maximum(needed - counts, 0.0))
+        needed = needed[: int(np.searchsorted(played, rounds)) + 1]
+    return float(np.minimum(needed, counts[: len(needed)]).sum() / total)
+
+
+class _Indices:
+    """How the index of each arm falls with the number of its samples."""
+
+    def __init__(self, bound: Any, counts: Ints, sums: Floats, shrunk: Floats, most: int) -> None:
+        self.sizes = np.unique(np.geomspace(1, most, _GRID).astype(np.int64))
+        later = np.maximum(self.sizes[None, :] - counts[:, None], 0)  # samples that are not in the log
+        logged = (sums / np.maximum(counts, 1))[:, None] * (self.sizes[None, :] - later)
+        means = (logged + shrunk[:, None] * later) / self.sizes
+        upper = [[_upper(bound, m, n) for m, n in zip(row, self.sizes.tolist(), strict=True)] for row in means.tolist()]
+        self.values: Floats = np.minimum.accumulate(np.array(upper), axis=1)
+
+    def samples_to(self, level: float) -> Floats:
+        """How many samples it takes until the index of each arm has fallen to a level; many, if it does not."""
+        logs = np.log(self.sizes)
+        above = (self.values > level).sum(axis=1)  # the first size at which it is not
+        inside, rows = above.clip(1, len(logs) - 1), np.arange(len(above))
+        before, behind = self.values[rows, inside - 1], self.values[rows, inside]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part = np.where(before > behind, (before - level) / (before - behind), 1.0).clip(0.0, 1.0)
+        found = np.exp(logs[inside - 1] + part * (logs[inside] - logs[inside - 1]))
+        found = np.where(above == 0, 1.0, found)
+        return np.asarray(np.where(above == len(logs), 2.0 * self.sizes[-1], found))

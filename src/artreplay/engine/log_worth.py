@@ -1,0 +1,66 @@
+"""What a log is worth: regret with it and without it, in worlds as the log lets one expect them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm
+from artreplay.compiling import Floats
+from artreplay.engine.simulate import simulate
+from artreplay.environments.log_worlds import LogWorlds
+from artreplay.history import History, Totals
+
+MakeBase = Callable[[int, int], ArmAlgorithm]  # for so many rounds to come, and rows of a log
+
+
+@dataclass(frozen=True)
+class Worth:
+    """The regret of an algorithm in each world: without the log, with it, and with it and an allowance for drift."""
+
+    name: str
+    without: Floats
+    with_log: Floats
+    with_drift: Floats | None
+    read_share: float  # of the log
+
+    @property
+    def made_worse(self) -> float:
+        """The share of worlds in which the log made it worse; half of them would be chance."""
+        return float((self.with_log > self.without).mean())
+
+
+def worth_of(
+    name: str,
+    make_base: MakeBase,
+    history: History | Totals,
+    rounds: int,
+    worlds: int,
+    seed: int = 0,
+    threads: int | None = None,
+    drift: Any = None,
+) -> Worth:
+    """Let an algorithm play in worlds drawn from a log of rewards in [0, 1], without the log and with it."""
+    base = make_base(rounds, len(history))
+    totals = Totals.of(history)
+    counts, sums = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
+    numbers = [base.number(label) for label in totals.labels]
+    counts[numbers], sums[numbers] = totals.counts, totals.sums
+    how: dict[str, Any] = {"horizon": rounds, "replications": worlds, "seed": seed, "threads": threads, "keep": "final"}
+    how["env"] = LogWorlds(counts, sums)
+    # An algorithm that is not exact under replay is shown the whole log, because its decisions would be others.
+    start: Any = "artificial-replay" if base.coupled else "full-start"
+    without = simulate(make_base(rounds, 0), start="ignorant", history=0, **how)
+    with_log = simulate(base, start=start, history=history, **how)
+    more: dict[str, Any] = {"drift": drift}
+    allowing = None if drift is None else simulate(base, start=start, history=history, **more, **how)
+    return Worth(
+        name,
+        without.regret[:, -1],
+        with_log.regret[:, -1],
+        None if allowing is None else allowing.regret[:, -1],
+        float(with_log.used[:, -1].mean()) / max(len(history), 1),
+    )

@@ -1,0 +1,109 @@
+"""`inspect` on what a log can decide, `simulate --log` on what it is worth, and totals on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from artreplay.compiling import using
+from command_kit import COLUMNS, Refused, Run
+
+TOTALS = ("totals.csv", "--unit", "item", "--count", "shown", "--sum", "clicked")
+
+
+@pytest.fixture(autouse=True)
+def logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A log of three arms with propensities, and a table of totals; small worlds are not worth compiling."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    arms = rng.choice(3, 900, p=[0.5, 0.3, 0.2])
+    clicks = (rng.random(900) < np.array([0.2, 0.25, 0.7])[arms]).astype(int)
+    names = np.array(["red", "green", "blue"])[arms]
+    pa.csv.write_csv(pa.table({"arm": names, "click": clicks, "p": np.array([0.5, 0.3, 0.2])[arms]}), "log.csv")
+    pa.csv.write_csv(pa.table({"item": ["red", "blue"], "shown": [1000, 500], "clicked": [31, 22]}), "totals.csv")
+    with using("interpreted"):
+        yield
+
+
+def test_inspect_says_what_the_log_decides_and_what_will_be_read(run: Run) -> None:
+    out = run("inspect", "log.csv", *COLUMNS, "--horizon", 500, "--propensity", "p", "--out", "log.png").out
+    assert "blue is the best of 3 arms beyond doubt." in out
+    assert "With klucb replay will probably read about" in out
+    assert "in 500 rounds" in out
+    assert "Always playing blue would earn 0." in out
+    assert "what was played earned 0.3" in out
+    assert Path("log.png").stat().st_size > 10_000
+
+
+def test_inspect_warns_of_a_bonus_that_is_too_wide(run: Run) -> None:
+    out = run("inspect", *TOTALS, "--algorithm", "mon-ucb").out
+    assert "1,500 rows, 2 arms" in out
+    assert "Rewards of 53 in all, over 2 arms, cannot tell the arms apart." in out
+    assert "warning: the bonus of mon-ucb is still 0." in out
+    assert "it will play nearly at random; klucb has a narrower one" in out
+    assert "no warnings" in run("inspect", "log.csv", *COLUMNS, "--level", "log").out
+
+
+def test_inspect_as_json_has_it_all(run: Run) -> None:
+    found = run("inspect", "log.csv", *COLUMNS, "--propensity", "p", "--json").json
+    assert found["outlook"]["leader"] == found["off_policy"]["arm"] == "blue"
+    assert found["outlook"]["rounds"] == 900
+    assert found["off_policy"]["gain"]["low"] > 0
+
+
+def test_simulate_says_what_a_log_is_worth(run: Run) -> None:
+    done = run("simulate", "--log", "log.csv", *COLUMNS, "--horizon", 40, "--replications", 5, "--out", "worth.png")
+    assert "klucb" in done.out
+    assert "thompson" in done.out
+    assert "in 40 rounds" in done.out
+    assert "Means in 5 worlds, drawn from what 900 rows of the log say of its 3 arms" in done.out
+    assert Path("worth.png").stat().st_size > 10_000
+
+
+def test_simulate_takes_totals_and_one_algorithm(run: Run) -> None:
+    options = ("--algorithm", "mon-ucb", "--bonus", "practical:0.2", "--horizon", 30, "--replications", 4, "--json")
+    found = run("simulate", "--log", *TOTALS, *options).json
+    assert (found["log"], found["rounds"], found["worlds"]) == (1500, 30, 4)
+    (one,) = found["algorithms"]
+    assert one["algorithm"] == "mon-ucb"
+    assert one["read_share"] == 1.0
+    assert 0 <= one["made_worse"] <= 1
+
+
+def test_recommend_takes_totals(run: Run) -> None:
+    out = run("recommend", *TOTALS, "--algorithm", "mon-ucb", "--horizon", 1000).out
+    assert "next action: blue" in out
+    assert "used 1,500 of 1,500 samples, 100.0 %; read 2 sums" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("inspect", "log.csv", *COLUMNS, "--propensity", "click"), "propensity must be different columns"),
+        (("inspect", "log.csv", *COLUMNS, "--algorithm", "best"), "--algorithm must be one of"),
+        (("inspect", "log.csv", *COLUMNS, "--horizon", 0), "horizon must be at least 1, got 0"),
+        (("inspect", "log.csv", *COLUMNS, "--bonus", "wide"), "--bonus must be theory, practical:0.1 or kl:++"),
+        (("inspect", "log.csv", *COLUMNS, "--bonus", "kl"), "klucb has no bonus: leave --bonus out"),
+        (("inspect", "log.csv", *COLUMNS, "--prior", "1"), "--prior must be two numbers above 0"),
+        (("inspect", "log.csv", *COLUMNS, "--out", "log.gif"), "--out must end in"),
+        (("inspect", *TOTALS[:-2]), "sum must name a column"),
+        (("inspect", *TOTALS, "--propensity", "p"), "--propensity needs --unit and --reward"),
+        (("simulate", "--log", "none.csv", *COLUMNS), "none.csv does not exist"),
+        (("simulate", "--log", "log.csv", "--unit", "arm"), "--reward must name a column of log.csv"),
+        (("simulate", *COLUMNS), "--unit belongs to a log of your own: name it with --log"),
+        (("simulate", "--drift", "0.1"), "--drift belongs to a log of your own"),
+        (("simulate", "--log", "log.csv", *COLUMNS, "--reward-range", 0.5, 1), "rewards must lie in [0.5, 1]"),
+        (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "pink=1"), "--drift must name arms of the log"),
+        (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "much"), "--drift must be a number, got 'much'"),
+        (("recommend", *TOTALS, "--reward", "shown", "--horizon", 9), "does not go with"),
+        (("recommend", "totals.csv", "--unit", "item", "--count", "clicked", "--sum", "shown", "--horizon", 9),
+         "is 1000, expected a sum of 31 rewards, each a number in [0, 1]"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_refused_in_a_sentence(refused: Refused, arguments: tuple[object, ...], words: str) -> None:
+    assert words in refused(*arguments)
