@@ -10,9 +10,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+import artreplay as ar
+from artreplay.cli.names import name_of
 from artreplay.compiling import using
 from command_kit import COLUMNS, Refused, Run
 
+KL = name_of(ar.KLUCB)
 TOTALS = ("totals.csv", "--unit", "item", "--count", "shown", "--sum", "clicked")
 
 
@@ -33,7 +36,7 @@ def logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 def test_inspect_says_what_the_log_decides_and_what_will_be_read(run: Run) -> None:
     out = run("inspect", "log.csv", *COLUMNS, "--horizon", 500, "--propensity", "p", "--out", "log.png").out
     assert "blue is the best of 3 arms beyond doubt." in out
-    assert "With klucb replay will probably read about" in out
+    assert f"With {KL} replay will probably read about" in out
     assert "in 500 rounds" in out
     assert "Always playing blue would earn 0." in out
     assert "what was played earned 0.3" in out
@@ -45,7 +48,7 @@ def test_inspect_warns_of_a_bonus_that_is_too_wide(run: Run) -> None:
     assert "1,500 rows, 2 arms" in out
     assert "Rewards of 53 in all, over 2 arms, cannot tell the arms apart." in out
     assert "warning: the bonus of mon-ucb is still 0." in out
-    assert "it will play nearly at random; klucb has a narrower one" in out
+    assert "it will play nearly at random; " + KL + " has a narrower one" in out
     assert "no warnings" in run("inspect", "log.csv", *COLUMNS, "--level", "log").out
 
 
@@ -58,7 +61,7 @@ def test_inspect_as_json_has_it_all(run: Run) -> None:
 
 def test_simulate_says_what_a_log_is_worth(run: Run) -> None:
     done = run("simulate", "--log", "log.csv", *COLUMNS, "--horizon", 40, "--replications", 5, "--out", "worth.png")
-    assert "klucb" in done.out
+    assert KL in done.out
     assert "thompson" in done.out
     assert "in 40 rounds" in done.out
     assert "Means in 5 worlds, drawn from what 900 rows of the log say of its 3 arms" in done.out
@@ -75,6 +78,22 @@ def test_simulate_takes_totals_and_one_algorithm(run: Run) -> None:
     assert 0 <= one["made_worse"] <= 1
 
 
+def test_simulate_shows_what_an_allowance_for_drift_costs(run: Run) -> None:
+    options = (*COLUMNS, "--algorithm", KL, "--drift", "blue=0.2", "--horizon", 30, "--replications", 4, "--json")
+    (one,) = run("simulate", "--log", "log.csv", *options).json["algorithms"]
+    assert one["regret_with_drift"] is not None
+
+
+def test_recommend_takes_what_an_algorithm_can_be_told(run: Run) -> None:
+    for options in (
+        ("--algorithm", KL, "--level", "moss", "--drift", "0.1"),
+        ("--algorithm", "mon-ucb", "--bonus", "kl:log", "--drift", "red=0.3,blue=0"),
+    ):
+        assert "next action: blue" in run("recommend", "log.csv", *COLUMNS, "--horizon", 2000, *options).out
+    options = ("--algorithm", "thompson", "--prior", "log", "--seed", 1, "--policy", "full-start")
+    assert "next action: blue" in run("recommend", "log.csv", *COLUMNS, *options).out
+
+
 def test_recommend_takes_totals(run: Run) -> None:
     out = run("recommend", *TOTALS, "--algorithm", "mon-ucb", "--horizon", 1000).out
     assert "next action: blue" in out
@@ -88,7 +107,7 @@ def test_recommend_takes_totals(run: Run) -> None:
         (("inspect", "log.csv", *COLUMNS, "--algorithm", "best"), "--algorithm must be one of"),
         (("inspect", "log.csv", *COLUMNS, "--horizon", 0), "horizon must be at least 1, got 0"),
         (("inspect", "log.csv", *COLUMNS, "--bonus", "wide"), "--bonus must be theory, practical:0.1 or kl:++"),
-        (("inspect", "log.csv", *COLUMNS, "--bonus", "kl"), "klucb has no bonus: leave --bonus out"),
+        (("inspect", "log.csv", *COLUMNS, "--bonus", "kl"), f"{KL} has no bonus: leave --bonus out"),
         (("inspect", "log.csv", *COLUMNS, "--prior", "1"), "--prior must be two numbers above 0"),
         (("inspect", "log.csv", *COLUMNS, "--out", "log.gif"), "--out must end in"),
         (("inspect", *TOTALS[:-2]), "sum must name a column"),
@@ -100,6 +119,12 @@ def test_recommend_takes_totals(run: Run) -> None:
         (("simulate", "--log", "log.csv", *COLUMNS, "--reward-range", 0.5, 1), "rewards must lie in [0.5, 1]"),
         (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "pink=1"), "--drift must name arms of the log"),
         (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "much"), "--drift must be a number, got 'much'"),
+        (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--level", "high"), "--level must be ++, log, moss, got"),
+        (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", "-1"), "drift"),
+        (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", "inf"), "drift"),
+        (("recommend", "log.csv", *COLUMNS, "--algorithm", "thompson", "--prior", "0,1"), "prior must be"),
+        (("recommend", *TOTALS, "--horizon", 5000, "--drift", 0.1), "drift is for rows"),
+        (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", 0.1, "--state", "s"), "must be left out"),
         (("recommend", *TOTALS, "--reward", "shown", "--horizon", 9), "does not go with"),
         (("recommend", "totals.csv", "--unit", "item", "--count", "clicked", "--sum", "shown", "--horizon", 9),
          "is 1000, expected a sum of 31 rewards, each a number in [0, 1]"),

@@ -9,7 +9,9 @@ import typer
 from artreplay.algorithms import KLUCB, Algorithm, bonus
 from artreplay.errors import InvalidParameter
 
-Level = Annotated[str | None, typer.Option(help='How much klucb explores: "++", "log" or "moss".')]
+LEVELS = ("++", "log", "moss")
+
+Level = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
 Bonus = Annotated[
     str | None,
     typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++, for algorithms that take a bonus."),

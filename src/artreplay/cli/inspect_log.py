@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
-from artreplay.cli.algorithm_options import Bonus, Prior, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import LEVELS, Bonus, Prior, horizon_of, tuning_of
 from artreplay.cli.log_arguments import place_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
@@ -29,7 +29,6 @@ _MOST_ROWS = 20
 _BAR = 30  # letters of the longest bar
 _MOST_NAMED = 6
 _MOST_LOGGED = 1e12
-_LEVELS = ("++", "log", "moss")
 
 
 def inspect(
@@ -40,7 +39,7 @@ def inspect(
     sum_: Sum = None,
     level: Annotated[
         str | None,
-        typer.Option(help="For points the column with the effort; for arms the level of klucb: ++, log, moss."),
+        typer.Option(help="For points the column with the effort; for arms the level of KLUCB: ++, log, moss."),
     ] = None,
     order: Order = None,
     order_seed: OrderSeed = None,
@@ -61,7 +60,7 @@ def inspect(
     kind = None if out is None else checked_figure(out)
     cls = class_of(algorithm)
     of_points = unit is not None and len(unit) > 1
-    explores = None if of_points or level not in _LEVELS else level
+    explores = None if of_points or level not in LEVELS else level
     given = tuning_of(explores, bonus, prior) | {"reward_range": reward_range}
     columns = {"unit": units_of(unit), "reward": reward, "level": None if explores else level, "order": order}
     totals = {"count": count_, "sum": sum_}

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.cli.actions import ALLOCATIONS, Actions, actions_of
+from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Level, Prior, tuning_of
 from artreplay.cli.names import name_of
 from artreplay.cli.state import Recommended, recommended, told
 from artreplay.console.options import (
@@ -88,7 +89,10 @@ def recommend(
         typer.Option(help="How the log is used; artificial-replay by default, full-start where --state needs it."),
     ] = None,
     all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms or cells, not only {_MOST_ROWS}.")] = False,
-    level: Annotated[str | None, typer.Option(hidden=True)] = None,
+    level: Level = None,
+    bonus: Bonus = None,
+    prior: Prior = None,
+    drift: Drift = None,
     as_json: AsJson = False,
 ) -> None:
     """Recommend what to play next, from a log of arms, or of points (give --unit once for each coordinate).
@@ -97,13 +101,13 @@ def recommend(
     recommended, tell the reward with `artreplay tell`, and call this again with the log, which may have grown. Options
     that the state file already holds need not be repeated.
     """
-    if level is not None:
-        raise InvalidParameter(f"--level must be left out: {ALLOCATIONS}")
+    if level not in (None, *LEVELS):
+        raise InvalidParameter(f"--level must be {', '.join(LEVELS)}, got {level!r}; {ALLOCATIONS}")
     columns = {"reward": reward, "until": until, "order": order, "seed": order_seed, "table": table}
     columns |= {"allow_scan": allow_scan or None, "count": count, "sum": sum_}
     parameters: dict[str, Any] = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
-    parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side}
-    request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, policy)
+    parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side, **tuning_of(level, bonus, prior)}
+    request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, policy, drift)
     found = recommended(request, state)
     actions = actions_of(found.policy.base)
     if as_json:

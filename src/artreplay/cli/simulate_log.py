@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import KLUCB, ArmAlgorithm, ThompsonSampling
+from artreplay.algorithms import KLUCB, ArmAlgorithm, IndexArmAlgorithm, ThompsonSampling
 from artreplay.cli.algorithm_options import drift_of, horizon_of
 from artreplay.cli.log_arguments import Log, read_log
 from artreplay.cli.names import class_of, make_base, name_of, takes
@@ -47,7 +47,8 @@ def simulate_log(
         if cls is ThompsonSampling and given.get("prior") is None:
             given["prior"] = "log"
         make = partial(_base, cls, given, labels)
-        drifting = allowed if cls.coupled else None  # the others are shown rows as they are
+        # Of those that are compared only some can allow for drift; one that was chosen says so itself.
+        drifting = allowed if algorithm is not None or issubclass(cls, IndexArmAlgorithm) else None
         one = worth_of(name_of(cls), make, history, drift=_in_units(drifting, reward), **how)
         found.append(_in_units_of_reward(one, reward))
     said = _sentences(found, how["rounds"], how["worlds"], len(history), len(labels))

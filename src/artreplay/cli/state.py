@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from artreplay.algorithms import checked_reward
 from artreplay.cli.actions import Actions, Arms, Points, actions_of, algorithm_named, box_of
+from artreplay.cli.algorithm_options import drift_of
 from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
 from artreplay.cli.names import name_of
 from artreplay.console.options import Request
@@ -33,9 +34,12 @@ def recommended(request: Request, state: Path | None) -> Recommended:
     if state is None:
         base, log, _ = made_base(request)
         make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
+        drift = drift_of(request.drift, {str(label): label for label in log.labels()})
         with errors_in(file=place_of(request.log)):
-            policy = make(base, log.history, unknown=request.unknown or "error")
+            policy = make(base, log.history, unknown=request.unknown or "error", drift=0.0 if drift is None else drift)
         return Recommended(policy.ask(), policy, 0)
+    if request.drift is not None:
+        raise InvalidParameter("--drift must be left out with --state: a study takes its log as it is")
     with _continued(request, state) if state.exists() else _started(request, state) as study:
         waiting = study.open_decisions()
         action = waiting[-1].action if waiting else study.decide().action

@@ -61,6 +61,7 @@ class Request:
     box: list[str] | None
     unknown: str | None
     policy: str | None
+    drift: str | None = None
 
 
 Algorithm = Annotated[
