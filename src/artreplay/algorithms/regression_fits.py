@@ -169,14 +169,27 @@ def appraise(index: Any, cells: Any, at: int, width: float, slack: float, passes
 
 
 def jointly(model: Any, share: Floats, parts: list[Any], width: float, slack: float, passes: int) -> Floats:
-    """Upper values of the boxes of a cell at several levels; `share` has the scale of each level, for each power."""
+    """Upper values of the boxes of a cell at several levels; `share` has the scale of each level, for each power.
+
+    Rewards of one level can be much noisier than those of another: in a surface for all levels they count by the noise
+    that the surface of their own level leaves.
+    """
     priors, powers, levels = int(model.shape[PRIORS]), len(share), len(parts[0])
-    together = [sums_of(scales, *parts) for scales in share.tolist()]
     alone = [sums_of([1.0], *(part[level : level + 1] for part in parts)) for level in range(levels)]
-    for number, sums in enumerate((*together, *alone)):
+    for level, sums in enumerate(alone):
         if sums.samples:
-            fit(model, number * priors, passes, sums)
+            fit(model, (powers + level) * priors, passes, sums)
+    noise = part_of(model, NOISE, (powers + levels) * priors).reshape(-1, priors)[powers:, 0]
+    samples = np.array([sums.samples for sums in alone], np.float64)
+    common = _added_up(noise * samples) / _added_up(samples)
+    trust = np.where(samples > 0, common / np.where(samples > 0, noise, 1.0), 1.0)
+    weighed = [parts[0] * trust[:, None], parts[1] * trust[:, None], parts[2] * trust[:, None]]
+    n_samples, total = int(parts[0].sum()), _added_up(parts[1])
+    together = [sums_of(scales, *weighed)._replace(samples=n_samples, total=total) for scales in share.tolist()]
+    for power, sums in enumerate(together):
+        fit(model, power * priors, passes, sums)
     evidence = part_of(model, EVIDENCE, (powers + levels) * priors).reshape(-1, priors).copy()
+    evidence[:powers] += 0.5 * math.fsum(n * math.log(k) for n, k in zip(samples.tolist(), trust.tolist(), strict=True))
     apart = math.fsum(float(evidence[powers + level].max()) for level in range(levels) if alone[level].samples)
     best = max(float(evidence[:powers].max()), apart)
     found = np.zeros(parts[0].shape)
