@@ -104,11 +104,11 @@ def optuna_rates(folder: Path) -> dict[str, float]:
         "SQLite": lambda name: RDBStorage(f"sqlite:///{folder / name}.db"),
         "journal": lambda name: JournalStorage(JournalFileBackend(str(folder / f"{name}.log"))),
     }
-    samplers = {"at random": optuna.samplers.RandomSampler(seed=0), "its sampler": optuna.samplers.TPESampler(seed=0)}
+    samplers: dict[str, Any] = {"at random": optuna.samplers.RandomSampler, "its sampler": optuna.samplers.TPESampler}
     found = {}
     for where, storage in storages.items():
         for how, sampler in samplers.items():
-            peer = optuna.create_study(storage=storage(f"{where} {how}"), sampler=sampler, direction="maximize")
+            peer = optuna.create_study(storage=storage(f"{where} {how}"), sampler=sampler(seed=0), direction="maximize")
 
             def turn(peer: Any = peer) -> int:
                 trial = peer.ask()
