@@ -131,32 +131,26 @@ def simulate(
     contestants = [Contestant(each.replace("-", " "), base, str(each)) for each in starts]
     done = compare(contestants, env, history, horizon, replications, seed, threads)
     if as_json:
-        setting = {
-            "algorithm": name_of(cls),
-            "arms": arms,
-            "history": history,
-            "horizon": horizon,
-            "replications": replications,
-            "log": str(log),
-            "bad_share": bad_share,
-            "rewards": str(rewards),
-            "budget": env.budget,
-            "seed": seed,
-        }
-        if isinstance(env, Linear):
-            setting |= {"dim": env.dim, "blocks": env.blocks}
-        show_json(
-            {
-                "setting": setting,
-                "policies": [row | {"policy": row["policy"].replace(" ", "-")} for row in done.summaries()],
-                "identical_replications": done.identical,
-                "seconds": done.seconds,
-                "loops_compiled": done.compiled,
-            }
-        )
+        setting = {"algorithm": name_of(cls), "arms": arms, "history": history, "horizon": horizon}
+        setting |= {"replications": replications, "log": str(log), "bad_share": bad_share, "rewards": str(rewards)}
+        _show_as_json(done, setting | {"budget": env.budget, "seed": seed}, env)
         return
     note = "" if cls.coupled else f" ({name_of(cls)} is not coupled: they need not be)"
     show_comparison(done, horizon, replications, note)
+
+
+def _show_as_json(done: Comparison, setting: dict[str, Any], env: ArmEnvironment) -> None:
+    if isinstance(env, Linear):
+        setting |= {"dim": env.dim, "blocks": env.blocks}
+    show_json(
+        {
+            "setting": setting,
+            "policies": [row | {"policy": row["policy"].replace(" ", "-")} for row in done.summaries()],
+            "identical_replications": done.identical,
+            "seconds": done.seconds,
+            "loops_compiled": done.compiled,
+        }
+    )
 
 
 def _environment(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm
+from artreplay.algorithms import ArmAlgorithm, IndexArmAlgorithm
 from artreplay.compiling import Floats
 from artreplay.engine.simulate import simulate
 from artreplay.environments.log_worlds import LogWorlds
@@ -51,8 +51,8 @@ def worth_of(
     counts[numbers], sums[numbers] = totals.counts, totals.sums
     how: dict[str, Any] = {"horizon": rounds, "replications": worlds, "seed": seed, "threads": threads, "keep": "final"}
     how["env"] = LogWorlds(counts, sums)
-    # An algorithm that is not exact under replay is shown the whole log, because its decisions would be others.
-    start: Any = "artificial-replay" if base.coupled else "full-start"
+    # Others than index algorithms are shown the whole log: their decisions would be others, or reading takes long.
+    start: Any = "artificial-replay" if isinstance(base, IndexArmAlgorithm) else "full-start"
     without = simulate(make_base(rounds, 0), start="ignorant", history=0, **how)
     with_log = simulate(base, start=start, history=history, **how)
     more: dict[str, Any] = {"drift": drift}
