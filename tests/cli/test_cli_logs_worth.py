@@ -60,11 +60,11 @@ def test_inspect_as_json_has_it_all(run: Run) -> None:
 
 
 def test_simulate_says_what_a_log_is_worth(run: Run) -> None:
-    done = run("simulate", "--log", "log.csv", *COLUMNS, "--horizon", 40, "--replications", 5, "--out", "worth.png")
+    done = run("simulate", "--log", "log.csv", *COLUMNS, "--horizon", 6, "--replications", 2, "--out", "worth.png")
     assert KL in done.out
     assert "thompson" in done.out
-    assert "in 40 rounds" in done.out
-    assert "Means in 5 worlds, drawn from what 900 rows of the log say of its 3 arms" in done.out
+    assert "in 6 rounds" in done.out
+    assert "Means in 2 worlds, drawn from what 900 rows of the log say of its 3 arms" in done.out
     assert Path("worth.png").stat().st_size > 10_000
 
 
