@@ -4,7 +4,8 @@
     make bench ONLY=c     one part: c, kl, arms, headline, random, ask, start, threads, trees,
                           allocations, points
 
-Times are the best of several, on whatever machine this is; goals are what the project aims at, not assertions.
+Times are the best of several, on whatever machine this is; goals are what the project aims at, not assertions. What
+runs in one thread is measured in processor time, so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ HERE = Path(__file__).parent
 Row = tuple[str, str, str, bool | None]  # what, measured, goal, met
 
 
-def best_of(repeats: int, work: Callable[[], object]) -> float:
+def best_of(repeats: int, work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
     """Seconds of the fastest run, after one that does not count."""
     work()
     times = []
     for _ in range(repeats):
-        began = time.perf_counter()
+        began = clock()
         work()
-        times.append(time.perf_counter() - began)
+        times.append(clock() - began)
     return min(times)
 
 
@@ -56,7 +57,7 @@ def against_c() -> Iterator[Row]:
     horizon, n_arms = 10_000_000, 10
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if compiler is None:
-        yield "MonUCB K=10 vs C", "skipped: no C compiler", "≤ 1.3×", None
+        yield "MonUCB K=10 vs C", "skipped: no C compiler", "< 1×", None
         return
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/mon_ucb"
@@ -70,14 +71,14 @@ def against_c() -> Iterator[Row]:
         for _ in range(5):  # in turns, so that a busy machine hits both
             regret, seconds = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
             theirs.append(float(seconds))
-            began = time.perf_counter()
+            began = time.process_time()
             runs = ignorant(n_arms, horizon)
-            ours.append(time.perf_counter() - began)
+            ours.append(time.process_time() - began)
     same = float(regret) == float(runs.regret[0, -1])
     ratio = min(ours) / min(theirs)
     each = f"{min(ours) / horizon * 1e9:.1f} ns vs {min(theirs) / horizon * 1e9:.1f} ns a step"
     agrees = "same regret to the last bit" if same else f"REGRET DIFFERS: {regret} vs {runs.regret[0, -1]!r}"
-    yield "MonUCB K=10 vs C", f"{ratio:.2f}×  ({each}, {agrees})", "≤ 1.3×", ratio <= 1.3 and same
+    yield "MonUCB K=10 vs C", f"{ratio:.2f}×  ({each}, {agrees})", "< 1×", ratio < 1.0 and same
 
 
 def sharp_index() -> Iterator[Row]:
@@ -101,23 +102,29 @@ def sharp_index() -> Iterator[Row]:
 def many_arms() -> Iterator[Row]:
     """The best arm in O(log K)."""
     horizon = 10_000_000
-    few = best_of(3, lambda: ignorant(10, horizon)) / horizon
+    few = best_of(4, lambda: ignorant(10, horizon)) / horizon
     for n_arms in (1_000, 100_000):
-        many = best_of(3, lambda n=n_arms: ignorant(n, horizon)) / horizon
+        many = best_of(4, lambda n=n_arms: ignorant(n, horizon)) / horizon
         goal = ("≤ 2×", many / few <= 2.0) if n_arms == 100_000 else ("", None)
         yield f"MonUCB K={n_arms:,} vs K=10", f"{many / few:.2f}×  ({many * 1e9:.0f} ns vs {few * 1e9:.0f} ns)", *goal
 
 
 def headline() -> Iterator[Row]:
-    """The paper's comparison: K=10, H=T=1,000, 60 replications, three policies."""
+    """The paper's comparison: K=10, H=T=1,000, 60 replications, three policies; and what one replication takes."""
     env, base = ar.environments.KArmed(10), ar.MonUCB(10, 1001)
+    starts = ("ignorant", "full-start", "artificial-replay")
 
     def all_three() -> None:
-        for start in ("ignorant", "full-start", "artificial-replay"):
+        for start in starts:
             ar.simulate(base, env, start, history=1000, horizon=1000, replications=60)
 
-    seconds = best_of(20, all_three)
+    seconds = best_of(20, all_three, time.perf_counter)
     yield "H=T=1,000, 60 replications × 3 policies, K=10", f"{seconds * 1e3:.1f} ms", "< 20 ms", seconds < 0.02
+    sizes: Any = {"history": 1000, "horizon": 1000, "replications": 400, "threads": 1, "keep": "final"}
+    for start in starts:
+        each = best_of(20, partial(ar.simulate, base, env, start, **sizes)) / 400
+        goal = ("< 40 µs", each < 40e-6) if start == "artificial-replay" else ("", None)
+        yield f"    one replication, {start}", f"{each * 1e6:.0f} µs", *goal
 
 
 def randomised() -> Iterator[Row]:
@@ -164,8 +171,8 @@ def one_decision() -> Iterator[Row]:
 
         each = best_of(100, decide) / len(rewards)
         bare = best_of(20, partial(decide, BareMonUCB(n_arms, 100_000), rewards[:100])) / 100
-        goal = ("≤ 5 µs", each <= 5e-6) if n_arms == 10 else ("", None)
-        yield f"ask + tell, MonUCB K={n_arms:,}", f"{each * 1e6:.2f} µs", *goal
+        goal = 3e-6 if n_arms == 10 else 4.5e-6
+        yield f"ask + tell, MonUCB K={n_arms:,}", f"{each * 1e6:.2f} µs", f"≤ {goal * 1e6:g} µs", each <= goal
         yield f"    vs ten bare lines of Python, K={n_arms:,}", f"{each / bare:.2g}×", "", None
 
 
@@ -217,11 +224,12 @@ def tree_step(dim: int, horizon: int, epsilon: float | None = None) -> float:
 def trees() -> Iterator[Row]:
     """TreeUCB per step, and how that grows with depth and dimension."""
     usual = tree_step(2, 1_000_000)
-    yield "TreeUCB, two dimensions", f"{usual * 1e9:.0f} ns", "≤ 100 ns", usual <= 100e-9
+    yield "TreeUCB, two dimensions", f"{usual * 1e9:.0f} ns", "≤ 45 ns", usual <= 45e-9
     for depth in (3, 6):
         yield f"    at most {depth} deep vs 15", f"{tree_step(2, 1_000_000, 0.5**depth) / usual:.2f}×", "", None
     for dim in (1, 3, 5):
-        yield f"    {dim} dimensions vs 2", f"{tree_step(dim, 300_000) / usual:.2f}×", "", None
+        ratio = tree_step(dim, 1_000_000) / usual
+        yield f"    {dim} dimensions vs 2", f"{ratio:.2f}×", *(("≤ 4×", ratio <= 4.0) if dim == 5 else ("", None))
 
 
 def allocations() -> Iterator[Row]:
@@ -235,7 +243,7 @@ def allocations() -> Iterator[Row]:
         run = partial(ar.simulate, base, env, start, rows, horizon, replications=1, keep="final")
         return best_of(3, run) / horizon
 
-    for solver, goal in (("greedy", 20e-6), ("exact", 200e-6)):
+    for solver, goal in (("greedy", 8e-6), ("exact", 10e-6)):
         each = round_of(solver)
         yield f"TreeAllocation, {solver}", f"{each * 1e6:.1f} µs", f"≤ {goal * 1e6:g} µs", each <= goal
         yield (

@@ -320,3 +320,14 @@ def test_a_space_of_very_many_axes_is_refused_in_a_sentence():
 def test_as_many_boxes_as_there_are_numbers_for_are_taken(dim, side):
     grid = lattice(None, dim, side)
     assert grid.unit([1.0] * dim, 99) == (99 << LEVEL_AT) | ((2 << (dim * grid.bits)) - 1)
+
+
+@pytest.mark.parametrize(("dim", "side"), [(1, 5), (2, 3), (2, 8), (3, 6)])
+def test_a_lattice_has_the_boxes_with_a_point_in_them(dim, side):
+    grid = lattice(None, dim, side)
+    centres = np.stack(np.meshgrid(*[(np.arange(side) + 0.5) / side] * dim), axis=-1).reshape(-1, dim)
+    units = units_of(grid, centres, np.zeros(len(centres), np.int64)).tolist()
+    for depth in range(grid.bits + 1):
+        boxes = [(1 << (dim * depth)) | code for code in range(1 << (dim * depth))]
+        held = {unit >> (dim * (grid.bits - depth)) for unit in units}
+        assert {box for box in boxes if grid.has(box)} == held

@@ -142,3 +142,14 @@ def test_the_roots_are_the_whole_space_at_each_level():
     cells = forest(grid, 3, 1)
     assert [cells.unit(root) for root in range(3)] == [1, 1 << LEVEL_AT | 1, 2 << LEVEL_AT | 1]
     assert [cells.locate(grid.unit([0.3, 0.9], level)) for level in range(3)] == [0, 1, 2]
+
+
+@each_dimension
+def test_a_leaf_holds_a_unit_if_and_only_if_the_unit_is_located_there(dim):
+    grid, cells = divided(dim)
+    rng = random.Random(1)
+    leaves, bits = leaves_of(cells), dim * grid.bits
+    units = [int(cells.box[rng.choice(leaves)]) for _ in range(40)]
+    units += [(rng.randrange(2) << LEVEL_AT) | (1 << bits) | rng.getrandbits(bits) for _ in range(40)]
+    for unit in units:
+        assert [leaf for leaf in leaves if cells.holds(leaf, unit)] == [cells.locate(unit)]

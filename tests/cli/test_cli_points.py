@@ -194,7 +194,7 @@ def test_an_empty_log_of_points(run: Run, folder: Path) -> None:
             "one column of arms, got x, y; points are for tree-ucb and grid-ucb and point-regression",
         ),
         ((*OPTIONS, "--algorithm", "tree-allocation"), "for `artreplay patrol`"),
-        ((*OPTIONS, "--level", "effort"), "--level must be left out"),
+        ((*OPTIONS, "--level", "effort"), "points with a level of effort are for Python"),
         ((*OPTIONS, *BOX, "--arms", "a"), "plays points, not arms: leave --arms out"),
         ((*OPTIONS, *BOX, "--seed", 1), "leave --seed out"),
         ((*OPTIONS, *BOX, "--budget", 1), "tree-ucb has no budget"),

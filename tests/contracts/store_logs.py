@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import artreplay as ar
-from artreplay.compiling import state_of
 from artreplay.history.stores import Store, append_history
 from artreplay.history.stores import clustered as parquet
 from artreplay.history.stores.indexed_points import Cut
@@ -121,5 +120,5 @@ def stands(policy: Any) -> Any:
     base = policy.base
     if not hasattr(base, "component"):
         return vars(base), policy.used, policy.unused, policy.unused_rows()
-    state = {name: array.tolist() for name, array in state_of(base.component).items()}
+    state = {name: array.tolist() for name, array in base.state().items()}
     return repr((state, policy.cells(), policy.used_by_cell(), policy.unused, policy.unused_rows()))

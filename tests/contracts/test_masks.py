@@ -248,6 +248,9 @@ class Afterwards(NamedTuple):
                 kept += 1
         return kept
 
+    def locate(self, cells: Any, unit: int) -> int:
+        return self.choice.locate(cells, unit)
+
     def changed(self, cells: Any, cell: int, value: Floats) -> None:
         self.choice.changed(cells, cell, value)
 

@@ -69,7 +69,11 @@ def test_a_store_is_as_good_as_memory(place, name, rows, seed, policy):
         assert stands(in_parts) == stands(in_memory)
 
 
-@given(name=st.sampled_from(sorted({**EXACT, **EXACT_POINTS})), rows=ROWS, seed=SEEDS)
+# Under a relation no cell is closed, which a regression waits for.
+NEVER_WAITING = sorted(name for name in {**EXACT, **EXACT_POINTS} if not hasattr(BASES[name]().component, "close"))
+
+
+@given(name=st.sampled_from(NEVER_WAITING), rows=ROWS, seed=SEEDS)
 @settings(max_examples=2 * THOROUGH)
 def test_everything_related_is_a_full_start(name, rows, seed):
     log = random_log(BASES[name](), rows, seed)

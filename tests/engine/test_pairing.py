@@ -137,3 +137,17 @@ def test_plain_objects_and_components_meet_the_same_world_as_named_algorithms():
         plain = ar.simulate(PlainFewest(3), env, **settings)
         component = ar.simulate(OwnFewest(np.zeros(3)), env, **settings)
         assert same(plain, component)
+
+
+def test_rewards_that_are_drawn_ahead_are_those_that_are_drawn_one_by_one():
+    env, keys = KArmed(3), world_keys(5, np.arange(2))
+    with ar.compiling.using("interpreted"), np.errstate(over="ignore"):
+        stacks = [env.stack(env.worlds(keys, keys), ahead=ahead) for ahead in (False, True)]
+        arms = np.random.default_rng(0).choice(3, 250, p=[0.7, 0.2, 0.1]).tolist()
+        for world in (0, 1):
+            for stack in stacks:
+                stack.enter(world)
+            single, ahead = ([stack.pull(arm) for arm in arms] for stack in stacks)
+            assert single == ahead
+    assert len(stacks[0].ahead) == 0
+    assert stacks[1].pulls[0] > 2 * stacks[1].ahead.shape[1]

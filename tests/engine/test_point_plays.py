@@ -12,6 +12,7 @@ from point_cases import (
     EFFORTS,
     LEVELS,
     LOGGED,
+    PAIR,
     PLANE,
     alike,
     assert_raised,
@@ -33,14 +34,14 @@ from artreplay.errors import InvalidAction, InvalidParameter
 
 
 class Watched:
-    """A function that notes every point it is asked for on its own, which is how a simulation asks."""
+    """A function that notes every point it is asked for, but for the logs, which are longer."""
 
     def __init__(self, function):
         self.function, self.asked = function, []
 
     def __call__(self, points, *levels):
-        if len(points) == 1:
-            self.asked.append((*points[0].tolist(), *(level[0] for level in levels)))
+        if len(points) <= 16:  # how many boxes a simulation asks for at once
+            self.asked += [(*point, *at) for point, *at in zip(points.tolist(), *levels, strict=True)]
         return self.function(points, *levels)
 
 
@@ -95,13 +96,13 @@ def test_anywhere_is_the_same_point_for_replay_and_full_start(case):
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, KeyboardInterrupt])
-@pytest.mark.parametrize("rows", [1, LOGGED], ids=["a point is played", "the log is drawn"])
+@pytest.mark.parametrize("rows", [PAIR, LOGGED], ids=["a point is played", "the log is drawn"])
 def test_an_error_inside_the_function_reaches_the_caller(kind, rows):
     assert_raised(kind, rows, "interpreted")
 
 
 def test_a_mean_out_of_range_that_is_met_in_a_round_is_refused():
-    env = Metric(lambda points: np.where(len(points) == 1, 1.5, 0.5) * np.ones(len(points)))
+    env = Metric(lambda points: np.where(len(points) <= PAIR, 1.5, 0.5) * np.ones(len(points)))
     with using("interpreted"), pytest.raises(InvalidParameter, match=r"must lie in \[0, 1\], got 1.5 at \[0.5\]"):
         ar.simulate(CASES["TreeUCB"][0](), env, start="ignorant", horizon=3, replications=1)
 

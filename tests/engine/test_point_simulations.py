@@ -6,7 +6,20 @@ import sys
 
 import numpy as np
 import pytest
-from point_cases import CASES, CERTAIN, EFFORT, EFFORTS, LOGGED, alike, assert_raised, cases, levels_of, run, starts
+from point_cases import (
+    CASES,
+    CERTAIN,
+    EFFORT,
+    EFFORTS,
+    LOGGED,
+    PAIR,
+    alike,
+    assert_raised,
+    cases,
+    levels_of,
+    run,
+    starts,
+)
 from simulated import STARTS
 
 import artreplay as ar
@@ -28,7 +41,7 @@ def test_compiled_and_interpreted_are_the_same_in_any_number_of_threads():
     end = run("TreeUCB", mode="auto", history=300, horizon=60, replications=7, keep="final")
     assert (end.regret[:, 0] == slow.regret[:, -1]).all()
     for kind in (ZeroDivisionError, KeyboardInterrupt):
-        for rows in (1, LOGGED):
+        for rows in (PAIR, LOGGED):
             assert_raised(kind, rows, "compiled")
 
 

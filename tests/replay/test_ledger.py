@@ -80,7 +80,7 @@ class SlowLedger:
             if algorithm.cell_of(self.units[row]) == cell:
                 self.unused.remove(row)
                 return row
-        return -1
+        return NO_ROW
 
 
 def points_of(rng, dim, rows):

@@ -91,6 +91,11 @@ class BudgetedChoice(NamedTuple):
             out[j] = self.ranking.box(cells, self.active[self.out_level[j]], self.out_rank[j])
         return units
 
+    def locate(self, cells: Any, unit: int) -> int:
+        """The leaf a unit lies in."""
+        leaf: int = cells.locate(unit)
+        return leaf
+
     def find_candidates(self, cells: Any, value: Floats, place: int) -> None:
         """The best boxes of one level: take out the best one, again and again, then put all back."""
         most = len(self.taken)
@@ -174,6 +179,11 @@ class PaperChoice(NamedTuple):
         for j in range(n_hidden):
             self.champions.show(cells, self.hidden[n_hidden - 1 - j], value)
         return chosen
+
+    def locate(self, cells: Any, unit: int) -> int:
+        """The leaf a unit lies in."""
+        leaf: int = cells.locate(unit)
+        return leaf
 
     def best_fitting(self, cells: Any, value: Floats, left: float) -> int:
         """The leaf with the highest index per level that the rest of the budget can pay, −1 if there is none."""

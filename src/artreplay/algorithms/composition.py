@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Ints, compiled
+from artreplay.compiling import Ints, compiled, natural
 
 
 @compiled(scratch=("fallen",))
@@ -24,18 +24,26 @@ class IndexAlgorithm(NamedTuple):
     def update(self, unit: int, reward: float) -> int:
         """Take one sample in, and return the cell it went to."""
         cell: int = self.cells.locate(unit)
+        self.update_in(cell, unit, reward)
+        return cell
+
+    def update_in(self, cell: int, unit: int, reward: float) -> None:
+        """Take in one sample of a unit that lies in this cell."""
         n_fallen = self.index.observe(cell, unit, reward, self.fallen)
         if n_fallen > 0:
             self.tell_selector(n_fallen)
-        return cell
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> int:
         """Take one row of a log in; the cell it went to."""
         cell: int = self.cells.locate(unit)
+        self.update_logged_in(cell, unit, reward, allowance)
+        return cell
+
+    def update_logged_in(self, cell: int, unit: int, reward: float, allowance: float) -> None:
+        """Take in one row of a log, of a unit that lies in this cell."""
         n_fallen = self.index.observe_logged(cell, unit, reward, allowance, self.fallen)
         if n_fallen > 0:
             self.tell_selector(n_fallen)
-        return cell
 
     def cell_of(self, unit: int) -> int:
         """The cell a unit lies in."""
@@ -72,13 +80,15 @@ class SplittingAlgorithm(NamedTuple):
 
     def update(self, unit: int, reward: float) -> int:
         """Take one sample in, and return the cell it went to."""
-        cell = self.whole.update(unit, reward)
+        cell = self.cell_of(unit)
+        self.whole.update_in(cell, unit, reward)
         self.split(cell, unit, reward)
         return cell
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> int:
         """Take one row of a log in; the cell it went to."""
-        cell = self.whole.update_logged(unit, reward, allowance)
+        cell = self.cell_of(unit)
+        self.whole.update_logged_in(cell, unit, reward, allowance)
         self.split(cell, unit, reward)
         return cell
 
@@ -91,8 +101,9 @@ class SplittingAlgorithm(NamedTuple):
             self.whole.selector.divided(self.whole.cells, cell, self.whole.index.value)
 
     def cell_of(self, unit: int) -> int:
-        """The cell a unit lies in."""
-        return self.whole.cell_of(unit)
+        """The cell a unit lies in; the selector may know without looking through the tree."""
+        cell: int = natural(self.whole.selector.locate(self.whole.cells, unit))
+        return cell
 
     def room(self) -> int:
         """Samples that can be shown before an array could fill: each may split one cell."""

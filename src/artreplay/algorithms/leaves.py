@@ -8,7 +8,7 @@ import numpy as np
 
 from artreplay.cells import Forest
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
-from artreplay.compiling import Floats, Ints, compiled, resized
+from artreplay.compiling import Floats, Ints, compiled, natural, resized
 from artreplay.morton import mirrored
 
 NOBODY = -1
@@ -150,6 +150,11 @@ class BestLeaf(NamedTuple):
         """Write the selection, and return how many cells it has."""
         out[0] = cells.unit(self.champions.leaf[0])
         return 1
+
+    def locate(self, cells: Any, unit: int) -> int:
+        """The leaf a unit lies in: most often the best one, because that is what was asked for."""
+        best: int = natural(self.champions.leaf[0])
+        return best if cells.holds(best, unit) else cells.locate(unit)
 
     def changed(self, cells: Any, cell: int, value: Floats) -> None:
         """An index went down, or up."""

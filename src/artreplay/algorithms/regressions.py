@@ -31,7 +31,7 @@ from artreplay.algorithms.regression_fits import (
 from artreplay.algorithms.regression_parts import BestOfParts, RegressionAlgorithm, RegressionIndex
 from artreplay.algorithms.surfaces import LENGTHS, surface
 from artreplay.cells import Box
-from artreplay.cells.blocks import Blocks, blocks
+from artreplay.cells.block_cells import Blocks, blocks
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import Floats, Ints, copied
 from artreplay.errors import InvalidParameter

@@ -125,15 +125,23 @@ class HalvingAlgorithm(NamedTuple):
     def update(self, unit: int, reward: float) -> int:
         """Take one sample in; the cell it went to."""
         cell: int = self.cells.locate(unit)
+        self.update_in(cell, unit, reward)
+        return cell
+
+    def update_in(self, cell: int, unit: int, reward: float) -> None:
+        """Take in one sample of a unit that lies in this cell."""
         depth = self.cells.depth[cell]
         self.index.tally.add(cell, half_of_unit(self.cells, depth, unit), reward)
         if self.index.refresh(depth, cell):
             self.selector.changed(self.cells, cell, self.index.value)
-        return cell
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> int:
         """Take one row of a log in, like any other sample; the cell it went to."""
         return self.update(unit, reward)
+
+    def update_logged_in(self, cell: int, unit: int, reward: float, allowance: float) -> None:
+        """Take in one row of a log, of a unit that lies in this cell."""
+        self.update_in(cell, unit, reward)
 
     def cell_of(self, unit: int) -> int:
         """The cell a unit lies in."""

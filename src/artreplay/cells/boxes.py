@@ -91,6 +91,16 @@ class Lattice(NamedTuple):
         value = self.low[axis] + self.span[axis] * ((first + part * (last - first)) / self.side)
         return float(min(value, self.high[axis]))
 
+    def has(self, box: int) -> bool:
+        """Whether a number is that of a box: halving makes more where the number of finest boxes is no power of two."""
+        dim = len(self.low)
+        depth = self.depth(box)
+        inside = True
+        for axis in range(dim):
+            if gathered(box & WITHIN, axis, dim, depth) << (self.bits - depth) >= self.side:
+                inside = False
+        return inside
+
     def holds(self, box: int, point: Any, axis: int) -> bool:
         """Whether a point lies between the edges of a box along one axis."""
         dim = len(self.low)

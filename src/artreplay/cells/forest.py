@@ -41,6 +41,13 @@ class Forest(NamedTuple):
             child = self.child[node]
         return node
 
+    def holds(self, cell: int, unit: int) -> bool:
+        """Whether a node is a box itself, or a finest box lies in it."""
+        box = self.box[cell]
+        above = self.dim * (self.deepest - self.depth[cell])
+        held: bool = unit == box or ((unit & WITHIN) >> above == box & WITHIN and unit >> LEVEL_AT == box >> LEVEL_AT)
+        return held
+
     def unit(self, cell: int) -> int:
         """The box of a node."""
         box: int = self.box[cell]

@@ -21,7 +21,7 @@ from artreplay.compiling.components import (
 )
 from artreplay.compiling.growth import UNBOUNDED, resized, with_room
 from artreplay.compiling.loops import Loop, loops_compiled
-from artreplay.compiling.marker import compiled
+from artreplay.compiling.marker import compiled, natural
 from artreplay.compiling.modes import Mode, current_mode, using
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "current_mode",
     "is_component",
     "loops_compiled",
+    "natural",
     "overwrite",
     "packed",
     "resized",

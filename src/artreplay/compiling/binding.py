@@ -7,19 +7,22 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir
 from numba import njit, types
 from numba.core.compiler import Flags
 from numba.core.typing.templates import (
+    AbstractTemplate,
     _OverloadMethodTemplate,
     infer_getattr,
+    infer_global,
     make_overload_attribute_template,
 )
-from numba.extending import overload, register_jitable
+from numba.extending import lower_builtin, overload, register_jitable
 
 from artreplay.compiling.components import MARK
 from artreplay.compiling.growth import UNBOUNDED
 from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.compiling.marker import least_room
+from artreplay.compiling.marker import least_room, natural
 
 # Without reference counting of arrays a step costs a fraction; the option is private to numba, so it may be refused.
 PRIVATE_OPTIONS: dict[str, Any] = {"_nrt": False}
@@ -47,6 +50,25 @@ def _inner_options(inline: bool = True) -> dict[str, Any]:
     """Options for functions that only compiled code calls: an entry from Python would take long to compile."""
     options = common_options() | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return options | {"forceinline": True} if inline else options
+
+
+@infer_global(natural)
+class _Natural(AbstractTemplate):  # type: ignore[misc]
+    """`natural` returns what it is given."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        """The type that comes out is the one that goes in."""
+        return args[0](*args)
+
+
+@lower_builtin(natural, types.Integer)  # type: ignore[untyped-decorator]
+def _natural(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Tell LLVM that the number is not negative, so that it drops the case of an index that counts from the end."""
+    (value,) = args
+    if signature.args[0].signed:
+        assume = builder.module.declare_intrinsic("llvm.assume", (), ir.FunctionType(ir.VoidType(), [ir.IntType(1)]))
+        builder.call(assume, [builder.icmp_signed(">=", value, ir.Constant(value.type, 0))])
+    return value
 
 
 def bind_helper(function: Callable[..., Any], inline: bool) -> None:

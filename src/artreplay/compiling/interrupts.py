@@ -28,15 +28,16 @@ class Uninterrupted:
     def __init__(self) -> None:
         self._handler = self._note
         self._previous: Any = None
+        self._pending = False
 
     def __enter__(self) -> None:
-        self._previous = None
-        self._pending = False
-        if _get_ident() == _main:  # Python delivers signals to the main thread only
-            previous = getsignal(SIGINT)
-            if callable(previous):
-                signal(SIGINT, self._handler)
-                self._previous = previous
+        # Python delivers signals to the main thread only.
+        if _get_ident() == _main and callable(previous := getsignal(SIGINT)):
+            self._pending = False
+            signal(SIGINT, self._handler)
+            self._previous = previous
+        else:
+            self._previous = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -148,6 +148,14 @@ def _reopening_unheard(self: Any, cell: int) -> None:
     """For a component that does not want to know about reopened cells."""
 
 
+def natural(number: T) -> T:
+    """The number itself. Compiled code relies on it not being negative, and so need not look for indices from the end.
+
+    A negative number is an error that nobody finds: say this only of numbers that were checked, or made here.
+    """
+    return number
+
+
 def least_room(self: Any) -> int:
     """The room of a component without a `room` of its own: the least of its parts. `binding` compiles it."""
     least = UNBOUNDED

@@ -11,11 +11,11 @@ import numpy as np
 from artreplay.engine.stages import Outputs, Setting
 from artreplay.environments import world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
-from artreplay.environments.stack import PLAYABLE
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import History, Totals
 from artreplay.replay.adapters import NamedAdapter
 from artreplay.replay.policies import ArtificialReplay, FullStart, Ignorant
+from artreplay.replay.step import AGAIN
 from artreplay.streams import DELAY, uniform
 
 
@@ -49,7 +49,7 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
             policy.tell(played, reward)
         action = policy.ask()
         arm = policy._adapter.number(action)
-        if isinstance(action, list) or rewards.meet(arm, round_, 0) != PLAYABLE:
+        if isinstance(action, list) or rewards.meet(arm, round_, 0) != AGAIN:
             raise InvalidAction(f"{setting.base!r} proposed {action!r}, which is not one of {setting.describe_units()}")
         total += float(rewards.optimum[0]) - rewards.expected(arm, 0)
         if setting.keep_all or round_ == setting.horizon - 1:
@@ -69,6 +69,8 @@ def _log(setting: Setting, rewards: Any, adapter: Any) -> History | Totals:
     """The log of a replication: the given one, or one that is drawn."""
     if setting.given is not None:
         return setting.given
-    arms = [rewards.logged_arm(row) for row in range(setting.rows)]
+    drawn, values = np.empty(setting.rows, np.int64), np.empty(setting.rows)
+    rewards.draw_rows(0, setting.rows, drawn, values)
+    arms = drawn.tolist()
     named = [adapter.unit(arm) for arm in arms] if isinstance(adapter, NamedAdapter) else arms
-    return History(named, [rewards.logged_reward(arm, row) for row, arm in enumerate(arms)])
+    return History(named, values)

@@ -7,26 +7,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Floats, Ints, Loop, compiled
+from artreplay.compiling import Floats, Ints, Loop, compiled, natural
 from artreplay.engine.simulated_logs import DRAW, ENTER, FEED, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
-from artreplay.environments.stack import NOT_A_UNIT, PLAYABLE
 from artreplay.replay.step import (
     AGAIN,
-    BAD_PROPOSAL,
+    CERTAIN,
+    DONE,
+    GROWN,
+    LOG_IS_DRAWN,
     NEEDS_ROOM,
     PENDING,
     ROUND,
     USED,
+    propose,
     read_cells,
-    step,
+    show,
 )
-
-# What a slice can end with, besides AGAIN, NEEDS_ROOM and BAD_PROPOSAL.
-DONE = 1
-NOT_AN_ARM = -11  # a unit was proposed that the environment does not have
-LOG_IS_DRAWN = -12  # Python is to load it in one batch, or to put it into named cells
-GROWN = -13  # Python is to give back the arrays of before they grew
-NEEDS_MEAN = -14  # Python is to work out the mean reward of a point
 
 
 @compiled
@@ -70,42 +66,28 @@ def enter(algorithm: Any, rewards: Any, memory: Any, position: Any, world: int) 
 
 
 @compiled
-def go_online(
-    algorithm: Any,
-    rewards: Any,
-    position: Any,
-    proposal: Any,
-    units: int,
-    world: int,
-    horizon: int,
-    record: Any,
-) -> int:
-    """Play the first units of the proposal and write the round down; AGAIN, or what is in the way."""
-    round_ = position[ROUND]
-    keep_all = record.regret.shape[1] == horizon
-    if units > record.actions.shape[2]:
-        return BAD_PROPOSAL
+def meet(rewards: Any, proposal: Any, units: int, round_: int) -> int:
+    """Look at the units that are to be played; AGAIN, or what is in the way."""
     for j in range(units):
-        found = rewards.meet(proposal[j], round_, j)
-        if found != PLAYABLE:
-            position[PENDING] = units
-            return NOT_AN_ARM if found == NOT_A_UNIT else NEEDS_MEAN
-    mean = 0.0
+        found: int = rewards.meet(proposal[j], round_, j)
+        if found != AGAIN:
+            return found
+    return AGAIN
+
+
+@compiled
+def go_online(algorithm: Any, rewards: Any, record: Any, proposal: Any, units: int, world: int, round_: int) -> float:
+    """Play units that were met; their expected reward."""
+    expected = 0.0
     for j in range(units):
-        unit = proposal[j]
-        mean += rewards.expected(unit, j)
+        unit = natural(proposal[j])
+        expected += rewards.expected(unit, j)
         if record.actions.shape[1] > 0:
             record.actions[world, round_, j] = rewards.name(unit, j)
             if record.levels.shape[1] > 0:
                 record.levels[world, round_, j] = rewards.level(j)
         algorithm.update(rewards.played(unit, j), rewards.pull(unit, round_, j))
-    record.total[0] += rewards.optimum[0] - mean
-    if keep_all or round_ == horizon - 1:
-        at = round_ if keep_all else 0
-        record.regret[world, at] = record.total[0]
-        record.used[world, at] = position[USED]
-    position[ROUND] = round_ + 1
-    return AGAIN
+    return expected
 
 
 @compiled
@@ -118,31 +100,57 @@ def play_rounds(
     position: Any,
     cursor: Any,
     proposal: Any,
+    width: int,
     limit: int,
 ) -> int:
-    """Steps until the horizon or the limit; AGAIN, or what is in the way."""
+    """Steps until the horizon or the limit; AGAIN, or what is in the way.
+
+    Where the loop stands is in local variables meanwhile, which machine code keeps in registers.
+    """
     steps = cursor[STEPS]
+    world = natural(cursor[WORLD])
+    round_ = natural(position[ROUND])
+    units = position[PENDING]  # of a round that waited for a mean
+    total = record.total[0]
+    keep_all = record.regret.shape[1] == order.horizon
     status = AGAIN
-    if position[PENDING] > 0:  # units of a round that waited for a mean
-        units = position[PENDING]
-        position[PENDING] = 0
-        status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
-    while status == AGAIN and steps < limit and position[ROUND] < order.horizon:
-        if algorithm.room() < len(proposal):
-            status = NEEDS_ROOM
+    while steps < limit and round_ < order.horizon:
+        if units == 0:
+            if algorithm.room() < width:
+                status = NEEDS_ROOM
+                break
+            steps += 1
+            units = propose(algorithm, ledger, proposal, round_, width)
+            if units > 0:
+                units = show(algorithm, ledger, position, proposal, units, 0, 0)
+            elif units == CERTAIN:
+                units = 1
+            if units == AGAIN:
+                continue
+            if units < 0:
+                status, units = units, 0
+                break
+        playing = 1 if width == 1 else units  # so that machine code has no loop where there is one unit
+        status = meet(rewards, proposal, playing, round_)
+        if status != AGAIN:
             break
-        steps += 1
-        units = step(algorithm, ledger, position, proposal)
-        if units > 0:
-            status = go_online(algorithm, rewards, position, proposal, units, cursor[WORLD], order.horizon, record)
-        else:
-            status = units
+        expected = go_online(algorithm, rewards, record, proposal, playing, world, round_)
+        total += rewards.optimum[0] - expected  # which a world of the user's own may move from round to round
+        units = 0
+        if keep_all or round_ == order.horizon - 1:
+            at = round_ if keep_all else 0
+            record.regret[world, at] = total
+            record.used[world, at] = position[USED]
+        round_ += 1
     cursor[STEPS] = steps
+    position[ROUND] = round_
+    position[PENDING] = units
+    record.total[0] = total
     return status
 
 
-@Loop
-def play(
+@compiled
+def play_worlds(
     algorithm: Any,
     ledger: Any,
     queue: Any,
@@ -154,11 +162,13 @@ def play(
     position: Ints,
     cursor: Ints,
     proposal: Any,
+    width: int,
     limit: int,
 ) -> int:
     """Play the worlds of `rewards`, one after another, at most `limit` steps and about `ROWS` rows of a log.
 
-    Full Start first shows the rows in `queue`, which is `ledger` itself where they are shown cell by cell.
+    Full Start first shows the rows in `queue`, which is `ledger` itself where they are shown cell by cell. An action
+    has at most `width` units.
     """
     rows = 0
     cursor[STEPS] = 0
@@ -186,14 +196,57 @@ def play(
             before = position[USED]
             fed = read_cells(algorithm, queue, position, order.first, limit - cursor[STEPS])
             cursor[STEPS] += position[USED] - before
-            if fed != 1:
+            if fed != DONE:
                 return fed
             cursor[PHASE] = PLAY
         else:
-            wrong = play_rounds(algorithm, ledger, rewards, order, record, position, cursor, proposal, limit)
+            wrong = play_rounds(algorithm, ledger, rewards, order, record, position, cursor, proposal, width, limit)
             if wrong != AGAIN:
                 return wrong
             if position[ROUND] >= order.horizon:
                 cursor[PHASE] = ENTER
                 cursor[WORLD] += 1
     return DONE
+
+
+@Loop
+def play_one(
+    algorithm: Any,
+    ledger: Any,
+    queue: Any,
+    rewards: Any,
+    log: Any,
+    memory: Memory,
+    order: Order,
+    record: Record,
+    position: Ints,
+    cursor: Ints,
+    proposal: Any,
+    limit: int,
+) -> int:
+    """`play_worlds` where one unit is played at a time: to know this in advance makes much shorter machine code."""
+    return play_worlds(
+        algorithm, ledger, queue, rewards, log, memory, order, record, position, cursor, proposal, 1, limit
+    )
+
+
+@Loop
+def play_several(
+    algorithm: Any,
+    ledger: Any,
+    queue: Any,
+    rewards: Any,
+    log: Any,
+    memory: Memory,
+    order: Order,
+    record: Record,
+    position: Ints,
+    cursor: Ints,
+    proposal: Any,
+    limit: int,
+) -> int:
+    """`play_worlds` where an action is a list of units."""
+    width = record.actions.shape[2]
+    return play_worlds(
+        algorithm, ledger, queue, rewards, log, memory, order, record, position, cursor, proposal, width, limit
+    )

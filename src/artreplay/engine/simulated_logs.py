@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Ints, compiled
+from artreplay.compiling import Floats, Ints, compiled, natural
 
 # Where the loop stands, in one array.
 WORLD = 0  # the replication at hand, counted inside the batch
@@ -23,6 +23,7 @@ class DrawnLog(NamedTuple):
     """A log of arms that is drawn anew for each replication; without rows, the one that is in the ledger."""
 
     arms: Ints  # scratch: the arm of each row
+    values: Floats  # scratch: its reward
 
     def begin(self, ledger: Any) -> None:
         """Forget the log of the previous replication."""
@@ -37,13 +38,15 @@ class DrawnLog(NamedTuple):
             ledger.closed[cell] = 0
 
     def advance(self, ledger: Any, rewards: Any, cursor: Any) -> int:
-        """Draw the next rows: first all arms, then, cell by cell, their rewards; how many rows that was."""
+        """Draw the next rows, and count them by cell, or put them into their cells; how many rows that was."""
         first = cursor[ROW]
         last = min(first + ROWS, len(self.arms))
         if cursor[PHASE] == DRAW:
-            self.draw(ledger, rewards, first, last)
+            rewards.draw_rows(first, last, self.arms, self.values)
+            for row in range(first, last):
+                ledger.stop[natural(ledger.cells.table_entry(self.arms[row]))] += 1
         else:
-            self.place(ledger, rewards, first, last)
+            self.place(ledger, first, last)
         cursor[ROW] = last
         if last == len(self.arms):
             cursor[ROW] = 0
@@ -55,13 +58,6 @@ class DrawnLog(NamedTuple):
         rows: int = last - first
         return rows
 
-    def draw(self, ledger: Any, rewards: Any, first: int, last: int) -> None:
-        """Draw the arms of these rows and count them by cell."""
-        for row in range(first, last):
-            arm = rewards.logged_arm(row)
-            self.arms[row] = arm
-            ledger.stop[ledger.cells.table_entry(arm)] += 1
-
     def open_queues(self, ledger: Any) -> None:
         """From the number of samples of each cell to where its samples begin; `stop` follows as they are placed."""
         start = 0
@@ -71,15 +67,14 @@ class DrawnLog(NamedTuple):
             ledger.stop[cell] = start
             start += count
 
-    def place(self, ledger: Any, rewards: Any, first: int, last: int) -> None:
+    def place(self, ledger: Any, first: int, last: int) -> None:
         """Put these rows where they are served from: behind the others of their cell."""
         for row in range(first, last):
-            arm = self.arms[row]
-            cell = ledger.cells.table_entry(arm)
-            at = ledger.stop[cell]
+            cell = natural(ledger.cells.table_entry(self.arms[row]))
+            at = natural(ledger.stop[cell])
             ledger.stop[cell] = at + 1
-            ledger.unit[at] = arm
-            ledger.reward[at] = rewards.logged_reward(arm, row)
+            ledger.unit[at] = self.arms[row]
+            ledger.reward[at] = self.values[row]
 
 
 @compiled

@@ -19,8 +19,9 @@ from artreplay.environments.point_stack import (
     PlainPointRewards,
     PointRewards,
     PointWorlds,
+    nothing_asked,
     nothing_known,
-    with_mean,
+    with_space,
 )
 from artreplay.errors import InvalidAction, exact
 from artreplay.history import History, Totals
@@ -146,14 +147,15 @@ class ArmStage(Stage):
         if isinstance(adapter, PlainAdapter):
             numbered(adapter, env.n_arms)
         self._ledgers = self._open_ledgers()
-        self._log = DrawnLog(np.empty(0 if setting.given is not None else setting.rows, np.int64))
+        rows = 0 if setting.given is not None else setting.rows
+        self._log = DrawnLog(np.empty(rows, np.int64), np.empty(rows))
 
     def open(self, batch: range) -> tuple[Ledgers, Any, Any]:
         """The ledgers, the rewards and the log of these replications."""
         numbers = np.arange(batch.start, batch.stop)
         keys = world_keys(self.setting.seed, numbers)
         worlds = self.env.worlds(keys, self.setting.base_keys(self.adapter.base, numbers))
-        return self._ledgers, self.env.stack(worlds, self.law()), self._log
+        return self._ledgers, self.env.stack(worlds, self.law(), self.setting.compilable), self._log
 
     def _open_ledgers(self) -> Ledgers:
         """The given log, or the place for one: by the base's own cells, or all in one queue."""
@@ -237,23 +239,22 @@ class PointStage(Stage):
             lattice=self.env.lattice if own is None else own.lattice,
             picker=PlainPicker(self.adapter, self.env) if own is None else copied(own.picker),
             known=self._known,
+            asked=nothing_asked(self.env.dim),
             law=self.law(),
             point=point,
             bits=point.view(np.uint64),
             seen=np.zeros(width, np.uint64),
             mean=np.zeros(width),
             unit=np.zeros(width, np.int64),
-            wanted=np.zeros(1, np.int64),
-            wanted_key=np.zeros(1, np.uint64),
         )
 
     def learn(self, rewards: PointRewards) -> PointRewards:
-        """The rewards with the mean of the point at hand."""
-        slot = int(rewards.wanted[0])
-        level = self.env.level_values()[int(rewards.unit[slot]) >> LEVEL_AT]
-        mean = self.env.means(rewards.point[None, :].copy(), np.array([level]))
-        self._known = with_mean(rewards, float(mean[0]))
-        return rewards._replace(known=self._known)
+        """The rewards with the means of the points that were asked for."""
+        asked, count = rewards.asked, int(rewards.asked.size[0])
+        levels = np.array(self.env.level_values())[asked.unit[:count] >> LEVEL_AT]
+        asked.mean[:count] = self.env.means(asked.point[:count], levels)
+        self._known = with_space(rewards.known, count)
+        return rewards if self._known is rewards.known else rewards._replace(known=self._known)
 
 
 class PlainPicker:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.compiling import Ints, packed
-from artreplay.engine.play import DONE, GROWN, LOG_IS_DRAWN, NEEDS_MEAN, NOT_AN_ARM, Memory, Order, Record, play
+from artreplay.engine.play import Memory, Order, Record, play_one, play_several
 from artreplay.engine.simulated_logs import PLACES as CURSOR_PLACES
 from artreplay.engine.simulated_logs import STEPS, WORLD
 from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
@@ -22,7 +22,20 @@ from artreplay.replay.object_states import shared_generators
 from artreplay.replay.own_bases import PlainAdapter, adapt
 from artreplay.replay.policy import next_limit
 from artreplay.replay.reader import ledger_of_rows
-from artreplay.replay.step import BAD_PROPOSAL, BAD_VALUE, NEEDS_ROOM, PLACES, ROUND, USED
+from artreplay.replay.step import (
+    AGAIN,
+    BAD_PROPOSAL,
+    BAD_VALUE,
+    DONE,
+    GROWN,
+    LOG_IS_DRAWN,
+    NEEDS_MEANS,
+    NEEDS_ROOM,
+    NOT_A_UNIT,
+    PLACES,
+    ROUND,
+    USED,
+)
 
 _FIRST_LIMIT = 64
 
@@ -90,19 +103,20 @@ class Worker:
         regret, used, actions, levels = self.outputs
         record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows])
         first = adapter.algorithm
+        play = play_one if setting.width == 1 else play_several
         run = play.interpreted  # an object of the user's own, a base or a world, cannot be compiled
         if setting.compilable:
             run = play.bound_to(first, ledger, queue, rewards, log, memory, order, record)
-        result = 0
+        result = AGAIN
         while result != DONE:
             began = time.perf_counter()
             where = (self.position, self.cursor, adapter.proposal, self.limit)
             result = run(adapter.algorithm, ledger, queue, rewards, log, memory, order, record, *where)
             if result == NEEDS_ROOM:
-                adapter.make_room(max(len(adapter.proposal), 1))
+                adapter.make_room(setting.width)
                 ledger = enlarged(ledger, adapter.cell_space())
                 memory.grown[0] = 1
-            elif result == NEEDS_MEAN:
+            elif result == NEEDS_MEANS:
                 rewards = stage.learn(rewards)
             elif result == GROWN:
                 adapter.seat(first)
@@ -115,7 +129,7 @@ class Worker:
                 memory.grown[0] = int(adapter.algorithm is not first)
             elif result == BAD_VALUE:
                 raise InvalidAction(adapter.bad_value())
-            elif result in (BAD_PROPOSAL, BAD_VALUE, NOT_AN_ARM):
+            elif result in (BAD_PROPOSAL, NOT_A_UNIT):
                 raise InvalidAction(_complaint(result, adapter, setting))
             elif self.cursor[STEPS] >= self.limit:
                 self.limit = next_limit(self.limit, time.perf_counter() - began)

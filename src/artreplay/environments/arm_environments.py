@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Loop, Words
-from artreplay.environments.stack import ArmRewards, Bernoulli, Beta, Law, TruncatedNormal, Worlds, true_means
+from artreplay.environments.stack import AHEAD, ArmRewards, Bernoulli, Beta, Law, TruncatedNormal, Worlds, true_means
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History
 from artreplay.parameters import Count, Seed, Share, checked, checked_seed
@@ -85,8 +85,12 @@ class ArmEnvironment:
         draw_log(rewards, arms, values)
         return History(arms, values)
 
-    def stack(self, worlds: Worlds, law: Law | None = None) -> ArmRewards:
-        """The reward stack of these worlds, at the first of them; `law` replaces how rewards are drawn."""
+    def stack(self, worlds: Worlds, law: Law | None = None, ahead: bool = False) -> ArmRewards:
+        """The reward stack of these worlds, at the first of them; `law` replaces how rewards are drawn.
+
+        `ahead` says that online rewards may be drawn in advance, which pays where machine code draws several at once.
+        """
+        law = self.law if law is None else law
         return ArmRewards(
             worlds,
             world=np.zeros(1, np.int64),
@@ -94,8 +98,9 @@ class ArmEnvironment:
             mean=worlds.mean[0].copy(),
             truth=worlds.truth[0].copy(),
             pulls=np.zeros(self.n_arms, np.int64),
+            ahead=np.empty((self.n_arms if ahead and isinstance(law, Bernoulli) else 0, AHEAD)),
             optimum=worlds.optimum[:1].copy(),
-            law=law or self.law,
+            law=law,
         )
 
     def _cumulative_shares(self, keys: Words, means: Floats) -> Floats:
@@ -221,9 +226,7 @@ class Linear(ArmEnvironment):
 @Loop
 def draw_log(rewards: Any, arms: Ints, values: Floats) -> int:
     """A whole log, in order."""
-    for row in range(len(arms)):
-        arms[row] = rewards.logged_arm(row)
-        values[row] = rewards.logged_reward(arms[row], row)
+    rewards.draw_rows(0, len(arms), arms, values)
     return len(arms)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words, compiled, copied, is_component
 from artreplay.environments.arm_environments import ArmEnvironment
-from artreplay.environments.stack import NOT_A_UNIT, PLAYABLE
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, uniform
+from artreplay.replay.step import AGAIN, NOT_A_UNIT
+from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, uniform
 
 _TRIED = (0.25, 0.75)  # draws with which a component is tried out
 
@@ -65,7 +65,7 @@ class OwnRewards(NamedTuple):
         for arm in range(1, len(self.pulls)):
             best = max(best, self.own.mean(arm, round_))
         self.optimum[0] = best
-        return PLAYABLE
+        return AGAIN
 
     def expected(self, unit: int, slot: int) -> float:
         """The expected reward of a unit that was met."""
@@ -92,16 +92,13 @@ class OwnRewards(NamedTuple):
         seen: float = (reward - self.scale.low) / self.scale.span
         return seen
 
-    def logged_reward(self, arm: int, row: int) -> float:
-        """The reward of a row of the log, as the base sees it; rows were logged before round 0."""
-        reward = self.own.reward(arm, row - self.rows, uniform(self.key[0], LOG_REWARD, arm, row))
-        seen: float = (reward - self.scale.low) / self.scale.span
-        return seen
-
-    def logged_arm(self, row: int) -> int:
-        """The arm of a row of the log, each as likely as the others."""
-        n_arms = len(self.pulls)
-        return min(int(uniform(self.key[0], LOG_UNIT, 0, row) * n_arms), n_arms - 1)
+    def draw_rows(self, first: int, last: int, arms: Ints, values: Floats) -> None:
+        """Rows of the log, in which all arms are equally likely; they were logged before round 0."""
+        for row in range(first, last):
+            arm = below(self.key[0], LOG_UNIT, 0, row, len(self.pulls))
+            reward = self.own.reward(arm, row - self.rows, uniform(self.key[0], LOG_REWARD, arm, row))
+            arms[row] = arm
+            values[row] = (reward - self.scale.low) / self.scale.span
 
 
 class CheckedWorld:
@@ -187,7 +184,7 @@ class OwnEnvironment(ArmEnvironment):
         """The replications with these keys."""
         return OwnWorlds(keys, base_keys)
 
-    def stack(self, worlds: Any, law: Any = None) -> Any:
+    def stack(self, worlds: Any, law: Any = None, ahead: bool = False) -> Any:
         """The rewards of these worlds."""
         own = copied(self.own) if self.is_compilable else CheckedWorld(self.own, self.reward_range)
         return OwnRewards(

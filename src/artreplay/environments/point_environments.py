@@ -59,6 +59,8 @@ class PointEnvironment:
         self.noise: Noise = noise
         self.bad_share = bad_share
         self.function = function
+        points = [np.zeros((1, self.dim))]
+        _check_takes(function, points if self.levels is None else [*points, np.ones(1)])
         usual = 32 if self.levels is not None else 1 << min(max(_MOST_BITS // self.dim, 1), 12)
         self.finest = usual if finest is None else finest
         n_boxes, n_levels = self.finest**self.dim, len(self.level_values())
@@ -98,7 +100,6 @@ class PointEnvironment:
     def means(self, points: Floats, levels: Floats) -> Floats:
         """The mean rewards of these points at these levels. The function gets copies, which it may change."""
         given = [points.copy()] if self.levels is None else [points.copy(), levels.copy()]
-        _check_takes(self.function, given)
         values: Any = self.function(*given)
         try:
             found = np.asarray(values)

@@ -9,11 +9,21 @@ import numpy as np
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import Floats, Ints, Words, compiled
-from artreplay.environments.stack import PLAYABLE, UNKNOWN_MEAN
+from artreplay.replay.step import AGAIN, NEEDS_MEANS
 from artreplay.streams import REWARD, mixed
 
 NOTHING = np.uint64(0)
 ONE = np.uint64(1)
+
+
+BLOCK = 4  # the bits that tell the finest boxes apart whose means are asked for at once
+
+# What a row of `Known` has.
+KEY = 0  # what a point, or a box that is always played at the same point, is known by; 0 for an empty row
+SEEN = 1  # what the point and its level are known by
+UNIT = 2  # the finest box it lies in
+MEAN = 3
+WIDTH = 4
 
 
 @compiled
@@ -21,22 +31,44 @@ class Known(NamedTuple):
     """What is known of the points met so far, in a table with open addressing.
 
     So a function of Python is called once per point, and for boxes that are always played at the same point, nothing
-    has to be worked out again.
+    has to be worked out again. All that belongs to a point lies side by side: it is looked up in every round.
     """
 
-    key: Words  # of each place: what a point, or such a box, is known by; 0 for an empty place
-    seen: Words  # what the point and its level are known by
-    mean: Floats
-    unit: Ints  # the finest box it lies in
-    size: Ints  # places that are not empty, in one entry
+    word: Words  # (row, column)
+    number: Floats  # the same memory as numbers
+    size: Ints  # rows that are not empty, in one entry
 
     def find(self, key: Any) -> int:
-        """The place of a key, or the empty place where it belongs."""
-        mask = np.uint64(len(self.key) - 1)
-        place = key & mask
-        while self.key[place] != key and self.key[place] != NOTHING:
-            place = (place + ONE) & mask
-        return int(place)
+        """The row of a key, or the empty row where it belongs."""
+        mask = np.uint64(len(self.word) - 1)
+        row = key & mask
+        while self.word[row, KEY] != key and self.word[row, KEY] != NOTHING:
+            row = (row + ONE) & mask
+        return int(row)
+
+
+@compiled(scratch=("key", "seen", "unit", "point", "mean"))
+class Asked(NamedTuple):
+    """Points whose means Python is to work out, all in one call."""
+
+    key: Words  # what each will be known by
+    seen: Words
+    unit: Ints
+    point: Floats  # (place, axis)
+    mean: Floats  # which Python fills in
+    size: Ints  # how many there are, in one entry
+
+    def remember(self, known: Known) -> None:
+        """Put what was asked for, and is known now, into the table."""
+        for place in range(self.size[0]):
+            row = known.find(self.key[place])
+            if known.word[row, KEY] == NOTHING:
+                known.size[0] += 1
+            known.word[row, KEY] = self.key[place]
+            known.word[row, SEEN] = self.seen[place]
+            known.word[row, UNIT] = np.uint64(self.unit[place])
+            known.number[row, MEAN] = self.mean[place]
+        self.size[0] = 0
 
 
 @compiled
@@ -60,14 +92,13 @@ class PointRewards(NamedTuple):
     lattice: Lattice
     picker: Any
     known: Known
+    asked: Asked
     law: Any
     point: Floats  # the point at hand
     bits: Words  # the same memory as bits
     seen: Words  # of each unit of the action: what its point and level are known by
     mean: Floats  # ... its mean
     unit: Ints  # ... and the finest box its point lies in
-    wanted: Ints  # the one whose mean is not known, in one entry
-    wanted_key: Words  # ... and what it will be known by
 
     def enter(self, world: int) -> None:
         """Play this world from now on, from its beginning."""
@@ -75,21 +106,45 @@ class PointRewards(NamedTuple):
         self.picker.reseed(self.worlds.base_key[world])
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
-        """Look at a box that is to be played: which point it is, and what that is worth, if that is known yet."""
+        """Look at a box that is to be played: which point it is, and what that is worth; AGAIN if that is known."""
+        if self.asked.size[0] > 0:
+            self.asked.remember(self.known)
         key = mixed(np.uint64(unit)) | ONE
         if not self.picker.fixed():
             self.work_out(unit, round_, slot)
             key = self.seen[slot]
-        place = self.known.find(key)
-        if self.known.key[place] != key:
-            self.work_out(unit, round_, slot)
-            self.wanted[0] = slot
-            self.wanted_key[0] = key
-            return UNKNOWN_MEAN
-        self.seen[slot] = self.known.seen[place]
-        self.unit[slot] = self.known.unit[place]
-        self.mean[slot] = self.known.mean[place]
-        return PLAYABLE
+        row = self.known.find(key)
+        if self.known.word[row, KEY] != key:
+            if self.picker.fixed():
+                self.ask_for_all_around(unit, round_, slot)
+            else:
+                self.ask_for(key, slot)
+            return NEEDS_MEANS
+        self.seen[slot] = self.known.word[row, SEEN]
+        self.unit[slot] = np.int64(self.known.word[row, UNIT])
+        self.mean[slot] = self.known.number[row, MEAN]
+        return AGAIN
+
+    def ask_for(self, key: Any, slot: int) -> None:
+        """Ask for the mean of the point at hand."""
+        place = self.asked.size[0]
+        self.asked.size[0] = place + 1
+        self.asked.key[place] = key
+        self.asked.seen[place] = self.seen[slot]
+        self.asked.unit[place] = self.unit[slot]
+        for axis in range(len(self.point)):
+            self.asked.point[place, axis] = self.point[axis]
+
+    def ask_for_all_around(self, unit: int, round_: int, slot: int) -> None:
+        """Ask for the means of a box and of those that came to be with it, by the same division; of more if finest."""
+        dim = len(self.point)
+        depth = self.lattice.depth(unit)
+        up = min(max(BLOCK // dim, 1), depth) if depth == self.lattice.bits else min(1, depth)
+        first = (unit >> (dim * up)) << (dim * up)
+        for box in range(first, first + (1 << (dim * up))):
+            if self.lattice.has(box):
+                self.work_out(box, round_, slot)
+                self.ask_for(mixed(np.uint64(box)) | ONE, slot)
 
     def work_out(self, unit: int, round_: int, slot: int) -> None:
         """The point that is played for a box, where it lies, and what it is known by."""
@@ -152,30 +207,34 @@ class PlainPointRewards(PointRewards):
         return int(self.unit[slot]) & WITHIN
 
 
-def nothing_known(places: int = 64) -> Known:
+def nothing_known(rows: int = 64) -> Known:
     """An empty table."""
-    return Known(
-        key=np.zeros(places, np.uint64),
-        seen=np.zeros(places, np.uint64),
-        mean=np.zeros(places),
-        unit=np.zeros(places, np.int64),
-        size=np.zeros(1, np.int64),
-    )
+    word = np.zeros((rows, WIDTH), np.uint64)
+    return Known(word, word.view(np.float64), np.zeros(1, np.int64))
 
 
-def with_mean(rewards: PointRewards, mean: float) -> Known:
-    """The table with the mean that was wanted: the same one, or a larger one when it is half full."""
-    known, slot = rewards.known, int(rewards.wanted[0])
-    if 2 * known.size[0] >= len(known.key):
-        larger = nothing_known(4 * len(known.key))
-        for old in np.flatnonzero(known.key).tolist():
-            _put(larger, known.key[old], known.seen[old], float(known.mean[old]), int(known.unit[old]))
-        known = larger
-    _put(known, rewards.wanted_key[0], rewards.seen[slot], mean, int(rewards.unit[slot]))
-    return known
+def with_space(known: Known, more: int) -> Known:
+    """The table with space for more points: the same one, or a larger one if it would be more than half full."""
+    rows = len(known.word)
+    if 2 * (known.size[0] + more) <= rows:
+        return known
+    while 2 * (known.size[0] + more) > rows:
+        rows *= 4
+    larger = nothing_known(rows)
+    larger.size[0] = known.size[0]
+    word = known.word[known.word[:, KEY] != NOTHING]
+    mask = np.uint64(rows - 1)
+    row = word[:, KEY] & mask
+    while len(word):  # of those that want the same empty row one gets it; the others look at the next row
+        free = np.flatnonzero(larger.word[row, KEY] == NOTHING)
+        larger.word[row[free]] = word[free]
+        left = larger.word[row, KEY] != word[:, KEY]
+        word, row = word[left], (row[left] + ONE) & mask
+    return larger
 
 
-def _put(known: Known, key: np.uint64, seen: np.uint64, mean: float, unit: int) -> None:
-    place = known.find(key)
-    known.size[0] += int(known.key[place] == 0)
-    known.key[place], known.seen[place], known.mean[place], known.unit[place] = key, seen, mean, unit
+def nothing_asked(dim: int) -> Asked:
+    """No points, with space for as many as are asked for at once."""
+    most = 1 << max(dim, BLOCK)
+    key, seen = np.zeros(most, np.uint64), np.zeros(most, np.uint64)
+    return Asked(key, seen, np.zeros(most, np.int64), np.zeros((most, dim)), np.zeros(most), np.zeros(1, np.int64))

@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, Words, compiled
-from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, beta, normal, uniform
+from artreplay.compiling import Floats, Ints, Words, compiled, natural
+from artreplay.replay.step import AGAIN, NOT_A_UNIT
+from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal, uniform
 
-# What a reward stack says of a unit that is to be played.
-PLAYABLE = 0
-NOT_A_UNIT = 1
-UNKNOWN_MEAN = 2  # Python is to work out its mean
+AHEAD = 32  # online rewards of an arm that are drawn in one go; the first ones are drawn one by one, for rare arms
 
 
 @compiled
@@ -85,6 +83,32 @@ class Certain(NamedTuple):
         return (mean - self.low) / self.span
 
 
+# Loops of their own, and not a part of larger ones: machine code then does several draws at once.
+
+
+@compiled(inline=False)
+def draw_ahead(law: Any, key: Any, arm: int, number: int, mean: float, out: Floats) -> None:
+    """The online rewards of an arm from this number on."""
+    for place in range(AHEAD):
+        out[arm, place] = law.draw(key, REWARD, arm, number + place, mean)
+
+
+@compiled(inline=False)
+def draw_arms(key: Any, n_arms: int, first: int, last: int, out: Ints) -> None:
+    """The arms of these rows of a log in which all arms are equally frequent."""
+    for row in range(first, last):
+        out[row] = below(key, LOG_UNIT, 0, row, n_arms)
+
+
+@compiled(inline=False)
+def draw_rewards(law: Any, key: Any, mean: Floats, first: int, last: int, arms: Ints, out: Floats) -> None:
+    """The rewards of these rows of a log, as the base sees them."""
+    for row in range(first, last):
+        out[row] = mean[natural(arms[row])]
+    for row in range(first, last):
+        out[row] = law.draw(key, LOG_REWARD, arms[row], row, out[row])
+
+
 Law = Bernoulli | Beta | TruncatedNormal | Certain
 
 
@@ -110,6 +134,7 @@ class ArmRewards(NamedTuple):
     mean: Floats  # of that world, like `truth`
     truth: Floats
     pulls: Ints  # online, of each arm
+    ahead: Floats  # (arm, place): its next online rewards, drawn in one go; without any arms they are drawn one by one
     optimum: Floats  # the best expected reward of one round in that world, in one entry
     law: Any  # how a reward is drawn around a mean
 
@@ -124,8 +149,8 @@ class ArmRewards(NamedTuple):
             self.pulls[arm] = 0
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
-        """Look at a unit that is to be played; whether it is one of the arms."""
-        return PLAYABLE if 0 <= unit < len(self.pulls) else NOT_A_UNIT
+        """Look at a unit that is to be played; AGAIN if it is one of the arms, else NOT_A_UNIT."""
+        return AGAIN if 0 <= unit < len(self.pulls) else NOT_A_UNIT
 
     def expected(self, unit: int, slot: int) -> float:
         """The expected reward of a unit that was met."""
@@ -148,26 +173,30 @@ class ArmRewards(NamedTuple):
         """The next online reward of an arm, as the base sees it."""
         number = self.pulls[arm]
         self.pulls[arm] = number + 1
-        return self.reward(REWARD, arm, number)
-
-    def logged_reward(self, arm: int, row: int) -> float:
-        """The reward of a row of the log, as the base sees it."""
-        return self.reward(LOG_REWARD, arm, row)
-
-    def reward(self, purpose: int, arm: int, number: int) -> float:
-        """A reward of an arm, keyed by what it is for and by its number, as the base sees it."""
-        value: float = self.law.draw(self.key[0], purpose, arm, number, self.mean[arm])
+        if number < AHEAD or len(self.ahead) == 0:
+            single: float = self.law.draw(self.key[0], REWARD, arm, number, self.mean[arm])
+            return single
+        place = natural(number % AHEAD)
+        if place == 0:
+            draw_ahead(self.law, self.key[0], arm, number, self.mean[arm], self.ahead)
+        value: float = self.ahead[arm, place]
         return value
 
-    def logged_arm(self, row: int) -> int:
-        """The arm of a row of the log: keyed by the row, so that a shorter log is a prefix of a longer one."""
-        draw = uniform(self.key[0], LOG_UNIT, 0, row)
+    def draw_rows(self, first: int, last: int, arms: Ints, values: Floats) -> None:
+        """Rows of the log: keyed by their numbers, so that a shorter log is a prefix of a longer one."""
         n_arms = len(self.pulls)
         if self.worlds.share.shape[1] == 0:
-            return min(int(draw * n_arms), n_arms - 1)
+            draw_arms(self.key[0], n_arms, first, last, arms)
+        else:
+            for row in range(first, last):
+                arms[row] = self.arm_at(uniform(self.key[0], LOG_UNIT, 0, row))
+        draw_rewards(self.law, self.key[0], self.mean, first, last, arms, values)
+
+    def arm_at(self, draw: float) -> int:
+        """The first arm whose cumulative share of the log exceeds a draw."""
         low = 0
-        high = n_arms - 1
-        while low < high:  # the first arm whose cumulative share exceeds the draw
+        high = len(self.pulls) - 1
+        while low < high:
             middle = (low + high) // 2
             if self.worlds.share[self.world[0], middle] > draw:
                 high = middle

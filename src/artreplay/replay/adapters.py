@@ -10,6 +10,7 @@ import numpy as np
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, PointAlgorithm, RewardRange, checked_reward, describe_range
 from artreplay.algorithms.composition import SplittingAlgorithm
+from artreplay.algorithms.selectors import Best, Top
 from artreplay.cells.forest import leaves_of
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, exact
@@ -32,6 +33,7 @@ class Adapter:
     expensive: bool = False  # whether a single proposal is so much work that it is worth compiling
     exact: bool = False  # whether the base is marked as exact under Artificial Replay
     hears_origin: bool = False  # whether the base tells rows of the log from online rewards
+    is_still: bool = False  # whether looking for the next action changes nothing
     hears_closing: bool = False  # whether the base is told of cells without unread rows
     needs_memory: bool = False  # whether a log is read into memory for replay
     counts_rows: bool = True  # whether the marks of its cells count rows, and are not numbers of rows
@@ -185,6 +187,7 @@ class NamedAdapter(Adapter):
         self.expensive = base.expensive
         self.exact = self.base.coupled
         self.hears_closing = callable(getattr(base.component, "close", None))
+        self.is_still = isinstance(getattr(base.component, "selector", None), Best | Top) and not self.hears_closing
         self.reward_range = base.reward_range
         self.proposal = np.empty(base.width, np.int64)
         self.proposed = memoryview(self.proposal)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from artreplay.cells.boxes import WITHIN
-from artreplay.compiling import Floats, Ints, compiled, resized
+from artreplay.compiling import Floats, Ints, compiled, natural, resized
 from artreplay.errors import InvalidFile
 from artreplay.replay.step import NO_ALLOWANCE, NO_ROW, UNREAD
 
@@ -116,7 +116,7 @@ class SingleRows(NamedTuple):
 
     def show(self, algorithm: Any, ledger: Any, at: int) -> int:
         """Show a row to the base, and return how many samples that was."""
-        algorithm.update_logged(ledger.unit[at], ledger.reward[at], NO_ALLOWANCE)
+        algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], NO_ALLOWANCE)
         return 1
 
     def fold(self, ledger: Any) -> None:
@@ -184,7 +184,7 @@ class Ledger(NamedTuple):
 
     def locate(self, algorithm: Any, unit: int) -> int:
         """The cell a unit lies in now."""
-        cell: int = self.cells.find(algorithm, unit)
+        cell: int = natural(self.cells.find(algorithm, unit))
         if self.next[cell] < 0:
             self.cells.share(algorithm, self, cell)
         return cell

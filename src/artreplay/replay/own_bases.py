@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-import os
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -27,10 +26,10 @@ from artreplay.replay.adapters import (
 from artreplay.replay.ledger import Table
 from artreplay.replay.object_states import generators_of, reseed_generator
 from artreplay.replay.own_ledgers import NamedCells
+from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
 from artreplay.streams import fold
 
 _MOST_UNITS = 1 << 20  # where looking for the number of units of a component ends
-_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _UNTOUCHED = -(1 << 62)  # what the spare entries behind a proposal hold before it is tried out
 _OF_A_VALUE = 4  # arguments of the `value` that certified reading asks for: unit, round, unread, fill
 _SLACK = 64  # spare entries behind a proposal: a component that writes too many is caught, not a crash
@@ -48,44 +47,11 @@ def adapt(base: Any, reading: Reading | None = None) -> Adapter:
     for method in ("update",) if is_certified else ("propose", "update"):
         if not callable(getattr(base, method, None)) or isinstance(base, type):
             raise InvalidParameter(f"a base algorithm must have propose() and update(unit, reward), got {base!r}")
-        _check_signature(base, method)
+        check_signature(base, method)
     adapter: Adapter = ComponentAdapter(base) if is_component(base) else PlainAdapter(base)
     if is_certified:
         _certify(adapter)
     return adapter
-
-
-_SIGNATURES = {  # of the methods of an object, and of a component
-    "propose": (("propose(self)", 0, 1), ("propose(self, out)", 1, 2)),
-    "update": (("update(self, unit, reward)", 2, 2),) * 2,
-}
-
-
-def _check_signature(base: Any, method: str) -> None:
-    """Refuse a method that cannot be called as it will be."""
-    shape, least, most = _SIGNATURES[method][is_component(base)]
-    try:
-        parameters = inspect.signature(getattr(base, method)).parameters.values()
-    except (TypeError, ValueError):  # built in
-        return
-    places = [one for one in parameters if one.kind in _BY_PLACE]
-    needed = sum(one.default is inspect.Parameter.empty for one in places)
-    takes_more = any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters)
-    strict = any(one.kind is inspect.Parameter.KEYWORD_ONLY and one.default is one.empty for one in parameters)
-    if needed > most or strict or (len(places) < least and not takes_more):
-        raise InvalidParameter(f"{described(base, method)} must be {shape}, got {_written(base, method)}")
-
-
-def _written(base: Any, method: str) -> str:
-    signature = inspect.signature(getattr(type(base), method, getattr(base, method)))
-    return f"{method}{signature}"
-
-
-def described(base: Any, method: str) -> str:
-    """A method of the user's own: its class and, where the source is at hand, its file and line."""
-    name = f"{type(base).__qualname__}.{method}"
-    code = getattr(getattr(type(base), method, None), "__code__", None)
-    return name if code is None else f"{name} ({os.path.basename(code.co_filename)}, line {code.co_firstlineno})"
 
 
 def reads_certified(base: Any, reading: Reading | None) -> bool:
@@ -96,7 +62,7 @@ def reads_certified(base: Any, reading: Reading | None) -> bool:
     elif isinstance(base, type):
         return False
     else:
-        offers, bounded = len(_needed(getattr(base, "value", None))) == _OF_A_VALUE, True
+        offers, bounded = len(needed_by(getattr(base, "value", None))) == _OF_A_VALUE, True
     if reading == "certified" and not offers:
         raise InvalidParameter(
             f'reading="certified" is for a base that offers value(unit, round, unread, fill), got {base!r}'
@@ -274,10 +240,10 @@ class PlainAdapter(Adapter):
         self.reward_range = (-math.inf, math.inf) if said is None else checked_range(said)
         self._checks_units = callable(getattr(base, "check_unit", None))
         self._checks_rewards = callable(getattr(base, "check_reward", None))
-        self._hears_rounds = _takes_something(getattr(base, "propose", None))
+        self._hears_rounds = takes_something(getattr(base, "propose", None))
         self.hears_origin = callable(getattr(base, "update_logged", None))
-        self.hears_closing = _takes_something(getattr(base, "close", None))
-        self._hears_reopening = _takes_something(getattr(base, "reopen", None))
+        self.hears_closing = takes_something(getattr(base, "close", None))
+        self._hears_reopening = takes_something(getattr(base, "reopen", None))
 
     @property
     def rule(self) -> Any:
@@ -444,20 +410,6 @@ class PlainAdapter(Adapter):
     def cells_again(self, kept: list[Any]) -> list[Any]:
         """Names of cells that were saved."""
         return kept if hasattr(self.base, "cell") else [self.number(unit) for unit in kept]
-
-
-def _takes_something(method: Any) -> bool:
-    """Whether a method exists and needs an argument; an argument it does not take is not passed."""
-    return bool(_needed(method))
-
-
-def _needed(method: Any) -> list[str]:
-    """The arguments that a method cannot do without; none if it is not there."""
-    try:
-        parameters = inspect.signature(method).parameters.values()
-    except (TypeError, ValueError):  # it is not there, or built in
-        return []
-    return [one.name for one in parameters if one.kind in _BY_PLACE and one.default is inspect.Parameter.empty]
 
 
 def _ask(check: Callable[[Any], Any], value: Any) -> None:

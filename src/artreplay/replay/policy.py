@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from artreplay.algorithms.composition import IndexAlgorithm
 from artreplay.compiling import UNBOUNDED, Ints, Loop, current_mode, views
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidAction, InvalidHistory
@@ -26,6 +27,7 @@ from artreplay.replay.reader import Reader, ledger_without_rows
 from artreplay.replay.step import (
     BAD_PROPOSAL,
     BAD_VALUE,
+    DONE,
     NEEDS_ROOM,
     NEEDS_ROWS,
     NO_ROW,
@@ -35,6 +37,7 @@ from artreplay.replay.step import (
     ROUND,
     SERVING,
     USED,
+    look,
     read_to_end,
     settle,
     step,
@@ -125,12 +128,15 @@ class Policy:
             samples = self._checked_samples(action, reward)
         else:
             samples = [(adapter.number(action), adapter.checked_reward(reward))]
-        self._show_what_comes_before(samples)
-        algorithm, _, position, fills = self._interpreted_parts or self._parts()
+        algorithm, _, position, fills, still = self._interpreted_parts or self._parts()
+        asked = still and position[PENDING] == len(samples) == 1 and adapter.proposed[0] == samples[0][0]
+        if not asked or self._grown:  # before what was asked for there is nothing left to read
+            self._show_what_comes_before(samples)
+            algorithm, _, position, fills, _ = self._interpreted_parts or self._parts()
         # A step looks for room for a whole proposal.
         if fills and algorithm.room() < len(samples) + len(adapter.proposal):
             self._make_room(len(samples) + len(adapter.proposal))
-            algorithm, _, position, _ = self._parts()
+            algorithm, _, position, _, _ = self._parts()
         with self._guard:
             if isinstance(adapter, ComponentAdapter):
                 with np.errstate(over="ignore"):  # counters of its own may wrap around
@@ -171,7 +177,7 @@ class Policy:
         if self._log is None:
             self._check_nothing_comes_before(samples)
         elif self._log.whole is None or self._position[USED] < self._log.size:
-            algorithm, ledger, _, _ = self._interpreted_parts or self._parts()
+            algorithm, ledger, *_ = self._interpreted_parts or self._parts()
             units = [number for number, _ in samples]
             if isinstance(ledger, RelatedRows) and self._was_asked(units):
                 return  # there are no cells: what is related to a proposal was shown before it became the action
@@ -209,10 +215,12 @@ class Policy:
 
     def _first_step(self) -> int:
         """One interpreted step, where that is likely to be all: a decision that needs no row of the log is quick."""
-        if self._adapter.expensive or self._is_heavy() or current_mode() == "compiled":
+        algorithm, ledger, position, fills, still = self._interpreted_parts or self._parts()
+        if current_mode() == "compiled":
             return 0
-        algorithm, ledger, position, fills = self._interpreted_parts or self._parts()
-        if fills or isinstance(self._adapter, ComponentAdapter):
+        if still:  # a Ctrl-C does no harm where nothing changes
+            return look(algorithm, ledger, position, self._adapter.proposed)
+        if fills or self._adapter.expensive or isinstance(self._adapter, ComponentAdapter) or self._is_heavy():
             return 0
         began = perf_counter()
         with self._guard:
@@ -248,7 +256,7 @@ class Policy:
             took = perf_counter() - began
             if not fast:
                 self._spent += took
-            if result > 0:
+            if result > 0 or result == DONE:
                 return result
             if result == NEEDS_ROOM:
                 self._make_room(len(adapter.proposal))
@@ -285,16 +293,18 @@ class Policy:
     def _parts(self, of: str = "_ledger") -> tuple[Any, ...]:
         """The algorithm, a ledger and the position in the form that is fastest without compiling.
 
-        Behind them, whether arrays of the base can run over.
+        Behind them, whether arrays of the base can run over, and whether looking for an action changes nothing.
         """
         if self._interpreted_parts and of == "_ledger":
             return self._interpreted_parts
         algorithm, ledger = self._adapter.algorithm, getattr(self, of)
-        parts: tuple[Any, ...] = (algorithm, ledger, self._position, algorithm.room() < UNBOUNDED)
+        fills = algorithm.room() < UNBOUNDED
+        still = self._adapter.is_still and isinstance(ledger, Ledger) and isinstance(algorithm, IndexAlgorithm)
+        parts: tuple[Any, ...] = (algorithm, ledger, self._position, fills, still and not fills)
         if isinstance(self._adapter, NamedAdapter):
             viewed = views(ledger) if isinstance(ledger, tuple) else ledger
             position = memoryview(self._position)  # type: ignore[arg-type]
-            parts = (views(algorithm), viewed, position, parts[3])
+            parts = (views(algorithm), viewed, position, *parts[3:])
         if of == "_ledger":
             self._interpreted_parts = parts
         return parts

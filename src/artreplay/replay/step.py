@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artreplay.compiling import Loop, compiled
+from artreplay.compiling import UNBOUNDED, Loop, compiled, natural
 
 # Where a policy stands, in one array.
 USED = 0  # rows of the log shown
@@ -17,19 +17,22 @@ READ_UNITS = 6  # units whose cells `read_to_end` is done with
 PLACES = 7  # how many of these there are
 KEPT = 3  # how many of them a saved policy has
 
-# What a slice of a loop can end with, besides the number of units that are to be played. The engine has more, from
-# −11 on.
-AGAIN = 0  # the slice is over
-NEEDS_ROOM = -1  # arrays must grow first, or Python must compute something; a proposal may say so too
-BAD_PROPOSAL = -2  # a proposal has no units, or more than there is space for
-NEEDS_ROWS = -3  # rows of the log must be read first
-BAD_VALUE = -4  # what a base says of the value of an arm cannot be
-
-CERTAIN = -100  # instead of the number of units: the one proposed is played at once, whatever the unread rows say
-
-# What a ledger says when it has no row to show.
-NO_ROW = -1  # the cell has no unread row
-UNREAD = -2  # the cell may have one, which is still where the log lies
+# What can come of a piece of work, here and in the engine. A number above 0 is none of these: it counts units to play.
+(
+    AGAIN,  # nothing is in the way: go on
+    NEEDS_ROOM,  # arrays must grow first, or Python must compute something; a proposal may say so too
+    DONE,  # there is nothing left to do
+    NO_ROW,  # the cell has no unread row
+    UNREAD,  # the cell may have one, which is still where the log lies
+    NEEDS_ROWS,  # rows of the log must be read first
+    BAD_PROPOSAL,  # a proposal has no units, or more than there is space for
+    BAD_VALUE,  # what a base says of the value of an arm cannot be
+    CERTAIN,  # the one unit that is proposed is played at once, whatever the unread rows say
+    NOT_A_UNIT,  # a unit was proposed that the environment does not have
+    NEEDS_MEANS,  # Python is to work out the mean rewards of points
+    LOG_IS_DRAWN,  # Python is to load it in one batch, or to put it into named cells
+    GROWN,  # Python is to give back the arrays of before they grew
+) = range(0, -13, -1)
 
 NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
 
@@ -45,30 +48,28 @@ def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
 
 
 @compiled
-def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
-    """Show the base what the log has to say. Returns the number of units to play, 0 if something was shown.
+def propose(algorithm: Any, ledger: Any, proposal: Any, round_: int, most: int) -> int:
+    """Let the base write a proposal. Returns how many units it has, at most `most`, or what came of it.
 
-    For each unit of a proposal in order, the earliest unread row of the cell it lies in now is shown; when there is
-    none for any unit, the proposal is played. A cell that has no unread row left is closed, once; a base that wants to
-    know of it proposes again. A base that is read until its choice is certain (`certified.py`) says itself when that
-    is so. A row that is still where the log lies is waited for, in the middle of a proposal if need be.
+    A base that is read until its choice is certain (`certified.py`) says itself when that is so.
     """
-    units = position[SERVING]
-    first = 0
-    shown = 0
-    if units > 0:
-        first, shown = position[SLOT], position[SHOWN]
-        position[SERVING] = 0
-    else:
-        units = algorithm.propose_over(ledger, proposal, position[ROUND])
-        if units == CERTAIN:
-            return 1
-        if units == BAD_VALUE:
-            return BAD_VALUE
-        if units < 1 or units > len(proposal):
-            return NEEDS_ROOM if units == NEEDS_ROOM else BAD_PROPOSAL
+    units: int = algorithm.propose_over(ledger, proposal, round_)
+    if units in (CERTAIN, BAD_VALUE, NEEDS_ROOM):
+        return units
+    return units if 1 <= units <= min(most, len(proposal)) else BAD_PROPOSAL
+
+
+@compiled
+def show(algorithm: Any, ledger: Any, position: Any, proposal: Any, units: int, first: int, shown: int) -> int:
+    """Show the base what the log has to say of a proposal; the number of units to be played, AGAIN or NEEDS_ROWS.
+
+    For each unit in order, the earliest unread row of the cell it lies in now is shown; when there is none for any
+    unit, the proposal is played. A cell that has no unread row left is closed, once; a base that wants to know of it
+    proposes again. A row that is still where the log lies is waited for, in the middle of a proposal if need be: then
+    it goes on with the unit `first`, after `shown` rows.
+    """
     for j in range(first, units):
-        cell = ledger.locate(algorithm, proposal[j])
+        cell = natural(ledger.locate(algorithm, proposal[j]))
         at = serve(algorithm, ledger, position, cell)
         if at >= 0:
             shown += 1
@@ -77,7 +78,39 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
             return NEEDS_ROWS
         else:
             shown += ledger.close(algorithm, cell)
-    return 0 if shown > 0 else units
+    return AGAIN if shown > 0 else units
+
+
+@compiled
+def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
+    """Propose and show, or go on where rows were waited for; what came of it."""
+    units = position[SERVING]
+    if units > 0:
+        position[SERVING] = 0
+        return show(algorithm, ledger, position, proposal, units, position[SLOT], position[SHOWN])
+    units = propose(algorithm, ledger, proposal, position[ROUND], UNBOUNDED)
+    if units < 0:
+        return 1 if units == CERTAIN else units
+    return show(algorithm, ledger, position, proposal, units, 0, 0)
+
+
+@compiled
+def look(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
+    """The units of a proposal that is to be played, which are pending now; AGAIN if a step must be made to know.
+
+    Nothing changes but that, for a base that does not change by proposing, whose cells do not divide, and who need
+    not hear of closed cells.
+    """
+    if position[SERVING] > 0:
+        return AGAIN
+    units: int = algorithm.propose_over(ledger, proposal, position[ROUND])
+    if units < 1 or units > len(proposal):
+        return AGAIN
+    for j in range(units):
+        if ledger.first_unread(ledger.locate(algorithm, proposal[j])) != NO_ROW:
+            return AGAIN
+    position[PENDING] = units
+    return units
 
 
 @Loop
@@ -91,7 +124,7 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int
             if room < width:
                 return NEEDS_ROOM
         units = step(algorithm, ledger, position, proposal)
-        if units != 0:
+        if units != AGAIN:
             if units > 0:
                 position[PENDING] = units
             return units
@@ -102,27 +135,28 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int
 
 @compiled
 def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
-    """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; 1 at the end.
+    """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; DONE at the end.
 
     When a cell divides meanwhile, those of the part that the unit lies in. `position` says which unit is next.
     """
     room = 0
     while position[READ_UNITS] < len(units):
-        if limit <= 0:
-            return AGAIN
-        if room < 1:
-            room = algorithm.room()
+        unit = units[position[READ_UNITS]]
+        at = 0
+        while at != NO_ROW:
+            if limit <= 0:
+                return AGAIN
             if room < 1:
-                return NEEDS_ROOM
-        at = serve(algorithm, ledger, position, ledger.locate(algorithm, units[position[READ_UNITS]]))
-        if at == UNREAD:
-            return NEEDS_ROWS
-        if at == NO_ROW:
-            position[READ_UNITS] += 1
-        else:
+                room = algorithm.room()
+                if room < 1:
+                    return NEEDS_ROOM
+            at = serve(algorithm, ledger, position, ledger.locate(algorithm, unit))
+            if at == UNREAD:
+                return NEEDS_ROWS
             room -= 1
             limit -= 1
-    return 1
+        position[READ_UNITS] += 1
+    return DONE
 
 
 @Loop
