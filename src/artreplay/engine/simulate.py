@@ -26,7 +26,8 @@ from artreplay.parameters import Count, Seed, checked
 from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter, Reading
 from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.log import Log
-from artreplay.replay.own_bases import ComponentAdapter, PlainAdapter, adapt
+from artreplay.replay.own_bases import ComponentAdapter, adapt
+from artreplay.replay.plain_objects import PlainAdapter
 from artreplay.replay.policies import Lower, checked_lower, takes_totals, warn_of_short_horizon
 
 Start = Literal["artificial-replay", "full-start", "full-start-batch", "ignorant"]

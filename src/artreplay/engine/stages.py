@@ -29,7 +29,7 @@ from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter, Readi
 from artreplay.replay.drift import Drift
 from artreplay.replay.ledger import Ledger, empty_ledger, filled_ledger, one_cell
 from artreplay.replay.log import Log, Part
-from artreplay.replay.own_bases import PlainAdapter
+from artreplay.replay.plain_objects import PlainAdapter
 from artreplay.replay.policies import Lower
 from artreplay.replay.reader import ledger_of_rows, ledger_without_rows
 from artreplay.streams import fold, fold_each

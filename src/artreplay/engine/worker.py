@@ -19,7 +19,8 @@ from artreplay.replay.adapters import Adapter, PointAdapter
 from artreplay.replay.ledger import Blocks, Ledger, enlarged
 from artreplay.replay.log import Part
 from artreplay.replay.object_states import shared_generators
-from artreplay.replay.own_bases import PlainAdapter, adapt
+from artreplay.replay.own_bases import adapt
+from artreplay.replay.plain_objects import PlainAdapter
 from artreplay.replay.policy import next_limit
 from artreplay.replay.reader import ledger_of_rows
 from artreplay.replay.step import (

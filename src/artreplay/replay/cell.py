@@ -18,7 +18,7 @@ from artreplay.errors import InvalidParameter
 from artreplay.history import Label
 from artreplay.replay.adapters import PointAdapter
 from artreplay.replay.ledger import Ledger, Table
-from artreplay.replay.own_bases import PlainAdapter
+from artreplay.replay.plain_objects import PlainAdapter
 
 if TYPE_CHECKING:
     from artreplay.replay.policy import Policy

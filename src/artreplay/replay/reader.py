@@ -25,8 +25,8 @@ from artreplay.replay.ledger import (
     spare_arrays,
 )
 from artreplay.replay.log import Log, Part
-from artreplay.replay.own_bases import PlainAdapter
 from artreplay.replay.own_ledgers import OwnLedger, unread_places
+from artreplay.replay.plain_objects import PlainAdapter
 
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
