@@ -200,6 +200,34 @@ def test_a_store_is_read_as_far_as_needed(tmp_path) -> None:
             policy.tell(4, 1.0)
 
 
+def test_totals_are_read_like_rows(tmp_path) -> None:
+    rng = random.Random(3)
+    counts = [rng.randrange(1, 400) for _ in range(8)]
+    totals = ar.Totals(list(range(8)), counts, [float(rng.randrange(count + 1)) for count in counts])
+    for make in (ar.Greedy, ar.UCB1, ar.ThompsonSampling):
+        replay, full = (policy(make(8), totals) for policy in (ar.ArtificialReplay, ar.FullStart))
+        for round_ in range(12):
+            assert replay.ask() == full.ask()
+            for policy in (replay, full):
+                policy.tell(full.ask(), float(round_ % 3 == 0))
+            replay.save(tmp_path / "policy")
+            replay = ar.load(tmp_path / "policy", totals)
+        assert full.used == sum(counts)
+
+
+@pytest.mark.parametrize("lower", ["rows", "blocks"])
+def test_blocks_are_read_until_the_choice_is_certain(lower) -> None:
+    rng = random.Random(4)
+    log = ar.History([rng.randrange(4) for _ in range(150)], [rng.choice(TENTHS) for _ in range(150)])
+    for make in (ar.UCB1, ar.AnchorThompson):
+        replay, full = (policy(make(4), log, lower=lower) for policy in (ar.ArtificialReplay, ar.FullStart))
+        for _ in range(10):
+            assert replay.ask() == full.ask()
+            reward = rng.choice(TENTHS)
+            for policy in (replay, full):
+                policy.tell(full.ask(), reward)
+
+
 def test_simulations_read_like_policies() -> None:
     env = ar.environments.KArmed(4)
     with ar.compiling.using("interpreted"):
