@@ -33,11 +33,12 @@ def test_the_same_decisions_as_in_python(run: Run, folder: Path, labels: tuple[o
     log = write_csv(folder / "log.csv", rows)
     assert run("recommend", log, *OPTIONS, "--policy", kind, *KEPT).code == 0
     with ar.Study.open("state.ar", read_only=True) as study:
-        arms = list(study.base.arms)
+        base = type(study.base)(**study.base.parameters())
+    arms = list(base.arms)
     typed = {str(arm): arm for arm in arms}
     history = ar.History([typed[str(arm)] for arm, _ in rows], [reward for _, reward in rows])
     make = ar.FullStart if kind == "full-start" else ar.ArtificialReplay
-    policy = make(ar.MonUCB(arms=arms, horizon=100), history)
+    policy = make(base, history)
     for round_ in range(15):
         answer = run("recommend", log, *KEPT, "--json").json
         action = policy.ask()

@@ -48,8 +48,10 @@ def test_every_decision_is_that_of_the_whole_journal_in_blocks(name, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_holds_in_many_cases(name, tmp_path):
-    check(name, 1500, "interpreted", tmp_path, seed=2)
-    check(name, 150, "compiled", tmp_path, seed=3)
+    for mode, cases in (("interpreted", 1500), ("compiled", 150)):
+        folder = tmp_path / mode
+        folder.mkdir()
+        check(name, cases, mode, folder, seed=cases)
 
 
 class ToyArms:

@@ -55,7 +55,7 @@ def test_a_time_after_now_is_refused_with_its_row():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ar.LinUCB([[1, 0], [0, 1]], 50), "LinUCB cannot tell rows of the log from online rewards"),
+        (lambda: ar.LinUCB([[1, 0], [0, 1]], 50), "LinUCB has no place for an allowance"),
         (lambda: ar.UCB1(2), "UCB1 cannot tell rows"),
         (lambda: ar.ThompsonSampling(2), "ThompsonSampling cannot tell rows"),
     ],

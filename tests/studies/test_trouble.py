@@ -7,12 +7,14 @@ import json
 import os
 import sqlite3
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 from study_kit import colours
 
 import artreplay as ar
-from artreplay.errors import StudyUnavailable
+from artreplay.errors import InvalidFile, StudyUnavailable
 
 
 class Failing:
@@ -175,3 +177,28 @@ def test_a_process_that_comes_from_the_owner_must_open_it_itself(tmp_path, monke
         with pytest.raises(StudyUnavailable, match="was opened by the process this one comes from"):
             study.decide()
         monkeypatch.undo()
+
+
+def test_a_read_that_fails_tells_nothing_twice(tmp_path: Path) -> None:
+    rows = "".join(f"{'ab'[row % 2]},{int(row % 3 == 0)}\n" for row in range(4000))
+    (tmp_path / "log.csv").write_text("arm,reward\n" + rows)
+    ar.index_history(tmp_path / "log.csv", tmp_path / "log.arh", unit="arm", reward="reward")
+    log = ar.open_history(tmp_path / "log.arh")
+    study = ar.Study.create(tmp_path / "own.study", ar.MonUCB(arms=["a", "b", "c"], horizon=10_000), history=log)
+    reader = study.policy._reader
+    real = reader.read
+
+    def lost(ledger: Any) -> Any:
+        raise InvalidFile("cannot be read: the connection is lost")
+
+    for arm in ("c", "c", "a"):  # of which "a" has unread rows, which are read first
+        study.observe(arm, 1.0)
+    reader.read = lost
+    with pytest.raises(InvalidFile, match="connection is lost"):
+        study.decide()
+    reader.read = real
+    study.decide()
+    assert {arm.label: arm.online for arm in study.arms()} == {"a": 1, "b": 0, "c": 2}
+    study.close()
+    with ar.Study.open(tmp_path / "own.study") as again:
+        assert {arm.label: arm.online for arm in again.arms()} == {"a": 1, "b": 0, "c": 2}

@@ -57,8 +57,8 @@ class Algorithm:
         With `adaptive` each arm finds its own from the rewards that contradict its log.
         """
         raise InvalidParameter(
-            f"drift is for KLUCB, MonUCB, PsiUCB, TopUCB, grids and trees; {type(self).__name__} cannot tell rows of "
-            "the log from online rewards"
+            "drift is for KLUCB, MonUCB, PsiUCB, TopUCB, grids, trees and allocations; "
+            f"{type(self).__name__} has no place for an allowance"
         )
 
     def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:

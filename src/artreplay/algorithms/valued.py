@@ -21,6 +21,7 @@ from artreplay.parameters import REQUIRED, Count, NotNegative, Seed, checked
 from artreplay.streams import POSTERIOR, pair, uniform
 
 LOGGED, ONLINE = 0, 1  # places of what was shown
+_HIGHEST = 1.0 - 2.0**-53  # below 1
 
 
 @compiled(scratch=("unread",))
@@ -169,7 +170,8 @@ class UpperQuantile(NamedTuple):
         """The quantile."""
         successes = logged_sum + online_sum
         failures = max(logged + online - successes, 0.0)
-        quantile: float = beta_quantile(1.0 + successes, 1.0 + failures, 1.0 - 1.0 / ((time + 2.0) * self.scale))
+        level = min(1.0 - 1.0 / ((time + 2.0) * self.scale), _HIGHEST)
+        quantile: float = beta_quantile(1.0 + successes, 1.0 + failures, level)
         return quantile
 
 

@@ -171,6 +171,10 @@ def what_it_decides(found: Outlook) -> list[str]:
 
 def what_is_read(found: Outlook, cls: type[ArmAlgorithm]) -> str:
     """What replay will read, in a sentence."""
+    if math.isnan(found.read_share) and cls.offers_value:
+        return (
+            f"With {name_of(cls)} replay reads until its choice is certain; how much that is cannot be said beforehand."
+        )
     if math.isnan(found.read_share):
         return f"Under {name_of(cls)} the whole log is read."
     about = "nearly all" if found.read_share > 0.95 else f"about {percent(found.read_share)}"

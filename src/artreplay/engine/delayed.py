@@ -30,6 +30,8 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
     env = setting.env
     if not isinstance(env, OwnEnvironment) or setting.start == "full-start-batch":
         raise InvalidParameter(f"rewards that come late need start other than {setting.start!r}")
+    if setting.drift.is_there or setting.lower != "rows":
+        raise InvalidParameter('rewards that come late are simulated without drift= and with lower="rows" only')
     numbers = np.array([replication])
     key, base_key = world_keys(setting.seed, numbers), setting.base_keys(setting.base, numbers)
     rewards = env.stack(env.worlds(key, base_key))
@@ -48,9 +50,10 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
             _, _, played, reward = heapq.heappop(late)
             policy.tell(played, reward)
         action = policy.ask()
-        arm = policy._adapter.number(action)
-        if isinstance(action, list) or rewards.meet(arm, round_, 0) != AGAIN:
+        arm = policy._adapter.number(action) if isinstance(policy._adapter, NamedAdapter) else action
+        if not isinstance(arm, (int, np.integer)) or rewards.meet(arm, round_, 0) != AGAIN:
             raise InvalidAction(f"{setting.base!r} proposed {action!r}, which is not one of {setting.describe_units()}")
+        arm = int(arm)
         total += float(rewards.optimum[0]) - rewards.expected(arm, 0)
         if setting.keep_all or round_ == setting.horizon - 1:
             place = round_ if setting.keep_all else 0

@@ -326,7 +326,9 @@ def _check_range(reward_range: tuple[float, float], needed: tuple[float, float] 
 
 
 def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
-    """An algorithm and an environment must agree on what is played."""
+    """An algorithm and an environment must agree on what is played, and on what rewards there can be."""
+    if not isinstance(adapter, PointAdapter):
+        _check_range(adapter.reward_range, env.reward_range)
     if isinstance(adapter, ArmAdapter):
         base = adapter.base
         if base.n_arms != env.n_arms:
@@ -335,7 +337,6 @@ def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
             raise InvalidParameter(
                 f"the algorithm plays {base.width} arms in a round, the environment expects {env.budget}"
             )
-        _check_range(base.reward_range, env.reward_range)
     elif isinstance(adapter, PointAdapter) or isinstance(adapter.base, Regressor):
         raise InvalidParameter(f"{env!r} is for algorithms over arms, got {adapter.base!r}")
     elif isinstance(adapter, ComponentAdapter):

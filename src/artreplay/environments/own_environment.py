@@ -167,6 +167,8 @@ class OwnEnvironment(ArmEnvironment):
 
     def _try(self, own: Any) -> None:
         """Let a component say a few things, interpreted: compiled code cannot complain."""
+        if not callable(getattr(own, "enter", None)):
+            raise InvalidParameter(f"{type(own).__qualname__} must have enter(key): a world that is compiled is told")
         world = copied(own)
         checked = CheckedWorld(world, self.reward_range)
         world.enter(np.uint64(1))

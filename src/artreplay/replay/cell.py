@@ -106,7 +106,8 @@ def _used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
     counts = count(np.empty(0, np.int64))
     cells = ledger.cells if isinstance(ledger, Ledger) else None
     marks = policy._marks() if log is not None else counts
-    if isinstance(cells, Table) and 0 < len(cells.cell) == len(cells.name) - 1 == len(marks) - 1:  # a cell for each arm
+    counted = len(getattr(ledger, "place", ())) == 0  # with drift by row, marks are rows
+    if counted and isinstance(cells, Table) and 0 < len(cells.cell) == len(cells.name) - 1 == len(marks) - 1:
         counts[: len(cells.cell)] += marks[cells.cell]
         return counts
     for part, shown in policy._used_parts():

@@ -93,6 +93,10 @@ class UnitAllowances(NamedTuple):
     def fold(self, ledger: Any) -> None:
         """Rows stay as they are."""
 
+    def between(self, start: int, stop: int) -> int:
+        """How many samples are queued in these places."""
+        return stop - start
+
 
 @compiled
 class RowAllowances(NamedTuple):
@@ -108,6 +112,10 @@ class RowAllowances(NamedTuple):
 
     def fold(self, ledger: Any) -> None:
         """Rows stay as they are."""
+
+    def between(self, start: int, stop: int) -> int:
+        """How many samples are queued in these places."""
+        return stop - start
 
 
 class Drift:

@@ -122,6 +122,9 @@ class PlainAdapter(Adapter):
         except TypeError:
             raise InvalidAction(f"a unit must be hashable, got {type(unit).__name__}") from None
         if known is None:
+            if self.certified is not None:
+                arms = f"{type(self.base).__name__} chooses among"
+                raise InvalidAction(f"{unit!r} is not one of the {len(self.certified.high)} arms that {arms}")
             if self._checks_units:
                 _ask(self.base.check_unit, unit)
             known = len(self._units)

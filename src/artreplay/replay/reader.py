@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, resized
-from artreplay.errors import InvalidFile
+from artreplay.errors import ChangedHistory, InvalidFile
 from artreplay.history.stores import ArmStore, PointStore
 from artreplay.history.stores.merging import rows_of
 from artreplay.replay.adapters import Adapter
@@ -163,7 +163,10 @@ class ArmReader(Reader):
         ledger = super().put(ledger, rows)
         self.cells[cell].done()
         if self.counts is not None:
-            ledger.more[cell] = self.counts[cell] - rows.end
+            left = int(self.counts[cell]) - rows.end
+            if left < 0 or (left > 0) is not rows.more:
+                raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
+            ledger.more[cell] = left
         return ledger
 
 
@@ -256,7 +259,9 @@ def _lazy_ledger(log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints 
         ledger.end[: len(marks)] = marks
     if log.in_blocks:
         sums = BlockReader(log, cells.cell)
-        ledger.more[list(sums.code_of)] = 1
+        counts = None if log.adapter.certified is None else cast(ArmStore, store).counts()
+        for cell, code in sums.code_of.items():
+            ledger.more[cell] = 1 if counts is None else counts[code] - ledger.end[cell]
         return ledger, sums
     if not counted:
         ledger.more[:] = ledger.end < len(store)

@@ -19,6 +19,8 @@ def check_convertible(policy: Any) -> None:
         raise InvalidParameter(
             "a study can be made from a policy without a relation of its own, and without batch=True"
         )
+    if policy._drift.is_by_row:
+        raise InvalidParameter("a study can be made from a policy without drift by row: rows that come later have none")
 
 
 def keep_policy(live: Live, policy: Any) -> None:

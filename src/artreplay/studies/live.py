@@ -150,10 +150,14 @@ class Live:
 
     def fold(self) -> Fold:
         """The policy, with everything taken in."""
-        if self._fold is None:
-            self._fold = Fold(self.tables, self.settings, self.arms, self.given, self._open_actions())
-        elif self._fresh:
-            self._fold.take_in(self._fresh)
+        try:
+            if self._fold is None:
+                self._fold = Fold(self.tables, self.settings, self.arms, self.given, self._open_actions())
+            elif self._fresh:
+                self._fold.take_in(self._fresh)
+        except BaseException:  # some may have been taken in: the journal is folded again
+            self._fold, self._fresh = None, []
+            raise
         self._fresh = []
         return self._fold
 
