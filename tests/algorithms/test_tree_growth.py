@@ -30,7 +30,7 @@ MAKERS = {
     ),
 }
 TREES = [name for name in MAKERS if name.startswith("Tree")]
-SOON = ("TreeUCB", "TreeAllocation")  # what a developer waits for to be compiled
+SOON = ("TreeUCB",)
 
 
 def log_for(base, rows=200, seed=0):

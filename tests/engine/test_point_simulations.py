@@ -33,6 +33,7 @@ EXACT = [case for case in CASES if case not in ("RandomAllocation", "TreeAllocat
 # -- what a simulation must not depend on ---------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_compiled_and_interpreted_are_the_same_in_any_number_of_threads():
     """And what a function raises in one of them reaches the caller; all in one test, which compiles once."""
     slow = run("TreeUCB", history=300, horizon=60, replications=7)
