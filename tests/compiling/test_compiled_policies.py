@@ -35,10 +35,8 @@ def least_played(n: int = 3) -> LeastPlayed:
     return LeastPlayed(np.zeros(n), np.zeros(n))
 
 
-@pytest.mark.parametrize(
-    "start",
-    [*(pytest.param(start, marks=pytest.mark.long) for start in ("ignorant", "full-start")), "artificial-replay"],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("start", ["ignorant", "full-start", "artificial-replay"])
 def test_a_component_is_simulated_the_same_at_both_speeds(start):
     env = ar.environments.KArmed(3, rewards="beta")
     runs = []
