@@ -2,6 +2,7 @@
 
 Compiling a loop takes longer than a hundred small cases do. So `make test` interprets, except in tests that are about
 compiled code: those say `using("compiled")`, or are marked `as_users_run`. `make test-all` runs everything as users do.
+Users' short simulations are interpreted; here they are compiled, because a test is about what is long.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import hypothesis
 import pytest
 import typer.main
 
-from artreplay.compiling import loops_compiled, using
+from artreplay.compiling import loops, loops_compiled, using
 
 # Not modules with examples to run.
 collect_ignore = ["conftest.py", "cli/conftest.py", "compiling/conftest.py", "replay/conftest.py"]
 collect_ignore += ["reproduction/conftest.py", "studies/conftest.py"]
 
 pytest.register_assert_rewrite("budget_kit", "exactness", "saving_kit")  # so that their asserts show values too
+
+loops.LOADING = loops.COMPILING = 0.0
 
 ALL = bool(os.environ.get("ARTREPLAY_THOROUGH"))
 WHOLLY_LONG = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.long\b", re.MULTILINE)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, Loop, Words, compiled
+from artreplay.compiling import Floats, Ints, Words, compiled
 
 # What a draw is for. Draws of different purposes never share a counter.
 (
@@ -152,20 +152,12 @@ def beta(key: Any, purpose: Any, unit: Any, number: Any, a: Any, b: Any) -> Any:
     return gamma_a / (gamma_a + gamma_b)
 
 
-@Loop
-def fill_uniform(keys: Words, purpose: int, out: Floats) -> int:
-    """Fill each row of a matrix with the uniform draws of its key, numbered by column."""
-    for row in range(len(keys)):
-        for number in range(out.shape[1]):
-            out[row, number] = uniform(keys[row], purpose, 0, number)
-    return len(keys)
-
-
 def uniforms(keys: Words, purpose: int, n: int) -> Floats:
-    """For each key, the draws of `uniform` numbered 0 to n−1."""
-    out = np.empty((len(keys), n))
-    fill_uniform(keys, purpose, out)
-    return out
+    """For each key, the draws of `uniform` numbered 0 to n−1, all at once."""
+    key, number, nothing = keys[:, None], np.arange(n, dtype=np.uint64), np.uint64(0)
+    a, _ = philox(number & _LOW, number >> _HALF, nothing, np.uint64(purpose) << _PURPOSE, key & _LOW, key >> _HALF)
+    draws: Floats = ((a >> _DROP).astype(np.float64) + 0.5) * _STEP
+    return draws
 
 
 @compiled

@@ -7,6 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -21,6 +22,8 @@ from artreplay.errors import NotCompilable
 P = ParamSpec("P")
 R = TypeVar("R")
 
+LOADING, COMPILING = 0.5, 4.0  # seconds that these take, roughly
+
 _entries: list[Any] = []
 
 
@@ -34,6 +37,8 @@ class Loop(Generic[P, R]):
         functools.update_wrapper(self, function)
         self.function = function
         self._by_classes: dict[tuple[type, ...], Callable[P, R]] = {}
+        self._wait: dict[tuple[type, ...], float] = {}
+        self._interpreted: dict[tuple[type, ...], float] = {}  # seconds, for those that may be compiled one day
         self._making = threading.Lock()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -43,12 +48,29 @@ class Loop(Generic[P, R]):
         """The form to call, again and again, with components of the same types as `parts`."""
         if current_mode() == "interpreted" or not all(map(_compilable, parts)):
             return self.interpreted
-        classes = tuple(cls for part in parts if is_component(part) for cls in classes_of(part))
+        classes = _classes(parts)
         if classes not in self._by_classes:
             with self._making, Uninterrupted():  # threads that ask at once get the same one
                 if classes not in self._by_classes:
                     self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]
+
+    def wait(self, *parts: Any) -> float:
+        """About how many seconds pass until a compiled form can run: to load numba, and to compile if need be."""
+        classes = _classes(parts)
+        if classes in self._by_classes:
+            return 0.0
+        if classes not in self._wait:
+            name = f"*{self.function.__name__}_{stamp(self.function, classes).text[:16]}*.nbi"  # as numba calls it
+            kept = Path(self.function.__code__.co_filename).parent / "__pycache__"
+            self._wait[classes] = LOADING if any(kept.glob(name)) else COMPILING
+        return self._wait[classes]
+
+    def spend(self, seconds: float, *parts: Any) -> float:
+        """Note that interpreting the loop over such parts has cost these seconds; what it has cost in all."""
+        classes = _classes(parts)
+        self._interpreted[classes] = self._interpreted.get(classes, 0.0) + seconds
+        return self._interpreted[classes]
 
     def interpreted(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The function as it stands; counters of random draws may wrap around, as they do in machine code."""
@@ -78,6 +100,10 @@ def loops_compiled() -> tuple[int, int]:
     made = sum(sum(entry.stats.cache_misses.values()) for entry in _entries)
     found = sum(sum(entry.stats.cache_hits.values()) for entry in _entries)
     return made, found
+
+
+def _classes(parts: tuple[Any, ...]) -> tuple[type, ...]:
+    return tuple(cls for part in parts if is_component(part) for cls in classes_of(part))
 
 
 def _compilable(part: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.compiling import Ints, packed
+from artreplay.compiling import Ints, current_mode, packed
 from artreplay.engine.play import Memory, Order, Record, play_one, play_several
 from artreplay.engine.simulated_logs import PLACES as CURSOR_PLACES
 from artreplay.engine.simulated_logs import STEPS, WORLD
@@ -39,6 +39,7 @@ from artreplay.replay.step import (
 )
 
 _FIRST_LIMIT = 64
+_TRIAL = 0.05  # seconds of interpretation after which it is known how long the rest would take
 
 
 class Stopped(Exception):
@@ -57,6 +58,7 @@ class Worker:
         self.position = np.zeros(PLACES, np.int64)
         self.cursor = np.zeros(CURSOR_PLACES, np.int64)
         self.limit = _FIRST_LIMIT
+        self.spent = 0.0  # seconds of interpretation
 
     def progress(self) -> float:
         """Replications finished, and the part of the one at hand."""
@@ -105,14 +107,18 @@ class Worker:
         record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows])
         first = adapter.algorithm
         play = play_one if setting.width == 1 else play_several
-        run = play.interpreted  # an object of the user's own, a base or a world, cannot be compiled
-        if setting.compilable:
-            run = play.bound_to(first, ledger, queue, rewards, log, memory, order, record)
+        parts = (first, ledger, queue, rewards, log, memory, order, record)
+        # An object of the user's own, a base or a world, cannot be compiled; what is short need not be.
+        wait = play.wait(*parts) if setting.compilable and current_mode() == "auto" else 0.0
+        run = play.bound_to(*parts) if setting.compilable and not wait else play.interpreted
         result = AGAIN
         while result != DONE:
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.thread_time()
             where = (self.position, self.cursor, adapter.proposal, self.limit)
             result = run(adapter.algorithm, ledger, queue, rewards, log, memory, order, record, *where)
+            worked = time.thread_time() - worked  # interpreters take turns
+            if wait and (self._expected(worked) > wait or play.spend(worked, *parts) > wait):
+                wait, run = 0.0, play.bound_to(*parts)
             if result == NEEDS_ROOM:
                 adapter.make_room(setting.width)
                 ledger = enlarged(ledger, adapter.cell_space())
@@ -143,6 +149,12 @@ class Worker:
         if adapter.algorithm is not first:
             adapter.seat(first)
             memory.grown[0] = 0
+
+    def _expected(self, worked: float) -> float:
+        """The seconds that all would interpret, after this one did for some more; 0 while nobody knows."""
+        self.spent += worked
+        done = self.progress() / self.setting.replications
+        return self.spent / done if self.spent > _TRIAL and done > 0.0 else 0.0
 
 
 def _load_batch(base: Any, queue: Ledger) -> None:

@@ -1,0 +1,55 @@
+"""What is short is interpreted, because loading or making compiled code takes longer; the result is the same."""
+
+import numpy as np
+import pytest
+
+import artreplay as ar
+from artreplay.compiling import loops, loops_compiled, using
+from artreplay.compiling.stamps import Stamp
+from artreplay.engine import worker
+
+SETTING = {"history": 30, "horizon": 40, "replications": 6, "seed": 3}
+
+
+def simulated() -> np.ndarray:
+    return ar.simulate(ar.MonUCB(4, 40), ar.environments.KArmed(4), **SETTING).actions
+
+
+def test_a_short_simulation_compiles_nothing(monkeypatch):
+    monkeypatch.setattr(loops, "COMPILING", 1e9)
+    monkeypatch.setattr(loops, "LOADING", 1e9)
+    monkeypatch.setattr(worker, "play_one", loops.Loop(worker.play_one.function))  # which nobody has compiled yet
+    before = loops_compiled()
+    with using("auto"):
+        found = simulated()
+    with using("interpreted"):
+        assert (found == simulated()).all()
+    assert loops_compiled() == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wait", [1e-9, 0.003], ids=["at once", "in the middle"])
+def test_going_over_to_compiled_code_changes_nothing(monkeypatch, wait):
+    monkeypatch.setattr(loops, "COMPILING", wait)
+    monkeypatch.setattr(loops, "LOADING", wait)
+    monkeypatch.setattr(worker, "_TRIAL", wait)
+    monkeypatch.setattr(worker, "play_one", loops.Loop(worker.play_one.function))  # which nobody has compiled yet
+    with using("auto"):
+        found = simulated()
+    assert worker.play_one._by_classes
+    with using("interpreted"):
+        assert (found == simulated()).all()
+
+
+def test_it_is_known_what_is_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(loops, "LOADING", 1.0)
+    monkeypatch.setattr(loops, "COMPILING", 2.0)
+    source = tmp_path / "source.py"
+    source.write_text("def count(n):\n    return n + 1\n")
+    namespace = {"__name__": "source"}
+    exec(compile(source.read_text(), str(source), "exec"), namespace)
+    monkeypatch.setattr(loops, "stamp", lambda function, classes: Stamp("0123456789abcdef0123", True))
+    assert loops.Loop(namespace["count"]).wait() == 2.0
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "source.make.locals.count_0123456789abcdef-3.py311.nbi").touch()
+    assert loops.Loop(namespace["count"]).wait() == 1.0
