@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -158,22 +159,27 @@ class BareMonUCB:
 
 
 def one_decision() -> Iterator[Row]:
-    """ask + tell from Python: what someone who serves decisions pays."""
-    for n_arms in (10, 100_000):
+    """ask + tell from Python: what someone who serves decisions pays, at first and after 200,000 of them."""
+    for base, n_arms in product((ar.MonUCB, ar.KLUCB), (10, 100_000)):
         rng = np.random.default_rng(0)
         history = ar.History(rng.integers(n_arms, size=1000), rng.integers(2, size=1000))
-        policy = ar.ArtificialReplay(ar.MonUCB(n_arms, 100_000), history)
+        policy = ar.ArtificialReplay(base(n_arms, horizon=1_000_000), history)
         rewards = rng.integers(2, size=1_000).astype(float).tolist()
 
         def decide(policy: Any = policy, rewards: list[float] = rewards) -> None:
             for reward in rewards:
                 policy.tell(policy.ask(), reward)
 
+        first = best_of(100, decide) / len(rewards)
+        for _ in range(110):
+            decide()
         each = best_of(100, decide) / len(rewards)
         bare = best_of(20, partial(decide, BareMonUCB(n_arms, 100_000), rewards[:100])) / 100
         goal = 3e-6 if n_arms == 10 else 4.5e-6
-        yield f"ask + tell, MonUCB K={n_arms:,}", f"{each * 1e6:.2f} µs", f"≤ {goal * 1e6:g} µs", each <= goal
-        yield f"    vs ten bare lines of Python, K={n_arms:,}", f"{each / bare:.2g}×", "", None
+        measured = f"{each * 1e6:.2f} µs (at first {first * 1e6:.2f})"
+        yield f"ask + tell, {base.__name__} K={n_arms:,}", measured, f"≤ {goal * 1e6:g} µs", each <= goal
+        if base is ar.MonUCB:
+            yield f"    vs ten bare lines of Python, K={n_arms:,}", f"{each / bare:.2g}×", "", None
 
 
 def starting() -> Iterator[Row]:

@@ -20,7 +20,7 @@ from artreplay.compiling.components import (
     views,
 )
 from artreplay.compiling.growth import UNBOUNDED, resized, with_room
-from artreplay.compiling.loops import Loop, loops_compiled
+from artreplay.compiling.loops import Loop, loops_compiled, pinned
 from artreplay.compiling.marker import compiled, natural
 from artreplay.compiling.modes import Mode, current_mode, using
 
@@ -41,6 +41,7 @@ __all__ = [
     "natural",
     "overwrite",
     "packed",
+    "pinned",
     "resized",
     "scalars_of",
     "state_of",

@@ -95,6 +95,27 @@ class Loop(Generic[P, R]):
         return call
 
 
+def pinned(parts: tuple[Any, ...], loops: dict[Loop[Any, int], tuple[int, ...]]) -> list[Callable[..., int]] | None:
+    """Compiled forms of loops, each with some of the parts in place for good; they are called with what is left.
+
+    A call then costs a fifth of a microsecond. None where numba insists on counting references. Whoever replaces an
+    array of a part must ask again.
+    """
+    known = binder()
+    if not all(map(_compilable, parts)) or "_nrt" not in known.common_options():
+        return None
+    text, lasting = _common_stamp(tuple(loops), _classes(parts))
+    with Uninterrupted():
+        place = known.Pinned(parts, text, lasting)
+        return [place.entry(loop.function, which) for loop, which in loops.items()]
+
+
+@functools.cache
+def _common_stamp(loops: tuple[Loop[Any, int], ...], classes: tuple[type, ...]) -> tuple[str, bool]:
+    stamps = [stamp(loop.function, classes) for loop in loops]
+    return "".join(each.text for each in stamps), all(each.lasting for each in stamps)
+
+
 def loops_compiled() -> tuple[int, int]:
     """How many loops this process compiled, and how many it found in the disk cache."""
     made = sum(sum(entry.stats.cache_misses.values()) for entry in _entries)

@@ -13,8 +13,8 @@ from artreplay.algorithms.composition import SplittingAlgorithm
 from artreplay.algorithms.selectors import Best, Top
 from artreplay.cells.forest import leaves_of
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, exact
-from artreplay.history import History
+from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter, exact
+from artreplay.history import Allocation, History
 from artreplay.replay.certified import Certified, certified, complaint
 from artreplay.replay.ledger import Boxes, Leaves, Table
 from artreplay.replay.step import ROUND
@@ -171,6 +171,17 @@ class Adapter:
     def checked_reward(self, reward: Any) -> float:
         """A reward that was told, as the base sees it."""
         return float(self.scaled(checked_reward(reward, self.reward_range)))
+
+    def checked_samples(self, action: Any, reward: Any) -> list[tuple[int, float]]:
+        """The units of an action that is a list, with the reward that was told of each."""
+        if isinstance(action, Allocation):
+            raise InvalidAction(f"the action must be a list of units, got {action!r} by itself: wrap it in a list")
+        if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
+            raise InvalidAction(f"the action must be a list of units, got {action!r}")
+        if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
+            raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
+        numbers = [self.number(unit) for unit in action]
+        return list(zip(numbers, [self.checked_reward(value) for value in reward], strict=True))
 
     def make_room(self, need: int) -> None:
         """Let `need` more samples be shown without an array running over."""

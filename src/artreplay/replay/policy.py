@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from artreplay.algorithms.composition import IndexAlgorithm
-from artreplay.compiling import UNBOUNDED, Ints, Loop, current_mode, views
+from artreplay.compiling import UNBOUNDED, Ints, Loop, current_mode, pinned, views
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidAction, InvalidHistory
-from artreplay.history import Allocation, Fingerprint
+from artreplay.history import Fingerprint
 from artreplay.history import Reading as HowMuch
 from artreplay.parameters import checked
 from artreplay.replay.adapters import Adapter, NamedAdapter, Reading, Relation, Unknown
@@ -41,11 +41,14 @@ from artreplay.replay.step import (
     read_to_end,
     settle,
     step,
+    take,
 )
 
 _PATIENCE = 1.0  # seconds of interpretation after which compiling is worth its cost
 _HEAVY = 1e-3  # seconds of interpretation per round above which even a short call is worth compiling
+_MANY = 200_000  # rewards after which interpretation has cost about as much as compiling does
 _MOST_STEPS = 1 << 20  # in one slice of a loop
+_FEW_STEPS = 1 << 10  # what compiled code does while it cannot hear a Ctrl-C
 _SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 
 
@@ -75,6 +78,7 @@ class Policy:
         self._size_without_log = 0  # its samples without those that are skipped
         self._grown = False  # whether the log has grown since the pending decision was made
         self._interpreted_parts: tuple[Any, ...] = ()  # of a step; () if they must be put together
+        self._told = 0  # rewards, in this process
         self._spent = 0.0  # seconds of interpretation
         self._guard = Uninterrupted()
         self._watch: Watch | None = None  # for online rewards that contradict the log
@@ -91,7 +95,8 @@ class Policy:
                 self._require_log()
             else:
                 self._show_log()
-            units = self._first_step()
+            quick_settle = (self._interpreted_parts or self._parts())[5]
+            units = self._first_step() if quick_settle is None else quick_settle(_FEW_STEPS)
             if units <= 0:
                 units = self._run(settle, "_ledger", None)
             self._grown = False
@@ -125,18 +130,26 @@ class Policy:
         """
         adapter = self._adapter
         if adapter.is_list(action):
-            samples = self._checked_samples(action, reward)
+            samples = adapter.checked_samples(action, reward)
         else:
             samples = [(adapter.number(action), adapter.checked_reward(reward))]
-        algorithm, _, position, fills, still = self._interpreted_parts or self._parts()
+        algorithm, _, position, fills, still, _, quick_take = self._interpreted_parts or self._parts()
         asked = still and position[PENDING] == len(samples) == 1 and adapter.proposed[0] == samples[0][0]
         if not asked or self._grown:  # before what was asked for there is nothing left to read
             self._show_what_comes_before(samples)
-            algorithm, _, position, fills, _ = self._interpreted_parts or self._parts()
+            algorithm, _, position, fills, _, _, quick_take = self._interpreted_parts or self._parts()
         # A step looks for room for a whole proposal.
         if fills and algorithm.room() < len(samples) + len(adapter.proposal):
             self._make_room(len(samples) + len(adapter.proposal))
-            algorithm, _, position, _, _ = self._parts()
+            algorithm, _, position, _, _, _, quick_take = self._parts()
+        self._told += 1
+        if quick_take is not None and len(samples) == 1:
+            quick_take(*samples[0])
+            if self._watch is not None:
+                self._watch.told(*samples[0])
+            return
+        if self._told == _MANY:
+            self._interpreted_parts = ()  # which is looked at anew
         with self._guard:
             if isinstance(adapter, ComponentAdapter):
                 with np.errstate(over="ignore"):  # counters of its own may wrap around
@@ -151,16 +164,6 @@ class Policy:
             if self._watch is not None:
                 for number, value in samples:
                     self._watch.told(number, value)
-
-    def _checked_samples(self, action: Any, reward: Any) -> list[tuple[int, float]]:
-        if isinstance(action, Allocation):
-            raise InvalidAction(f"the action must be a list of units, got {action!r} by itself: wrap it in a list")
-        if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
-            raise InvalidAction(f"the action must be a list of units, got {action!r}")
-        if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
-            raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
-        numbers = [self._adapter.number(unit) for unit in action]
-        return list(zip(numbers, [self._adapter.checked_reward(value) for value in reward], strict=True))
 
     # -- showing the log ------------------------------------------------------------------------------------
 
@@ -215,7 +218,7 @@ class Policy:
 
     def _first_step(self) -> int:
         """One interpreted step, where that is likely to be all: a decision that needs no row of the log is quick."""
-        algorithm, ledger, position, fills, still = self._interpreted_parts or self._parts()
+        algorithm, ledger, position, fills, still, *_ = self._interpreted_parts or self._parts()
         if current_mode() == "compiled":
             return 0
         if still:  # a Ctrl-C does no harm where nothing changes
@@ -293,7 +296,8 @@ class Policy:
     def _parts(self, of: str = "_ledger") -> tuple[Any, ...]:
         """The algorithm, a ledger and the position in the form that is fastest without compiling.
 
-        Behind them, whether arrays of the base can run over, and whether looking for an action changes nothing.
+        Behind them, whether arrays of the base can run over, and whether looking for an action changes nothing; then
+        `settle` and `take` with all this in place, compiled, once so much was told that it is worth it, else None.
         """
         if self._interpreted_parts and of == "_ledger":
             return self._interpreted_parts
@@ -306,7 +310,11 @@ class Policy:
             position = memoryview(self._position)  # type: ignore[arg-type]
             parts = (views(algorithm), viewed, position, *parts[3:])
         if of == "_ledger":
-            self._interpreted_parts = parts
+            quick = None
+            if self._told >= _MANY and isinstance(self._adapter, NamedAdapter) and current_mode() == "auto":
+                compiled = (algorithm, ledger, self._position, self._adapter.proposal)
+                quick = pinned(compiled, {settle: (0, 1, 2, 3), take: (0, 2)})
+            parts = self._interpreted_parts = (*parts, *(quick or (None, None)))
         return parts
 
     # -- the log --------------------------------------------------------------------------------------------

@@ -133,6 +133,16 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int
     return AGAIN
 
 
+@Loop
+def take(algorithm: Any, position: Any, unit: int, reward: float) -> int:
+    """Show the base the reward of an online round, which is over then."""
+    algorithm.update(unit, reward)
+    position[ROUND] += 1
+    position[PENDING] = 0
+    position[SERVING] = 0  # a proposal that waits for rows is out of date
+    return DONE
+
+
 @compiled
 def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
     """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; DONE at the end.
