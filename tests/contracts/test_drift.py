@@ -18,6 +18,7 @@ import artreplay as ar
 
 ALL = {**EXACT, **EXACT_POINTS}
 ARMS = [name for name in EXACT if not name.startswith("LinUCB")]
+POINTS = [name for name in EXACT_POINTS if "Regression" not in name and "sharp" not in name]  # which refuse drift
 BY_ARM = {0: 0.3, 2: 0.05}
 
 
@@ -53,13 +54,13 @@ def test_every_decision_is_that_of_the_whole_journal_with_drift(name, drift, tmp
 @pytest.mark.parametrize(
     ("name", "drift"),
     [
-        *((name, drift) for name in [*ARMS, *EXACT_POINTS] for drift in (0.05, 0.3)),
+        *((name, drift) for name in [*ARMS, *POINTS] for drift in (0.05, 0.3)),
         *((name, "auto") for name in ARMS if "sub-Gaussian" not in name),  # which has no range
         *((name, BY_ARM) for name in ("KLUCB", "MonUCB, theory", "PsiUCB, own", "TopUCB")),
     ],
 )
 def test_the_same_holds_in_many_cases(name, drift, tmp_path):
-    check(name, drift, 1500, "interpreted", tmp_path, seed=2)
+    check(name, drift, 500, "interpreted", tmp_path, seed=2)
 
 
 @pytest.mark.long
