@@ -1,8 +1,8 @@
 """Speed, as ratios within one run wherever there is something to compare with.
 
     make bench            everything
-    make bench ONLY=c     one part: c, kl, arms, headline, random, ask, start, threads, trees,
-                          allocations, points
+    make bench ONLY=c     one part: c, kl, arms, headline, random, certified, ask, start, threads,
+                          trees, allocations, points
 
 Times are the best of several, on whatever machine this is; goals are what the project aims at, not assertions. What
 runs in one thread is measured in processor time, so that other work on the machine does not count.
@@ -139,6 +139,22 @@ def randomised() -> Iterator[Row]:
         each = best_of(3, lambda b=base, t=horizon: ignorant(10, t, b)) / horizon
         measured = f"{each * 1e6:.2f} µs a step, {each / plain:.0f}× MonUCB"
         yield f"{name}, K=10", measured, f"≤ {goal * 1e6:g} µs" if goal else "", each <= goal if goal else None
+
+
+def certified() -> Iterator[Row]:
+    """Thompson sampling by certified reading, per arm and round; Full Start makes the same choices."""
+    horizon = 10_000
+    for n_arms, rows in ((10, 1_000), (10, 10_000), (100, 10_000)):
+        base, env = ar.ThompsonSampling(n_arms), ar.environments.KArmed(n_arms)
+        sizes: Any = {"history": rows, "horizon": horizon, "replications": 1, "threads": 1, "keep": "final"}
+        replay, full = (
+            best_of(3, partial(ar.simulate, base, env, start, **sizes)) / horizon / n_arms
+            for start in ("artificial-replay", "full-start")
+        )
+        used = int(ar.simulate(base, env, **sizes).used[0, -1])
+        name = f"Thompson, certified reading, K={n_arms}, {used:,} of {rows:,} rows read"
+        yield name, f"{replay * 1e6:.2f} µs per arm and round", "≤ 3 µs", replay <= 3e-6
+        yield "    vs Full Start", f"{replay / full:.2f}×", "", None
 
 
 class BareMonUCB:
@@ -285,6 +301,7 @@ PARTS = {
     "arms": many_arms,
     "headline": headline,
     "random": randomised,
+    "certified": certified,
     "ask": one_decision,
     "start": starting,
     "threads": threads,

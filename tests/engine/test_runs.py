@@ -9,6 +9,7 @@ import pytest
 from simulated import CASES
 
 import artreplay as ar
+from artreplay.errors import InvalidParameter
 
 
 def run(case, **given):
@@ -95,3 +96,94 @@ def test_a_grid_has_all_its_cells_at_every_level_and_arms_have_no_boxes():
     with ar.compiling.using("interpreted"):
         assert ar.simulate(ar.GridUCB(1, 5, cells_per_side=3), env, horizon=5, replications=2).cells.tolist() == [3, 3]
     assert ar.simulate(ar.MonUCB(2, 5), ar.environments.KArmed(2), horizon=5, replications=2).cells is None
+
+
+@pytest.mark.parametrize("start", ["artificial-replay", "full-start", "full-start-batch", "ignorant"])
+@pytest.mark.parametrize("lower", ["rows", "blocks"])
+def test_runs_know_what_was_used_of_each_arm(start, lower):
+    """Together what was used at the end; of Full Start what the log has; of replay what a policy by hand has used."""
+    env, base = ar.environments.KArmed(4), ar.MonUCB(4, 7)
+    options = {} if start in ("ignorant", "full-start-batch") else {"lower": lower}
+    with ar.compiling.using("interpreted"):
+        runs = ar.simulate(base, env, start, history=30, horizon=7, replications=3, **options)
+    assert runs.used_by_arm.shape == (3, 4)
+    assert (runs.used_by_arm.sum(axis=1) == runs.used[:, -1]).all()
+    log = env.draw_history(30, replication=1)
+    logged = np.bincount([log.unit(row) for row in range(30)], minlength=4)
+    assert (runs.used_by_arm[1] <= logged).all()
+    if start.startswith("full"):
+        assert (runs.used_by_arm[1] == logged).all()
+
+
+@pytest.mark.parametrize("base", [ar.TopUCB(5, 3, 7), ar.ThompsonSampling(5)])
+@pytest.mark.parametrize("given", [ar.History([0, 1, 1, 4, 4, 4], [0, 1, 0, 1, 1, 0])])
+def test_what_is_used_of_a_given_log_is_what_a_policy_uses(base, given):
+    budget = getattr(base, "budget", 1)
+    env = ar.environments.TopArms(5, budget) if budget > 1 else ar.environments.KArmed(5)
+    with ar.compiling.using("interpreted"):
+        runs = ar.simulate(base, env, history=given, horizon=4, replications=3)
+        full = ar.simulate(base, env, "full-start", history=given, horizon=4, replications=3)
+    assert (runs.used_by_arm.sum(axis=1) == runs.used[:, -1]).all()
+    assert full.used_by_arm.tolist() == [[1, 2, 0, 0, 3]] * 3
+
+
+class Plain:
+    """Plays the arms in turn."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def propose(self):
+        return self.seen % 3
+
+    def update(self, arm, reward):
+        self.seen += 1
+
+
+class Late:
+    """Rewards of 1 that come a round late."""
+
+    n_arms = 3
+
+    def mean(self, arm, round):
+        return 1.0
+
+    def reward(self, arm, round, u):
+        return 1.0
+
+    def delay(self, arm, round, u):
+        return 1
+
+
+def test_what_a_plain_object_used_is_known_too_and_with_rewards_that_come_late():
+    runs = ar.simulate(Plain(), ar.environments.KArmed(3), history=ar.History([0, 1, 0, 1], [0] * 4), horizon=2)
+    assert runs.used_by_arm[0].tolist() == [2, 2, 0]
+    late = ar.simulate(ar.UCB1(3), Late(), history=ar.History([0, 0, 1], [0, 1, 0]), horizon=2, replications=2)
+    assert (late.used_by_arm.sum(axis=1) == late.used[:, -1]).all()
+
+
+def test_at_the_end_alone_nobody_counts_by_arm():
+    assert run("MonUCB", keep="final").used_by_arm is None
+    assert run("MonUCB", keep=[1, 5]).used_by_arm is not None
+
+
+def test_boxes_of_actions_become_points():
+    """Those of a grid that is no power of two, in a box, at levels, with fewer units than there is space for."""
+    box, levels = [(10, 13), (0, 3)], (0.5, 1)
+    mean = lambda points, efforts: efforts * points[:, 1] / 3  # noqa: E731
+    env = ar.environments.Metric(mean, dim=2, levels=levels, budget=1.5, max_units=4, box=box, finest=3)
+    base = ar.GridAllocation(2, levels, 1.5, 4, horizon=9, cells_per_side=3, box=box)
+    with ar.compiling.using("interpreted"):
+        runs = ar.simulate(base, env, history=40, horizon=9, replications=2)
+    points = runs.points()
+    assert points.shape == (2, 9, 4, 2)
+    assert np.isnan(points).any()
+    assert set(points[~np.isnan(points)].tolist()) <= {10.5, 11.5, 12.5, 0.5, 1.5, 2.5}
+    expected = np.nansum(runs.levels * points[..., 1] / 3, axis=2)
+    np.testing.assert_allclose(runs.regret, np.cumsum(env.optimum - expected, axis=1))
+    assert runs.used_by_arm is None
+
+
+def test_points_need_actions_that_are_boxes():
+    with pytest.raises(InvalidParameter, match="its actions are arms"):
+        run("MonUCB").points()

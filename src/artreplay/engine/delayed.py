@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import History, Totals
 from artreplay.replay.adapters import NamedAdapter
+from artreplay.replay.cell import used_counts
 from artreplay.replay.policies import ArtificialReplay, FullStart, Ignorant
 from artreplay.replay.step import AGAIN
 from artreplay.streams import DELAY, uniform
@@ -43,7 +45,7 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
     policy._adapter.algorithm.reseed(base_key[0])
     own = CheckedWorld(rewards.own, env.reward_range) if env.is_compilable else rewards.own
     late: list[tuple[int, int, Any, float]] = []
-    regret, used, actions, _ = (output[replication] for output in outputs)
+    regret, used, actions, _, by_arm = (output[replication] for output in outputs)
     total = 0.0
     for round_ in range(setting.horizon):
         while late and late[0][0] <= round_:
@@ -66,6 +68,8 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
             policy.tell(action, reward)
         else:
             heapq.heappush(late, (due, round_, action, reward))
+    if len(by_arm):
+        by_arm[:] = used_counts(policy, partial(np.bincount, minlength=len(by_arm)))
 
 
 def _log(setting: Setting, rewards: Any, adapter: Any) -> History | Totals:

@@ -52,6 +52,8 @@ class Record(NamedTuple):
     used: Ints
     actions: Ints
     levels: Ints  # numbers of the levels of the actions; no columns where there are none
+    by_arm: Ints  # how many samples of each arm were used; no columns where nobody wants to know
+    start: Ints  # scratch: of each cell, where its queue begins; empty where nobody wants to know
 
 
 @compiled
@@ -189,6 +191,8 @@ def play_worlds(
             rows += log.advance(queue, rewards, cursor)
         elif phase == LOADED:
             cursor[PHASE] = FEED
+            for cell in range(len(record.start)):
+                record.start[cell] = queue.next[cell]
             if order.pause == 1:
                 cursor[PHASE] = PLAY
                 return LOG_IS_DRAWN
@@ -204,6 +208,8 @@ def play_worlds(
             if wrong != AGAIN:
                 return wrong
             if position[ROUND] >= order.horizon:
+                if len(record.start) > 0:
+                    queue.count_used(record.start, record.by_arm[cursor[WORLD]])
                 cursor[PHASE] = ENTER
                 cursor[WORLD] += 1
     return DONE

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.cells import Lattice
+from artreplay.cells.boxes import box_of
 from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidParameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +21,9 @@ class Runs:
     list of rounds to keep; `rounds_kept` has their numbers. `used[:, t]` counts the samples
     shown before round t is played, so that `used[:, 0]` is before the first online action. `actions` has shape (R, T),
     or (R, T, N) where several units are played, padded with −1; it is None with `keep="final"`. Of a continuous space
-    it holds boxes, numbered `1 << (depth · d) | Z-order code`, and `levels` the level of each, padded with nan.
+    it holds boxes, numbered `1 << (depth · d) | Z-order code`, which `points()` turns into points, and `levels` the
+    level of each, padded with nan. `used_by_arm` has shape (R, K): how many samples of each arm were shown in all; it
+    is None with `keep="final"` and over a continuous space.
     """
 
     regret: Floats
@@ -30,6 +35,8 @@ class Runs:
     levels: Floats | None = None  # of each unit of the actions, where units have levels
     cells: Ints | None = None  # how many boxes each replication ends with, where cells are boxes
     rounds: Ints | None = None  # those that were kept, where a list of them was asked for
+    used_by_arm: Ints | None = None
+    lattice: Lattice | None = field(default=None, repr=False)  # of the boxes, where actions are boxes
 
     @property
     def replications(self) -> int:
@@ -53,6 +60,27 @@ class Runs:
     def final_regret(self) -> tuple[float, float]:
         """The mean over replications of the regret at the horizon, and its standard error."""
         return mean_and_error(self.regret[:, -1])
+
+    def points(self) -> Floats:
+        """The centre of each box in `actions`, with one more axis for its coordinates; nan where nothing was played.
+
+        This is the point that was played, unless the algorithm has `play="uniform"`, or is an object of your own, of
+        which the finest box is known that its point lies in.
+
+        >>> import artreplay as ar
+        >>> env = ar.environments.Metric(lambda points: points[:, 0], dim=1)
+        >>> runs = ar.simulate(ar.GridUCB(1, 4, cells_per_side=2), env, history=0, horizon=2, replications=1)
+        >>> runs.points().tolist()
+        [[[0.25], [0.75]]]
+        """
+        if self.lattice is None or self.actions is None:
+            has = "its actions are arms" if self.lattice is None else 'keep="final" keeps no actions'
+            raise InvalidParameter(f"points() needs a simulation over points with its actions, {has}")
+        numbers, at = np.unique(self.actions, return_inverse=True)
+        nowhere = (np.nan,) * len(self.lattice.low)
+        centres = [box_of(self.lattice, box, None).centre if box > 0 else nowhere for box in numbers.tolist()]
+        found: Floats = np.array(centres)[at].reshape(*self.actions.shape, len(nowhere))
+        return found
 
     def to_frame(self) -> Any:
         """One row per replication and round, as a pyarrow table (`.to_pandas()` makes it a pandas frame).

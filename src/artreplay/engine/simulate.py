@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from artreplay.algorithms import Regressor
+from artreplay.algorithms import PointAlgorithm, Regressor
 from artreplay.cells.boxes import checked_space, outside
 from artreplay.compiling import Ints, current_mode, using
 from artreplay.engine.delayed import play_delayed
@@ -102,14 +102,18 @@ def simulate(
 
 def _runs(setting: Setting, outputs: Outputs, cells: Ints | None, began: float) -> Runs:
     """What came of a simulation, as far as it is to be kept."""
-    regret, used, actions, levels = outputs
+    regret, used, actions, levels, by_arm = outputs
     if setting.rounds is not None and len(setting.rounds):
         regret, used, actions = regret[:, setting.rounds], used[:, setting.rounds], actions[:, setting.rounds]
         levels = levels[:, setting.rounds] if levels.shape[1] else levels
     rounds = None if setting.rounds is None or len(setting.rounds) == 0 else setting.rounds
     played, at_levels = setting.actions_of(actions), setting.levels_of(levels)
     seconds = time.perf_counter() - began
-    return Runs(regret, used, played, setting.horizon, setting.rows, seconds, at_levels, cells, rounds)
+    arms = by_arm if by_arm.shape[1] else None
+    grid = None
+    if isinstance(setting.env, PointEnvironment):  # an object of the user's own plays points of the environment
+        grid = setting.base.lattice if isinstance(setting.base, PointAlgorithm) else setting.env.lattice
+    return Runs(regret, used, played, setting.horizon, setting.rows, seconds, at_levels, cells, rounds, arms, grid)
 
 
 def _run_threads(workers: list[Worker], batches: _Batches, stop: threading.Event, report: Any) -> None:

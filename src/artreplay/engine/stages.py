@@ -34,7 +34,7 @@ from artreplay.replay.policies import Lower
 from artreplay.replay.reader import ledger_of_rows, ledger_without_rows
 from artreplay.streams import fold, fold_each
 
-Outputs = tuple[Floats, Ints, Ints, Ints]
+Outputs = tuple[Floats, Ints, Ints, Ints, Ints]
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,14 @@ class Setting:
         )
 
     def outputs(self) -> Outputs:
-        """Where regret, samples used, actions and their levels of every replication go."""
+        """Where regret, samples used, actions, their levels, and samples used by arm of every replication go."""
         kept = self.horizon if self.keep_all else 1
         regret = np.zeros((self.replications, kept))
         used = np.zeros((self.replications, kept), np.int64)
         shape = (self.replications, self.horizon if self.keep_all else 0, self.width)
         levels = np.full(shape if self.levels is not None else (self.replications, 0, self.width), -1, np.int64)
-        return regret, used, np.full(shape, -1, np.int64), levels
+        arms = self.env.n_arms if self.keep_all and isinstance(self.env, ArmEnvironment) else 0
+        return regret, used, np.full(shape, -1, np.int64), levels, np.zeros((self.replications, arms), np.int64)
 
     def actions_of(self, actions: Ints) -> Ints | None:
         """The actions as they are returned: without the last axis where one unit is played."""

@@ -103,8 +103,10 @@ class Worker:
         pause = setting.start == "full-start-batch" or (by_names and isinstance(setting.env, ArmEnvironment))
         order = Order(setting.horizon, units, int(pause))
         rows = slice(batch.start, batch.stop)
-        regret, used, actions, levels = self.outputs
-        record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows])
+        regret, used, actions, levels, by_arm = self.outputs
+        counted = by_arm.shape[1] > 0
+        start = np.zeros(len(queue.next) if counted else 0, np.int64)
+        record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows], by_arm[rows], start)
         first = adapter.algorithm
         play = play_one if setting.width == 1 else play_several
         parts = (first, ledger, queue, rewards, log, memory, order, record)
@@ -132,6 +134,7 @@ class Worker:
                 ledger = ledger_of_rows(adapter, Part(np.arange(len(queue.unit)), queue.unit, queue.reward))
             elif result == LOG_IS_DRAWN:
                 _load_batch(adapter.base, queue)
+                queue.next[:] = queue.stop
                 self.position[USED] = setting.rows
                 memory.grown[0] = int(adapter.algorithm is not first)
             elif result == BAD_VALUE:
@@ -144,6 +147,9 @@ class Worker:
                 raise Stopped
             if report is not None:
                 report()
+        if by_names and counted:
+            shown = np.delete(np.asarray(ledger.unit, np.int64), ledger.unread())
+            record.by_arm[0] = np.bincount(shown, minlength=by_arm.shape[1])
         if isinstance(adapter, PointAdapter):
             self.cells[rows] = adapter.base.n_cells()
         if adapter.algorithm is not first:

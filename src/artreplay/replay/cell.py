@@ -74,7 +74,7 @@ def cells_of(policy: Policy) -> list[Cell]:
     else:
         names = base.arms
         counted = partial(np.bincount, minlength=base.n_arms)
-    used = _used_counts(policy, counted)
+    used = used_counts(policy, counted)
     logged = used if policy._log is None else policy._log.counts(counted)
     columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
     return [Cell(*row) for row in zip(*columns, strict=True)]
@@ -90,7 +90,7 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
         cell_of: dict[int, Hashable] = {number: adapter.cell_name(number) for number in np.unique(units).tolist()}
     else:
         cell_of = dict(enumerate(adapter.cells(units)[0].cell.tolist()))
-    used = _used_counts(policy, partial(np.bincount, minlength=max(cell_of, default=-1) + 1))
+    used = used_counts(policy, partial(np.bincount, minlength=max(cell_of, default=-1) + 1))
     members: dict[Hashable, list[int]] = {}
     for number, cell in cell_of.items():
         members.setdefault(None if policy.relation == "trivial" else cell, []).append(number)
@@ -98,7 +98,7 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
     return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in named}
 
 
-def _used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
+def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
     """The rows that were shown, counted by unit or box, as `count` does it; a store is not read for it if possible."""
     log, ledger = policy._log, policy._ledger
     if log is not None and policy.used == log.size:

@@ -209,6 +209,12 @@ class Ledger(NamedTuple):
         rows: int = self.entries.between(self.next[cell], self.stop[cell]) + self.more[cell]
         return rows
 
+    def count_used(self, start: Any, counts: Any) -> None:
+        """Add to counts by unit what was shown since the queues began at `start`."""
+        for cell in range(len(self.next)):
+            for at in range(start[cell], self.next[cell]):
+                counts[self.unit[at]] += self.entries.between(at, at + 1)
+
     def use(self, cell: int, at: int) -> None:
         """The earliest unread row of a cell has been shown."""
         self.next[cell] = at + 1
