@@ -6,11 +6,22 @@ import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 
 class ArtReplayError(Exception):
-    """The root of the tree. Its sentence says what must hold and what came instead."""
+    """The root of the tree. Its sentence says what must hold and what came instead.
+
+    `in_shell` is the sentence for someone who typed a command, where it is not the same.
+    """
+
+    in_shell: str | None = None
+
+    def advising(self, call: str, command: str) -> Self:
+        """The same with advice at its end: which call helps in Python, and which command in a shell."""
+        problem = self.args[0]
+        self.args, self.in_shell = (f"{problem}: {call}",), f"{problem}: {command}"
+        return self
 
 
 class InvalidParameter(ArtReplayError, ValueError):

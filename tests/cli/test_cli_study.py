@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 import artreplay as ar
-from command_kit import ARMS, OPTIONS, Refused, Run
+from command_kit import ARMS, COLUMNS, OPTIONS, Refused, Run
 
 WHERE = "banners.study"
 
@@ -17,7 +18,7 @@ WHERE = "banners.study"
 def made(run: Run, log: Path) -> Path:
     assert (
         run("study", "create", WHERE, log, *OPTIONS, "--wait", "2d").out
-        == f"{WHERE}: kl-ucb over 3 arms, a log of 200 rows\n"
+        == f"{WHERE}: kl-ucb over 3 arms, a log of 200 samples\n"
     )
     return Path(WHERE)
 
@@ -47,7 +48,58 @@ def test_arms_that_come_and_go(run: Run, refused: Refused, made: Path) -> None:
     ]  # fmt: skip
     assert "retired" in run("study", "arms", WHERE).out
     assert "is an arm of this study already" in refused("study", "arms", WHERE, "--add", "green")
-    assert "'red' is a retired arm" in refused("study", "decide", WHERE, "--among", "red,green")
+    said = refused("study", "decide", WHERE, "--among", "red,green")
+    assert said == "'red' is a retired arm: `artreplay study arms STUDY --add` brings it back"
+
+
+def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
+    run("study", "create", WHERE, log, *OPTIONS, "--drift", "red=0.2", "--level", "log")
+    assert "the log may be stale: drift red=0.2" in run("study", "show", WHERE).out
+    assert "for 300 decisions and rows of the log" in run("study", "show", WHERE).out
+    assert run("study", "change", WHERE, "--drift", "auto", "--horizon", 50).out == f"{WHERE} is changed\n"
+    assert run("study", "show", WHERE, "--json").json["drift"] == "auto"
+    assert run("study", "show", WHERE, "--json").json["horizon"] == 250
+    assert "drift is for rows" in refused("study", "change", WHERE, "--lower", "blocks")
+    run("study", "change", WHERE, "--drift", "0", "--lower", "blocks")
+    assert run("study", "decide", WHERE, "--json").json["action"] in ARMS
+
+
+def test_a_log_that_grows_or_moves(run: Run, refused: Refused, log: Path) -> None:
+    run("index", log, "--output", "log.arh", *COLUMNS)
+    run("study", "create", WHERE, "log.arh", "--horizon", 100)
+    Path("log.arh").rename("moved.arh")
+    assert "is not at" in refused("study", "decide", WHERE)
+    assert "`artreplay study extend STUDY LOG`" in refused("study", "show", WHERE)
+    assert run("study", "extend", WHERE, "moved.arh").out == f"{WHERE} has a log of 200 samples\n"
+    assert run("study", "decide", WHERE, "--json").json["action"] in ARMS
+    run("study", "create", "rows.study", log, *OPTIONS)
+    own = run("study", "decide", "rows.study", "--json").json
+    rows = log.read_text().splitlines()
+    ids = ["id", *[""] * 200, own["id"], ""]
+    grown = [f"{row},{id_}" for row, id_ in zip([*rows, f"{own['action']},1", "red,1"], ids, strict=True)]
+    Path("more.csv").write_text("\n".join(grown) + "\n")
+    said = run("study", "extend", "rows.study", "more.csv", "--exclude", "id").out
+    assert said == "rows.study has a log of 201 samples\n"
+
+
+def test_past_the_horizon_is_one_sentence(run: Run, folder: Path) -> None:
+    run("study", "create", "a", "--arms", "1,2", "--horizon", 1, "--algorithm", "mon-ucb")
+    run("study", "decide", "a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        said = run("study", "decide", "a").err
+    advice = "`artreplay study change STUDY --horizon N` gives the study a longer one"
+    assert said == f"warning: decision 2 is past the horizon of 1: {advice}\n"
+
+
+def test_totals_and_drift_from_the_shell(run: Run, refused: Refused, folder: Path, log: Path) -> None:
+    Path("totals.csv").write_text("arm,shown,clicked\nred,100,5\nblue,100,60\n")
+    run("study", "create", "t", "totals.csv", "--unit", "arm", "--count", "shown", "--sum", "clicked", "--horizon", 50)
+    assert run("study", "decide", "t", "--json").json["action"] == "blue"
+    drifting = ("recommend", log, *OPTIONS, "--state", "s", "--drift", "0.1")
+    assert run(*drifting).code == 0
+    assert run(*drifting).code == 0
+    assert "s was made with drift 0.1, got 0.2" in refused(*drifting[:-1], "0.2")
 
 
 def test_studies_without_a_log(run: Run, refused: Refused, folder: Path) -> None:
@@ -57,10 +109,15 @@ def test_studies_without_a_log(run: Run, refused: Refused, folder: Path) -> None
     assert run("study", "decide", "p", "--json").json["action"] == [2.0]
     assert "--arms must name the arms" in refused("study", "create", "b", "--horizon", 50)
     assert "--box must say" in refused("study", "create", "b", "--algorithm", "tree-ucb", "--horizon", 50)
-    assert "is a study already" in refused("study", "create", "a", "--arms", "1,2", "--horizon", 50)
+    there = refused("study", "create", "a", "--arms", "1,2", "--horizon", 50)
+    assert there == "a is a study already: `artreplay study show` shows it"
     assert "--wait must be a number and a unit" in refused("study", "create", "b", "--arms", "1,2", "--wait", "soon")
     assert "has made no decision 'x'" in refused("study", "reward", "a", "x", 1)
-    assert "is not a study" in refused("study", "show", "nothing")
+    assert refused("study", "show", "nothing") == "nothing is not a study: `artreplay study create` makes one"
+    run("study", "create", "c", "--arms", "1", "--arms", "2,x", "--horizon", 50)
+    assert [arm["arm"] for arm in run("study", "arms", "c", "--json").json] == [1, 2, "x"]
+    assert run("study", "decide", "c", "--among", "2", "--among", "x", "--json").json["action"] == 2
+    assert "--among must be labels" in refused("study", "decide", "c", "--among", ",")
     assert "reward is 'much', expected a number" in refused("study", "reward", "a", "x", "much")
 
 

@@ -133,6 +133,14 @@ class BlockOracle(Oracle):
         self._waiting, self._ends = [], []
 
 
+class TotalsOracle(Oracle):
+    """The same where each row of the log is the total of two rewards that are alike."""
+
+    def show_row(self, base: Any, unit: Any, reward: float) -> None:
+        base.make_room(2)
+        base.component.load(base.checked_number(unit), 2, 2 * base.scaled(reward))
+
+
 class Outcome(NamedTuple):
     """What happened in a case, to see that cases say something."""
 

@@ -14,27 +14,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from journals import REWARDS, Difference, Opened, Oracle
+from journals import REWARDS, BlockOracle, Difference, DriftOracle, Opened, Oracle, TotalsOracle
 
 import artreplay as ar
 from artreplay.algorithms import IndexArmAlgorithm
-from artreplay.algorithms.indices import MeanIndex
+from artreplay.algorithms.drift_indices import AdaptiveIndex, DriftIndex
 from artreplay.algorithms.tally import Tally
 
 EVENTS = (
     ("decide",) * 14 + ("reward",) * 9 + ("observe",) * 3 + ("void open",) * 2 + ("void rewarded",) + ("grow",) * 3
-    + ("among",) * 3 + ("several",) * 2 + ("retire", "add", "return", "horizon") + ("reopen",) * 2 + ("crash",) * 2
+    + ("among",) * 3 + ("several",) * 2 + ("retire", "add", "return", "horizon", "change") + ("reopen",) * 2
+    + ("crash",) * 2
 )  # fmt: skip
 
 
 LOGGED = -1  # in the place of a decision: rows of the log
+DRIFTS: tuple[Any, ...] = (0.05, 0.3, 0.0, {0: 0.3, 2: 0.05}, "auto")  # the last two for arms
 
 
 class StudyOracle:
     """What a study must decide."""
 
-    def __init__(self, make_base: Callable[[], Any]) -> None:
-        self.made = make_base()
+    def __init__(self, make_base: Callable[[], Any], given: dict[str, Any]) -> None:
+        self.made, self.given = make_base(), dict(given)
         self.entries: list[tuple[int | None, list[tuple[Any, float]]]] = []  # the decision, and what came of it
         self.open: dict[int, list[Any]] = {}
         self.void: set[int] = set()
@@ -50,15 +52,21 @@ class StudyOracle:
             given |= {"n_arms": None, "arms": [*self.made.arms, *self.added]}
         if self.horizon is not None:
             given["horizon"] = self.horizon
-        base = type(self.made)(**given)
-        base = base.for_reading(certified=True) if hasattr(base, "for_reading") else base
+        shown = self._shown(type(self.made)(**given))
         for decision, samples in self.entries:
-            for unit, reward in samples if decision not in self.void else []:
-                if decision == LOGGED and base.offers_value:  # which tells rows of the log from what was told
-                    base.component.update_logged(base.number(unit), reward, 0.0)
-                else:
-                    base.update(unit, reward)
-        return base
+            if decision == LOGGED:
+                shown.add(samples)
+            elif decision not in self.void:
+                shown.tell(samples)
+        shown.fold()
+        return shown.base
+
+    def _shown(self, base: Any) -> Oracle:
+        if self.given.get("drift", 0.0) != 0.0:
+            return DriftOracle(base, self.given["drift"])
+        if self.given.get("totals"):
+            return TotalsOracle(base)
+        return BlockOracle(base) if self.given.get("lower") == "blocks" else Oracle(base)
 
     def labels(self) -> list[Any]:
         """The arms that can be chosen."""
@@ -67,7 +75,7 @@ class StudyOracle:
     def decide(self, among: list[Any] | None) -> Any:
         """The action of the next decision, which is open from then on."""
         base = copy.deepcopy(self.base())
-        if isinstance(base, IndexArmAlgorithm) and isinstance(base.component.index, MeanIndex):
+        if isinstance(base, IndexArmAlgorithm) and not isinstance(base, ar.LinUCB):
             return self._taken(base, self._values(base), among)
         for units in self.open.values():
             for unit in units:
@@ -88,11 +96,18 @@ class StudyOracle:
         index, values = base.component.index, []
         open_ = Counter(unit for units in self.open.values() for unit in units)
         for arm, label in enumerate(base.arms):
-            count, total, value = int(index.tally.counts[arm]), float(index.tally.totals[arm]), float(index.value[arm])
-            if open_[label]:
+            value, sums = float(index.value[arm]), [(index.tally, 0.0)]
+            if isinstance(index, DriftIndex):
+                sums = [(index.tally, float(index.allowances[arm])), (index.online, 0.0)]
+            elif isinstance(index, AdaptiveIndex):
+                logged, stage = int(index.tally.counts[arm] - index.online.counts[arm]), int(index.stage[arm])
+                held = [(index.tally, 0.05 * 2**stage * logged)] if stage < 5 else []  # else the log is left out
+                sums = [*held, (index.online, 0.0)]
+            for tally, allowances in sums if open_[label] else []:
+                count, total = int(tally.counts[arm]), float(tally.totals[arm])
                 lost = total / count if count and base.reward_range[0] == -np.inf else 0.0
                 more = Tally(np.array([count + open_[label]]), np.array([total + open_[label] * lost]))
-                value = index.bound.lowered(more, 0, 0.0, value)
+                value = index.bound.lowered(more, 0, allowances / (count + open_[label]), value)
             values.append(value)
         return values
 
@@ -111,9 +126,18 @@ class StudyOracle:
 class Life:
     """A study and its oracle, to which the same things happen."""
 
-    def __init__(self, make_base: Callable[[], Any], opened: Opened, whole: ar.History, rng: random.Random) -> None:
+    def __init__(
+        self,
+        make_base: Callable[[], Any],
+        opened: Opened,
+        whole: ar.History,
+        rng: random.Random,
+        given: dict[str, Any],
+    ) -> None:
         self.rng, self.opened, self.whole = rng, opened, whole
-        self.oracle = StudyOracle(make_base)
+        self.oracle = StudyOracle(make_base, given)
+        if given.get("totals"):
+            self.opened = self._totals
         self.base = self.oracle.made
         self.of_arms = hasattr(self.base, "arms")
         self.limits = self.of_arms and self.base.coupled  # whether the oracle knows what to do about some arms only
@@ -126,7 +150,12 @@ class Life:
         self.place = place
         self.rows = self.rng.randint(0, len(self.whole))
         self._log(0, self.rows)
-        self.study = ar.Study.create(place, self.oracle.made, self.opened(self.rows))
+        given = {name: value for name, value in self.oracle.given.items() if name != "totals"}
+        self.study = ar.Study.create(place, self.oracle.made, self.opened(self.rows), **given)
+
+    def _totals(self, rows: int) -> ar.Totals:
+        units = [self.whole.unit(row) for row in range(rows)]
+        return ar.Totals(units, [2] * rows, 2 * self.whole.rewards[:rows])
 
     def _log(self, first: int, last: int) -> None:
         samples = [(self.whole.unit(row), float(self.whole.rewards[row])) for row in range(first, last)]
@@ -240,6 +269,14 @@ class Life:
         self.study.set_horizon(self.oracle.horizon)
         return None
 
+    def _change(self) -> bool | None:
+        """Another drift; blocks and totals stay what they are."""
+        if "drift" not in self.oracle.given:
+            return False
+        self.oracle.given["drift"] = self.rng.choice(DRIFTS[: 5 if self.of_arms else 3])
+        self.study.change(drift=self.oracle.given["drift"])
+        return None
+
     def _reopen(self) -> bool | None:
         if self.place == ":memory:":
             return False
@@ -264,9 +301,10 @@ def live(
     rng: random.Random,
     place: Path | str,
     events: int = 24,
+    **given: Any,
 ) -> Counter[str]:
-    """One life; an error if the study decides otherwise than the oracle."""
-    life = Life(make_base, opened, whole, rng)
+    """One life; an error if the study decides otherwise than the oracle. `given` is what the study is made with."""
+    life = Life(make_base, opened, whole, rng, given)
     life.begin(place)
     try:
         for _ in range(events):

@@ -61,9 +61,9 @@ def some_lives(name: str, shelf: Shelf, rng: random.Random) -> None:
         live(EVERY[name], opened, whole, rng, ":memory:")
 
 
-def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: int) -> Counter[str]:
+def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: int, **given: Any) -> Counter[str]:
     """All cases hold; how often each kind of thing happened."""
-    rng = random.Random(f"{name} {seed}")
+    rng = random.Random(f"{name} {seed} {given}" if given else f"{name} {seed}")
     make = {**EVERY, **OTHERS}[name]
     shelf = Shelf(make, folder, logs=min(cases, 40), stores=1 + cases // 100, seed=seed)
     happened: Counter[str] = Counter()
@@ -72,7 +72,7 @@ def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: in
         for case in range(cases):
             opened, whole = shelf.take(rng, from_store=case % 4 == 0)
             place = ":memory:" if case % 2 else folder / f"{case}.study"
-            happened += live(make, opened, whole, rng, place)
+            happened += live(make, opened, whole, rng, place, **given)
     return happened
 
 
@@ -88,6 +88,37 @@ def test_every_decision_of_a_study_is_that_of_the_whole_journal(name, tmp_path):
 @pytest.mark.parametrize("name", [*EVERY, *OTHERS])
 def test_every_decision_of_a_study_is_that_of_the_whole_journal_in_many_cases(name, tmp_path):
     check(name, MANY, "interpreted", tmp_path, seed=2)
+
+
+LOGS = {
+    "drift": {"drift": 0.05},
+    "drift by arm": {"drift": {0: 0.3, 2: 0.05}},
+    "drift that adapts": {"drift": "auto"},
+    "blocks": {"lower": "blocks"},
+    "totals": {"totals": True},
+}
+
+
+@pytest.mark.parametrize("log", ["drift that adapts", "blocks", "totals"])
+def test_the_same_holds_for_logs_that_are_stale_or_come_in_blocks(log, tmp_path):
+    happened = check("MonUCB", 3, "interpreted", tmp_path, seed=1, **LOGS[log])
+    assert happened["decide"] > 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("name", ["KLUCB", "MonUCB", "TopUCB, KL", "PsiUCB, Bernoulli KL"])
+def test_the_same_holds_for_logs_that_are_stale_or_come_in_blocks_in_many_cases(name, log, tmp_path):
+    check(name, 60, "interpreted", tmp_path, seed=2, **LOGS[log])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "log"),
+    [("TreeUCB, d=2", "drift"), ("GridUCB", "drift"), ("UCB1", "totals"), ("ThompsonSampling", "totals")],
+)
+def test_the_same_holds_for_points_and_for_certified_reading(name, log, tmp_path):
+    check(name, 60, "interpreted", tmp_path, seed=2, **LOGS[log])
 
 
 @pytest.mark.long

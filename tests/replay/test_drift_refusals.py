@@ -201,6 +201,25 @@ def test_contradictions_are_found_once_and_kept(tmp_path):
     assert ar.Ignorant(ar.KLUCB(2, 100)).contradictions() == []
 
 
+@pytest.mark.parametrize("drift", [0.0, "auto"])
+def test_what_a_base_was_shown_before_is_not_taken_for_the_log(drift, tmp_path):
+    base = ar.KLUCB(2, 4000)
+    for _ in range(200):
+        base.update(0, 0.0)
+    policy = ar.ArtificialReplay(base, ar.History([0] * 50, [1.0] * 50), drift=drift)
+    for _ in range(60):
+        policy.tell(0, 1.0)
+    policy.save(tmp_path / "policy")
+    again = ar.load(tmp_path / "policy", policy.history)
+    for one in (policy, again):
+        one.tell(0, 1.0)
+        assert one.contradictions() == []  # the log and the rounds agree
+    nothing_logged = ar.ArtificialReplay(base, ar.History([1], [1.0]), drift=drift)
+    for _ in range(60):
+        nothing_logged.tell(0, 1.0)
+    assert nothing_logged.contradictions() == []
+
+
 def test_drift_allows_for_what_would_contradict():
     log = ar.History([0, 1] * 500, [0.5, 0.0] * 500)
     noticed = {}

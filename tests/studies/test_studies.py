@@ -353,7 +353,14 @@ def test_past_the_horizon_is_said_once():
         ({"on_timeout": "forget"}, 'on_timeout must be "default" or "discard"'),
         ({"default": 2.0}, "reward is 2.0, expected a number in"),
         ({"history": ar.History([[0.5]], [1.0])}, "needs a log of arms"),
-        ({"history": [1, 2]}, "must start from a log of rows"),
+        ({"history": [1, 2]}, "history must be a History, Totals, or what open_history gives, got list"),
+        ({"drift": -1.0}, "drift must be finite and at least 0, got -1.0"),
+        ({"drift": {"pink": 0.1}}, "drift has 'pink', which is not an arm"),
+        ({"drift": [0.1, 0.2]}, "drift must have one number for each row, got 2 for 4 rows"),
+        ({"drift": 0.1, "lower": "blocks"}, "drift is for rows that are shown one at a time"),
+        ({"lower": "columns"}, 'lower must be "rows" or "blocks"'),
+        ({"history": ar.Totals(COLOURS, [1, 2], [0, 3])}, "expected a sum of 2 rewards"),
+        ({"history": ar.Totals(COLOURS, [1, 2], [0, 1]), "drift": 0.1}, "drift is for rows"),
     ],
 )
 def test_what_a_study_cannot_be_made_with(given, sentence, tmp_path):
@@ -361,6 +368,85 @@ def test_what_a_study_cannot_be_made_with(given, sentence, tmp_path):
         colours(tmp_path / "s", **given)
     with pytest.raises(InvalidFile, match="is not a study"):
         ar.Study.open(tmp_path / "s")
+
+
+def test_a_change_of_how_the_log_is_treated_folds_the_journal_again(tmp_path):
+    log = ar.History(["red", "blue"] * 30, [0.0, 1.0] * 30)
+    made = {}
+    for name, given in (("first", {"drift": 0.2}), ("changed", {})):
+        with ar.Study.create(tmp_path / name, ar.KLUCB(arms=COLOURS, horizon=100), log, **given) as study:
+            study.observe("blue", 0.0)
+            if name == "changed":
+                study.change(drift=0.2)
+            made[name] = [(cell.count, cell.index) for cell in study.cells()]
+    assert made["first"] == made["changed"]
+    with ar.Study.open(tmp_path / "changed") as study:
+        assert study.drift == 0.2
+        assert [(cell.count, cell.index) for cell in study.cells()] == made["changed"]
+        study.change(drift={"blue": 0.1})
+        assert study.drift == {"blue": 0.1}
+        for change, sentence in (
+            ({"drift": [0.1] * 60}, "drift by row is given with the rows"),
+            ({"lower": "blocks"}, "drift is for rows that are shown one at a time"),
+            ({"drift": math.inf}, "drift must be finite"),
+        ):
+            with pytest.raises(InvalidParameter, match=sentence):
+                study.change(**change)
+            assert study.drift == {"blue": 0.1}
+            study.decide()
+
+
+def test_rows_of_the_log_that_are_no_arms_cannot_be_refused_afterwards():
+    with colours() as study:
+        before = study.decide()
+        with pytest.raises(InvalidHistory, match="'green'"):
+            study.change(unknown="error")
+        assert study.open_decisions() == [before]
+        study.decide()
+        study.add_arm("green")
+        study.change(unknown="error")
+        assert study.decide().action in (*COLOURS, "green")
+
+
+@pytest.mark.parametrize("by_age", [False, True])
+def test_rows_with_allowances_of_their_own_are_those_of_a_policy(by_age, tmp_path):
+    arms, rewards = ["red", "blue", "blue"] * 8, [0.0, 1.0, 0.5] * 8
+    allowances = [0.1, 0.0, 0.3, 0.2] * 6
+
+    def drift(rows):
+        return ar.drift.age(1.0, 2.0, [2.0 - one for one in allowances[:rows]]) if by_age else allowances[:rows]
+
+    def log(rows):
+        return ar.History(arms[:rows], rewards[:rows])
+
+    policy = ar.ArtificialReplay(ar.KLUCB(arms=COLOURS, horizon=200), log(9), drift=drift(9))
+    study = ar.Study.create(tmp_path / "s", ar.KLUCB(arms=COLOURS, horizon=200), log(9), drift=drift(9))
+    for round_ in range(12):
+        if round_ == 5:
+            policy.extend(log(24), drift=drift(24))
+            with pytest.raises(InvalidParameter, match="drift was given by row"):
+                study.extend(log(24))
+            study.extend(log(24), drift=drift(24))
+        if round_ in (3, 8):
+            study._tables.close() if round_ == 3 else study.close()
+            study._tables.disown()
+            study = ar.Study.open(tmp_path / "s")
+        decision = study.decide()
+        assert decision.action == policy.ask()
+        study.reward(decision.id, round_ % 2)
+        policy.tell(decision.action, round_ % 2)
+    assert study.drift.tolist() == pytest.approx(allowances)
+    assert [(cell.used, cell.index) for cell in study.cells()] == [(cell.used, cell.index) for cell in policy.cells()]
+    study.close()
+
+
+def test_totals_may_grow_and_are_no_rows():
+    with colours(history=ar.Totals(COLOURS, [100, 50], [10, 10])) as study:
+        assert study.decide().action == "blue"
+        study.extend(ar.Totals([*COLOURS, "blue"], [100, 50, 50], [10, 10, 0]))
+        assert {arm.label: arm.logged for arm in study.arms()} == {"red": 100, "blue": 100}
+        with pytest.raises(StudyRefused, match="the log of this study has totals, and cannot go on with rows"):
+            study.extend(ar.History(["red"] * 9, [0.0] * 9))
 
 
 def test_what_is_no_study(tmp_path):

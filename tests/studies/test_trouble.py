@@ -167,7 +167,13 @@ def test_a_store_that_has_moved(tmp_path):
         study.reward(first.id, 1.0)  # a reward needs no log
         with pytest.raises(StudyUnavailable, match="the log of this study is not at "):
             study.decide()
+        os.rename(tmp_path / "moved.arh", tmp_path / "log.arh")
+        second = study.decide()  # it is back
+        os.rename(tmp_path / "log.arh", tmp_path / "moved.arh")
     with ar.Study.open(tmp_path / "s", ar.open_history(tmp_path / "moved.arh")) as study:
+        study.reward(second.id, 0.0)
+        study.extend(ar.open_history(tmp_path / "moved.arh"))  # where it is from now on
+    with ar.Study.open(tmp_path / "s") as study:
         study.decide()
 
 

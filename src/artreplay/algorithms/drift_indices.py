@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.algorithms.indices import MeanIndex
-from artreplay.algorithms.tally import Tally, tally
-from artreplay.compiling import Floats, Ints, compiled, resized
+from artreplay.algorithms.tally import Tally
+from artreplay.compiling import Floats, Ints, compiled, copied, resized
 
 DOUBT = math.log(1.0 / 0.001) / 2.0  # of a mean of n rewards in [0, 1]: it is off by √(DOUBT / n) once in a thousand
 FIRST_ALLOWANCE, ALLOWANCES = 0.05, 5  # of an index that adapts: it doubles, up to .8; then the log is left out
@@ -147,16 +147,15 @@ class AdaptiveIndex(NamedTuple):
 
 
 def drift_index(index: MeanIndex) -> DriftIndex:
-    """An index that has seen nothing, for rows with allowances."""
-    cells = len(index.tally.counts)
-    return DriftIndex(index.tally, index.value, index.bound, tally(cells), np.zeros(cells))
+    """An index that has seen no log, for rows with allowances; what it has seen was played."""
+    return DriftIndex(index.tally, index.value, index.bound, copied(index.tally), np.zeros(len(index.tally.counts)))
 
 
 def adaptive_index(index: MeanIndex) -> AdaptiveIndex:
-    """An index over arms that has seen nothing, which finds its allowances by itself."""
+    """An index over arms that has seen no log, which finds its allowances by itself."""
     cells = len(index.tally.counts)
     highest = index.value[:cells].copy()
     stages = np.zeros(cells, np.int64)
     return AdaptiveIndex(
-        index.tally, index.value, index.bound, tally(cells), np.repeat(highest, ALLOWANCES), highest, stages
+        index.tally, index.value, index.bound, copied(index.tally), np.repeat(highest, ALLOWANCES), highest, stages
     )

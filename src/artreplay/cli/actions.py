@@ -101,7 +101,7 @@ class Arms(Actions):
             raise InvalidParameter(
                 f"{name_of(algorithm)} needs {what}, not arms alone: use {algorithm.__name__} from Python"
             )
-        arms = log.labels() if request.arms is None else log.parse(split_labels(request.arms))
+        arms = log.labels() if request.arms is None else log.parse(split_labels(*request.arms))
         if not arms:
             raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from: give --arms")
         given = {**request.parameters, "box": request.box}

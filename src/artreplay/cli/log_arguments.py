@@ -64,15 +64,18 @@ def units_of(unit: list[str] | None) -> Any:
     return unit[0] if unit is not None and len(unit) == 1 else unit or None
 
 
-def split_labels(text: str) -> list[str]:
-    """Labels separated by commas; one with a comma in it goes in double quotes.
+def split_labels(*texts: str, option: str = "--arms") -> list[str]:
+    """Labels separated by commas, from an option that may come several times; double quotes keep a comma in one.
 
-    >>> split_labels('red, "dark, blue"')
-    ['red', 'dark, blue']
+    >>> split_labels('red, "dark, blue"', "green")
+    ['red', 'dark, blue', 'green']
     """
-    found = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
-    if not found or not all(found):
-        raise InvalidParameter(f"--arms must be labels separated by commas, got {text!r}")
+    found = []
+    for text in texts:
+        labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
+        if not labels or not all(labels):
+            raise InvalidParameter(f"{option} must be labels separated by commas, got {text!r}")
+        found += labels
     return found
 
 

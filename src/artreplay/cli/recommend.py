@@ -14,6 +14,7 @@ from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Level, Prior, 
 from artreplay.cli.names import name_of
 from artreplay.cli.state import Recommended, recommended, told
 from artreplay.console.options import (
+    Arms,
     AsJson,
     Budget,
     Count,
@@ -52,9 +53,7 @@ def recommend(
     state: Annotated[
         Path | None, typer.Option(help="Keep the policy in this file: continue it if it exists, else create it.")
     ] = None,
-    arms: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The arms, in order; by default all labels of the log.")
-    ] = None,
+    arms: Arms = None,
     box: Annotated[
         list[str] | None,
         typer.Option(metavar="LOW,HIGH", help="The range of a coordinate, once for each; 0,1 by default."),
@@ -107,7 +106,9 @@ def recommend(
     columns |= {"allow_scan": allow_scan or None, "count": count, "sum": sum_}
     parameters: dict[str, Any] = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
     parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side, **tuning_of(level, bonus, prior)}
-    request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, policy, drift)
+    request = Request(
+        log, unit or None, columns, algorithm, parameters, arms or None, box or None, unknown, policy, drift
+    )
     found = recommended(request, state)
     actions = actions_of(found.policy.base)
     if as_json:

@@ -34,12 +34,9 @@ def recommended(request: Request, state: Path | None) -> Recommended:
     if state is None:
         base, log, _ = made_base(request)
         make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
-        drift = drift_of(request.drift, {str(label): label for label in log.labels()})
         with errors_in(file=place_of(request.log)):
-            policy = make(base, log.history, unknown=request.unknown or "error", drift=0.0 if drift is None else drift)
+            policy = make(base, log.history, unknown=request.unknown or "error", drift=asked_drift(request, base))
         return Recommended(policy.ask(), policy, 0)
-    if request.drift is not None:
-        raise InvalidParameter("--drift must be left out with --state: a study takes its log as it is")
     with _continued(request, state) if state.exists() else _started(request, state) as study:
         waiting = study.open_decisions()
         action = waiting[-1].action if waiting else study.decide().action
@@ -102,12 +99,17 @@ def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
     return kind.made(algorithm, request, log), log, note if horizon is None else note | {"rounds": horizon}
 
 
+def asked_drift(request: Request, base: Any) -> Any:
+    """The drift by the options, for the arms of a base; 0 if they say nothing."""
+    drift = drift_of(request.drift, {str(label): label for label in getattr(base, "arms", ())})
+    return 0.0 if drift is None else drift
+
+
 def _started(request: Request, state: Path) -> Study:
     base, log, note = made_base(request)
+    given = {"unknown": request.unknown or "error", "drift": asked_drift(request, base), "policy": request.policy}
     with errors_in(file=place_of(request.log)):
-        return Study.create(
-            state, base, log.history, unknown=request.unknown or "error", policy=request.policy, note=note
-        )
+        return Study.create(state, base, log.history, note=note, **given)
 
 
 def _continued(request: Request, state: Path) -> Study:
@@ -116,7 +118,7 @@ def _continued(request: Request, state: Path) -> Study:
     with Study.open(state, read_only=True) as look:
         base, kept = look.base, look.note
         actions = actions_of(base)
-        _check_agrees(request, state, base, look.policy_kind, actions, kept)
+        _check_agrees(request, state, base, look, actions, kept)
     log, note = _read(request, kept, type(actions))
     note |= {"rounds": kept["rounds"]} if "rounds" in kept else {}
     study = Study.open(state, log.history)
@@ -179,16 +181,17 @@ def _is_of_points(log: Log, columns: dict[str, Any]) -> bool:
 
 
 def _check_agrees(
-    request: Request, state: Path, base: Any, policy: str, actions: Actions, note: dict[str, Any]
+    request: Request, state: Path, base: Any, study: Study, actions: Actions, note: dict[str, Any]
 ) -> None:
     """Refuse options that differ from the state file, because a policy cannot become another one."""
-    held = {**actions.settings(), "algorithm": name_of(type(base)), "policy": policy}
+    held = {**actions.settings(), "algorithm": name_of(type(base)), "policy": study.policy_kind, "drift": study.drift}
     held["horizon"] = note.get("rounds", held.get("horizon"))  # a base's own may count the rows of the log
     given = {
         "algorithm": request.algorithm,
         "policy": request.policy,
         **request.parameters,
-        "arms": None if request.arms is None else split_labels(request.arms),
+        "drift": None if request.drift is None else asked_drift(request, base),
+        "arms": None if request.arms is None else split_labels(*request.arms),
         "box": None if request.box is None else box_of(request.box),
         "coordinates": len(request.unit) if request.unit and "coordinates" in held else None,
     }
@@ -204,6 +207,8 @@ def _check_agrees(
 def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, dict):
+        return ",".join(f"{name}={_shown(number)}" for name, number in value.items())
     if not isinstance(value, (list, tuple)):
         return str(value)
     some = ", ".join(" to ".join(map(_shown, item)) if isinstance(item, tuple) else _shown(item) for item in value[:8])

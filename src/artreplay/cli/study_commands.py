@@ -10,20 +10,38 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.cli.actions import Arms, Points, actions_of, algorithm_named, box_of
-from artreplay.cli.log_arguments import place_of, split_labels
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, drift_of, horizon_of, tuning_of
+from artreplay.cli.log_arguments import place_of, read_log, split_labels
 from artreplay.cli.names import make_base, name_of
 from artreplay.cli.recommend import outcome_value
-from artreplay.cli.state import made_base
-from artreplay.console.options import AsJson, Budget, Order, Request, Table, Units, Unknown
-from artreplay.console.output import count, number, percent, show, show_json, text_of
+from artreplay.cli.state import asked_drift, made_base
+from artreplay.console.options import Arms as ArmLabels
+from artreplay.console.options import (
+    AsJson,
+    Budget,
+    Count,
+    Order,
+    Request,
+    Reward,
+    Source,
+    Sum,
+    Table,
+    Units,
+    Unknown,
+)
+from artreplay.console.output import count as counted
+from artreplay.console.output import number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction, InvalidParameter, errors_in
+from artreplay.history import Store
 from artreplay.history.sources.delimited import as_label
+from artreplay.history.stores.generations import Indexed
 from artreplay.studies import Decision, Study
 
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
 
 Place = Annotated[str, typer.Argument(metavar="STUDY", help="The file of the study, or postgresql://…#name.")]
+Lowering = Annotated[str, typer.Option(help="Where rows of the log lower an index: rows, or blocks, from few sums.")]
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _MOST_ROWS = 20
 
@@ -33,12 +51,12 @@ def create(
     place: Place,
     log: Annotated[str | None, typer.Argument(metavar="[LOG]", help="The log to start from, if there is one.")] = None,
     unit: Units = None,
-    reward: Annotated[str | None, typer.Option(help="The column with the reward that came of it.")] = None,
+    reward: Reward = None,
     horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
     algorithm: Annotated[str | None, typer.Option(help="The base algorithm; kl-ucb, or for points tree-ucb.")] = None,
-    arms: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The arms; all labels of the log by default.")
-    ] = None,
+    count: Count = None,
+    sum_: Sum = None,
+    arms: ArmLabels = None,
     box: Annotated[list[str] | None, typer.Option(metavar="LOW,HIGH", help="What a coordinate can be.")] = None,
     budget: Budget = None,
     seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random.")] = None,
@@ -54,21 +72,35 @@ def create(
     ] = None,
     on_timeout: Annotated[str, typer.Option(help="What happens then: default, or discard.")] = "default",
     default: Annotated[float, typer.Option(help="The reward of a decision that nobody rewarded in time.")] = 0.0,
+    level: Level = None,
+    bonus: Bonus = None,
+    prior: Prior = None,
+    drift: Drift = None,
+    lower: Lowering = "rows",
 ) -> None:
     """Make a study over a log, or over arms alone."""
     parameters = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
-    columns = {"reward": reward, "until": until, "order": order, "table": table}
-    given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
+    parameters |= tuning_of(level, bonus, prior)
+    columns = {"reward": reward, "until": until, "order": order, "table": table, "count": count, "sum": sum_}
+    given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default, "lower": lower}
+    request = Request(
+        log or "", unit or None, columns, algorithm, parameters, arms or None, box or None, unknown, None, drift
+    )
     if log is None:
         base, history = _base_without_log(algorithm, parameters, arms, box), None
     else:
-        request = Request(log, unit or None, columns, algorithm, parameters, arms, box or None, unknown, None)
         base, opened, given["note"] = made_base(request)
         history = opened.history
+        if isinstance(history, Store) and not isinstance(history, Indexed):
+            raise InvalidParameter(
+                f"{place_of(log)} must be indexed first, so that the study finds it again: "
+                "`artreplay index LOG --output STORE` does that"
+            )
     with errors_in(file="the study" if log is None else place_of(log)):
-        made = Study.create(place, base, history, unknown=unknown or "error", **given)
+        drift_ = asked_drift(request, base)
+        made = Study.create(place, base, history, unknown=unknown or "error", drift=drift_, **given)
     with made:
-        rows = "no log" if history is None else f"a log of {len(history):,} rows"
+        rows = "no log" if history is None else f"a log of {len(history):,} samples"
         show(f"{made.place}: {name_of(type(base))} over {_many(made)}, {rows}")
 
 
@@ -78,7 +110,7 @@ def _many(made: Study) -> str:
 
 
 def _base_without_log(
-    algorithm: str | None, parameters: dict[str, Any], arms: str | None, box: list[str] | None
+    algorithm: str | None, parameters: dict[str, Any], arms: list[str] | None, box: list[str] | None
 ) -> Any:
     of_points = algorithm is not None and algorithm_named(algorithm) in Points.algorithms
     kind: Any = Points if of_points else Arms
@@ -87,9 +119,9 @@ def _base_without_log(
         if not box:
             raise InvalidParameter("--box must say what each coordinate can be, where there is no log")
         return make_base(cls, parameters, dim=len(box), box=box_of(box))
-    if arms is None:
+    if not arms:
         raise InvalidParameter("--arms must name the arms, where there is no log to take them from")
-    return make_base(cls, parameters, arms=[as_label(label) for label in split_labels(arms)])
+    return make_base(cls, parameters, arms=[as_label(label) for label in split_labels(*arms)])
 
 
 def _duration(text: str | None) -> timedelta | None:
@@ -105,14 +137,14 @@ def _duration(text: str | None) -> timedelta | None:
 def decide(
     place: Place,
     request_id: Annotated[str | None, typer.Option(help="A retry with the same id gets the same decision.")] = None,
-    among: Annotated[str | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
+    among: Annotated[list[str] | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
     many: Annotated[int | None, typer.Option("--count", help="So many decisions at once.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Decide what to do; the id is what its reward is told by."""
     with Study.open(place) as opened:
         actions = actions_of(opened.base)
-        chosen = None if among is None else [actions.unit(label) for label in split_labels(among)]
+        chosen = [actions.unit(label) for label in split_labels(*among, option="--among")] if among else None
         made = opened.decide(request_id, among=chosen, count=many)
         _show_decisions(made if isinstance(made, list) else [made], actions, as_json, many is None)
 
@@ -169,7 +201,7 @@ def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
         show_json([{"arm": arm.label} | {name: getattr(arm, name) for name in names} for arm in found])
         return
     rows = [
-        (text_of(arm.label), count(arm.logged), count(arm.used), count(arm.online), count(arm.open))
+        (text_of(arm.label), counted(arm.logged), counted(arm.used), counted(arm.online), counted(arm.open))
         + (number(arm.mean), "retired" if arm.retired else number(arm.index))
         for arm in found
     ]
@@ -180,6 +212,53 @@ def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
     )
     if len(rows) > _MOST_ROWS and not all_rows:
         show(f"… and {len(rows) - _MOST_ROWS:,} more (--all shows them)")
+
+
+@study.command()
+def change(
+    place: Place,
+    horizon: Annotated[int | None, typer.Option(help="How many decisions there are to be in all.")] = None,
+    unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
+    drift: Drift = None,
+    lower: Annotated[str | None, typer.Option(help="Where rows of the log lower an index: rows, or blocks.")] = None,
+) -> None:
+    """Change the settings of a study: its whole journal is folded again under them."""
+    with Study.open(place) as opened:
+        labels = {str(label): label for label in getattr(opened.base, "arms", ())}
+        opened.change(unknown=unknown, drift=drift_of(drift, labels), lower=lower)
+        if horizon is not None:
+            rows = opened.facts()["log"]["rows"]
+            opened.set_horizon(horizon_of(type(opened.base), horizon, rows))
+    show(f"{place} is changed")
+
+
+@study.command()
+def extend(
+    place: Place,
+    log: Source,
+    unit: Units = None,
+    reward: Reward = None,
+    count: Count = None,
+    sum_: Sum = None,
+    exclude: Annotated[
+        str | None, typer.Option(help="The column with decision ids: rows of the study's own are left out.")
+    ] = None,
+) -> None:
+    """Go on with a log that has grown, or with a store that has moved; columns are those of the study's making."""
+    with Study.open(place, read_only=True) as look:
+        known, kind = look.note, type(actions_of(look.base))
+    given = {"unit": kind.columns(unit) if unit else None, "reward": reward, "count": count, "sum": sum_}
+    columns = {name: known.get(name) if value is None else value for name, value in given.items()}
+    columns |= {name: known[name] for name in ("until", "order", "table") if known.get(name) is not None}
+    history = read_log(log, {name: value for name, value in columns.items() if value is not None}).history
+    with Study.open(place, history if isinstance(history, Store) else None) as opened:
+        with errors_in(file=place_of(log)):
+            if exclude is None:
+                opened.extend(history)
+            else:
+                opened.extend(log, exclude=exclude, **columns)
+        facts = opened.facts()["log"]
+    show(f"{place} has a log of {facts['rows']:,} samples")
 
 
 @study.command("show")
@@ -199,7 +278,10 @@ def show_study(
             return
         states = facts["decisions"]
         horizon = "" if facts["horizon"] is None else f", for {facts['horizon']:,} decisions"
+        horizon += " and rows of the log" if horizon and horizon_of(type(opened.base), 0, 1) else ""
         show(f"{opened.place}: {facts['algorithm']} over {_many(opened)}{horizon}")
+        if facts["drift"] != 0.0:
+            show(f"the log may be stale: drift {_drift_in_words(opened.drift)}")
         show(
             f"{sum(states.values()):,} decisions: "
             + (", ".join(f"{n:,} {state}" for state, n in states.items()) or "none")
@@ -217,6 +299,12 @@ def show_study(
         if hasattr(opened.base, "arms"):
             show("")
             _show_arms(opened, False, False)
+
+
+def _drift_in_words(drift: Any) -> str:
+    if isinstance(drift, dict):
+        return ",".join(f"{text_of(label)}={value:g}" for label, value in drift.items())
+    return drift if isinstance(drift, str) else f"{drift:g}" if isinstance(drift, float) else "of each row"
 
 
 @study.command()

@@ -57,13 +57,17 @@ class Request:
     columns: dict[str, Any]  # what else open_history is told
     algorithm: str | None
     parameters: dict[str, Any]  # of the algorithm, by the names they have in Python
-    arms: str | None
+    arms: list[str] | None  # of which each may have several labels
     box: list[str] | None
     unknown: str | None
     policy: str | None
     drift: str | None = None
 
 
+Arms = Annotated[
+    list[str] | None,
+    typer.Option("--arms", metavar="A,B,C", help="The arms, in order; by default all labels of the log."),
+]
 Algorithm = Annotated[
     str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`); kl-ucb by default.")
 ]

@@ -6,7 +6,9 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
@@ -29,6 +31,12 @@ def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = N
     The code is 0, or 2 after one sentence on stderr, or 1 if a check fails, or 130 on Ctrl-C.
     """
     _prepare_streams()
+    with warnings.catch_warnings():
+        warnings.showwarning = _say_warning
+        return _run_and_flush(app, name, arguments)
+
+
+def _run_and_flush(app: typer.Typer, name: str, arguments: Sequence[str] | None) -> int:
     code = _run(app, name, sys.argv[1:] if arguments is None else list(arguments))
     if code == _INTERRUPTED:
         print("stopped", file=sys.stderr)
@@ -37,6 +45,13 @@ def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = N
     except OSError:
         discard_stdout()
     return code
+
+
+def _say_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """One sentence on stderr, for someone who typed a command."""
+    print("warning:", getattr(message, "in_shell", message), file=sys.stderr)
 
 
 def _prepare_streams() -> None:
@@ -76,7 +91,9 @@ def for_the_shell(error: Exception) -> str:
     >>> for_the_shell(InvalidHistory("is missing (allow_scan=True, unit=)", what="reward", row=3, file="log.csv"))
     'log.csv: reward in row 3 is missing (--allow-scan, --unit); rows are counted from 0, without the header'
     """
-    if isinstance(error, (InvalidHistory, InvalidParameter)):
+    if isinstance(error, ArtReplayError) and error.in_shell is not None:
+        error.args = (error.in_shell,)
+    elif isinstance(error, (InvalidHistory, InvalidParameter)):
         error.args = (_OPTION.sub(_as_option, str(error.args[0])),)  # and not in names of columns or files
     text = str(error)
     if not isinstance(error, InvalidHistory) or error.row is None or error.file is None:

@@ -94,6 +94,11 @@ class Totals:
         """The arm of a row."""
         return self.labels[self.codes[row]]
 
+    def rows(self, order: Ints) -> Totals:
+        """The totals of these rows, in this order."""
+        codes = self.codes[order].tolist()
+        return Totals([self.labels[code] for code in codes], self.counts[order], self.sums[order])
+
     def means(self) -> tuple[Ints, Floats]:
         """How many samples each label has, and their mean, nan without any."""
         whole = Totals.of(self)

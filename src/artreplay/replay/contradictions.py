@@ -39,6 +39,7 @@ class Watch:
         self._base = base
         self._counts, self._totals = [0] * base.n_arms, [0.0] * base.n_arms
         self._found: dict[int, Contradiction] = {}
+        self._before: tuple[list[int], list[float]] = (base.tally.counts.tolist(), base.tally.totals.tolist())
         psi = base.psi if isinstance(base, PsiUCB) else None
         self._spread = 2.0 * psi.sigma if isinstance(psi, SubGaussian) else 1.0
 
@@ -50,11 +51,12 @@ class Watch:
             return
         tally = self._base.tally
         played = self._counts[arm]
-        logged = int(tally.counts[arm]) - played
+        shown, sum_shown = self._before[0][arm], self._before[1][arm]  # before there was a log
+        logged = int(tally.counts[arm]) - played - shown
         if logged <= 0:
             return
         online_mean = self._totals[arm] / played
-        logged_mean = (float(tally.totals[arm]) - self._totals[arm]) / logged
+        logged_mean = (float(tally.totals[arm]) - sum_shown - self._totals[arm]) / logged
         chance = self._spread * (math.sqrt(DOUBT / played) + math.sqrt(DOUBT / logged))
         if abs(online_mean - logged_mean) > chance + self._allowance(arm, logged):
             means: Any = (self._base.unscaled(mean) for mean in (online_mean, logged_mean))
@@ -76,7 +78,8 @@ class Watch:
             str(arm): [one.online_mean, one.online_count, one.logged_mean, one.logged_count]
             for arm, one in self._found.items()
         }
-        return {"counts": self._counts, "totals": self._totals, "found": found}
+        before = self._before if any(self._before[0]) else None
+        return {"counts": self._counts, "totals": self._totals, "found": found, "before": before}
 
     def restore(self, kept: dict[str, Any]) -> None:
         """Take back what was kept."""
@@ -85,6 +88,10 @@ class Watch:
         if len(counts) != n_arms or len(totals) != n_arms:
             raise ValueError("the online rewards in the file are not those of its arms")
         self._counts, self._totals = counts, totals
+        before = kept.get("before") or ([0] * n_arms, [0.0] * n_arms)
+        if not len(before[0]) == len(before[1]) == n_arms:
+            raise ValueError("what the base was shown before, in the file, is not that of its arms")
+        self._before = ([int(count) for count in before[0]], [float(total) for total in before[1]])
         arms = self._base.arms
         self._found = {int(arm): Contradiction(arms[int(arm)], *values) for arm, values in kept["found"].items()}
 

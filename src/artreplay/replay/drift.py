@@ -139,7 +139,8 @@ class Drift:
             self._allowances = _by_row(given)
         else:
             self._allowances = np.array([checked_allowance(given)])
-        self.is_there = self.adaptive or bool(self._allowances.any())
+        # Without rows nothing is known yet of those to come.
+        self.is_there = self.adaptive or bool(self._allowances.any()) or len(self._allowances) == 0
         if self.is_there:
             _allow(adapter, self.adaptive)
             adapter.counts_rows = adapter.counts_rows and not self.is_by_row

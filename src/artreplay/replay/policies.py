@@ -82,6 +82,15 @@ class HistoryPolicy(Policy):
         allowed.extended(drift, known.rows, history.n_rows)
         self._read_history(history, self.marks(), grown, part_ends, allowed)
 
+    def check_extends(self, history: AnyHistory, drift: Any = None) -> Drift:
+        """Refuse what `extend` would refuse, and change nothing; the allowances of all rows."""
+        known = self.fingerprint()
+        checked_history(history).check_continues(known, self.history)
+        allowed = copy.copy(self._drift)
+        allowed.extended(drift, known.rows, history.n_rows)
+        allowed.applied_to(self._checked_log(history, [], allowed))
+        return allowed
+
     def fingerprint(self) -> Fingerprint:
         """What the policy remembers of its log."""
         if self._fingerprint is not None:
@@ -105,16 +114,8 @@ class HistoryPolicy(Policy):
         drift: Drift | None = None,
     ) -> None:
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
-        if isinstance(history, Totals) and not takes_totals(self._adapter.base):
-            raise InvalidParameter(
-                "totals are for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
-                f"ThompsonSampling, UCB1 and the like), got {self._adapter.base!r}"
-            )
         drift = self._drift if drift is None else drift
-        given = Log(self._adapter, history, self.unknown, part_ends if self.lower == "blocks" else None)
-        if drift.is_there and given.in_blocks:
-            raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
-        log, ledger, reader = self._opened(drift.applied_to(given), marks)
+        log, ledger, reader = self._opened(drift.applied_to(self._checked_log(history, part_ends, drift)), marks)
         ledger = drift.entered(ledger, log.row_of)
         self._make_room_for_blocks(log)
         if marks is None and getattr(self.base, "wants_totals", False):
@@ -137,6 +138,18 @@ class HistoryPolicy(Policy):
                 self._adapter.certified.forget()
         if marks is None or grown:
             warn_of_short_horizon(self.base, history)
+
+    def _checked_log(self, history: AnyHistory, part_ends: Sequence[int], drift: Drift) -> Log:
+        """A log that the base can take."""
+        if isinstance(history, Totals) and not takes_totals(self._adapter.base):
+            raise InvalidParameter(
+                "totals are for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
+                f"ThompsonSampling, UCB1 and the like), got {self._adapter.base!r}"
+            )
+        log = Log(self._adapter, history, self.unknown, part_ends if self.lower == "blocks" else None)
+        if drift.is_there and log.in_blocks:
+            raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
+        return log
 
     def _make_room_for_blocks(self, log: Log) -> None:
         """Let arrays grow that a whole block could run over: a step looks for room for single rows."""

@@ -11,19 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter, StudyRefused, checked_count
-from artreplay.history import History, Store, open_history
+from artreplay.history import History, Store, Totals, open_history
 from artreplay.history.labels import plain_label
 from artreplay.history.postgres import PostgresArms
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
 from artreplay.history.stores.generations import Indexed
-from artreplay.replay.adapters import Unknown, checked_unknown
-from artreplay.replay.log import Log
+from artreplay.replay.adapters import checked_unknown
+from artreplay.replay.drift import Drift
 from artreplay.replay.own_bases import adapt
 from artreplay.replay.saving import encode
 from artreplay.studies.live import Live
-from artreplay.studies.settings import Arm, checked_features, made_base
+from artreplay.studies.settings import Arm, Settings, checked_features, first_policy, made_base
+from artreplay.studies.study_drift import is_by_row, kept_drift, of_rows
 from artreplay.studies.study_log import description, keep_rows
 from artreplay.studies.study_tables import SQLiteTables, Tables
 
@@ -74,28 +76,30 @@ def _set_retired(live: Live, number: int, retired: bool) -> None:
     live.in_use = np.array([not arm.retired for arm in live.arms])
 
 
-def extend(live: Live, log: History | Store) -> None:
-    """Go on with a log that has grown: the same rows, with more behind them."""
-    if not isinstance(log, (History, Store)):
-        raise InvalidParameter(f"the log must be a History, or what open_history gives, got {type(log).__name__}")
+def extend(live: Live, log: Any, drift: Any = None) -> None:
+    """Go on with a log that has grown: the same rows, with more behind them; or with a store at another place."""
     live.expire()
     fold = live.fold()
-    before = History([], []) if fold.log is None else fold.log
-    log.check_continues(before.fingerprint, before)
-    if len(log) == len(before):
+    known = fold.log.n_rows if fold.said else 0
+    if known and isinstance(log, Totals) != isinstance(fold.log, Totals):
+        has, got = ("totals", "rows") if isinstance(fold.log, Totals) else ("rows", "totals")
+        raise StudyRefused(f"the log of this study has {has}, and cannot go on with {got}: make a new study")
+    allowed = fold.policy.check_extends(log, drift)
+    has_moved = fold.said.get("kind") == "store" and description(log).get("place") != fold.said["place"]
+    if log.n_rows == known and not has_moved:
         return
-    kept = fold.log is None or fold.keeps_rows
-    if kept and len(before) and not isinstance(log, History):
+    kept = fold.said.get("kind") in (None, "rows", "totals")
+    if kept and known and isinstance(log, Store):
         log = log.load()  # behind rows that the study keeps itself
-    if not isinstance(log, (History, Indexed, PostgresArms)):
+    if not isinstance(log, (History, Totals, Indexed, PostgresArms)):
         raise StudyRefused(f"{log.name} cannot be read as it was before it grew: index the log for a new study")
-    fold.check_log(log)
-    if isinstance(log, History):
-        keep_rows(live.tables, log, len(before) if kept else 0)
-    else:
+    allowances = allowed.kept()[1] if allowed.is_by_row else None
+    if isinstance(log, Store):
         live.given = log if live.given is not None else None
+    else:
+        keep_rows(live.tables, log, known if kept else 0, allowances)
     live.enter("log", description(log))
-    fold.extended(log, live.entries)
+    fold.extended(log, allowances, live.entries)
 
 
 def check_can_be_folded(live: Live) -> None:
@@ -107,12 +111,21 @@ def check_can_be_folded(live: Live) -> None:
         )
 
 
-def change(live: Live, unknown: Any, note: dict[str, Any] | None) -> None:
-    """Treat rows whose label is no arm otherwise, or keep another note."""
-    settings = live.settings
-    if unknown is not None and checked_unknown(unknown) != settings.unknown:
+def change(live: Live, unknown: Any, drift: Any, lower: Any, note: dict[str, Any] | None) -> None:
+    """Treat the log otherwise, and fold the journal again; or keep another note."""
+    given: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
+    given |= {} if lower is None else {"lower": lower}
+    given |= {} if drift is None else {"drift": kept_drift(drift)}
+    if is_by_row(given.get("drift")):
+        raise InvalidParameter("drift by row is given with the rows: make the study with it, or name a number instead")
+    settings = replace(live.settings, **given)
+    if settings != live.settings:
         check_can_be_folded(live)
-        settings = replace(settings, unknown=unknown)
+        policy, fold = first_policy(settings, made_base(settings, live.arms)), live.fold()
+        if fold.said:
+            policy.check_extends(fold.log, fold.drift_of(fold.log.n_rows) if is_by_row(settings.drift) else None)
+        live.expire()
+        live.enter("settings", given)
         live.forget_fold()
     settings = settings if note is None else replace(settings, note=note)
     if settings != live.settings:
@@ -145,11 +158,19 @@ def keep_arms(tables: Tables, arms: Sequence[Arm]) -> None:
         tables.run_many("INSERT INTO arm VALUES (?, ?, ?, ?)", rows)
 
 
-def keep_first_log(tables: Tables, base: Any, log: Any, unknown: Unknown, now: float) -> None:
+def checked_start(settings: Settings, base: Any, log: Any, drift: Any) -> Floats | None:
+    """Refuse settings and a log that a policy cannot take; the allowances of rows that have their own."""
+    policy = first_policy(settings, base)
+    if log is None:
+        return None
+    allowed: Drift = policy.check_extends(log, drift if is_by_row(settings.drift) else None)
+    return allowed.kept()[1] if allowed.is_by_row else None
+
+
+def keep_first_log(tables: Tables, log: Any, allowances: Floats | None, now: float) -> None:
     """Keep the log that a study is made with: the first entry of its journal."""
-    Log(adapt(base), log, unknown)  # which refuses what the base cannot take
-    if isinstance(log, History):
-        keep_rows(tables, log, 0)
+    if not isinstance(log, Store):
+        keep_rows(tables, log, 0, allowances)
     text = json.dumps(description(log))
     tables.run("INSERT INTO entry VALUES (1, 'log', ?, NULL, ?, NULL)", now, text)
     tables.run("UPDATE study SET entries = 1")
@@ -158,11 +179,11 @@ def keep_first_log(tables: Tables, base: Any, log: Any, unknown: Unknown, now: f
 # -- rows that the study produced itself ----------------------------------------------------------------------------
 
 
-def without_own_rows(live: Live, history: Any, exclude: Any, columns: dict[str, Any]) -> Any:
-    """A log without the rows whose decision id is one of the study's own."""
+def without_own_rows(live: Live, history: Any, exclude: Any, drift: Any, columns: dict[str, Any]) -> tuple[Any, Any]:
+    """A log without the rows whose decision id is one of the study's own, and the drift of the others."""
     if exclude is None:
-        is_log = isinstance(history, (History, Store))
-        return history if is_log and not columns else open_history(history, **columns)
+        is_log = isinstance(history, (History, Totals, Store))
+        return history if is_log and not columns else open_history(history, **columns), drift
     if isinstance(exclude, str):
         if columns.get("order") is not None:
             raise InvalidParameter("order must be left out with exclude=: sort the log first")
@@ -179,7 +200,8 @@ def without_own_rows(live: Live, history: Any, exclude: Any, columns: dict[str, 
     if len(ids) != len(history):
         raise InvalidParameter(f"exclude must have one entry for each row of the log, got {len(ids)}")
     own = {id_ for (id_,) in live.tables.query("SELECT id FROM decision")}
-    return history.rows(np.flatnonzero([id_ not in own for id_ in ids]))
+    others = np.flatnonzero([id_ not in own for id_ in ids])
+    return history.rows(others), of_rows(drift, others, len(history))
 
 
 # -- what people see ------------------------------------------------------------------------------------------------
@@ -235,6 +257,8 @@ def facts_of(live: Live) -> dict[str, Any]:
         "algorithm": live.settings.algorithm,
         "policy": live.settings.policy,
         "horizon": live.settings.horizon,
+        "drift": live.settings.drift,
+        "lower": live.settings.lower,
         "decisions": dict(states),
         "observations": observed,
         "late": live.late,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, IndexArmAlgorithm
+from artreplay.algorithms.drift_indices import ALLOWANCES, FIRST_ALLOWANCE, AdaptiveIndex, DriftIndex
 from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.selectors import Best, Top
 from artreplay.algorithms.tally import Tally
@@ -21,6 +22,7 @@ from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
 from artreplay.replay.step import NEEDS_ROOM, PLACES, ROUND, settle
 
+ArmIndex = MeanIndex | DriftIndex | AdaptiveIndex
 Available = NDArray[np.bool_]  # of each arm: whether it can be chosen
 
 
@@ -69,7 +71,8 @@ class Chooser:
 class ArmChooser(Chooser):
     """For an index over arms that is a mean and a bonus: min(index, the index after so many more failures).
 
-    One value is kept for each arm, and worked out again only where something has changed.
+    One value is kept for each arm, and worked out again only where something has changed. Under drift failures count in
+    the bound of all samples and in that of the online ones; an allowance that adapts itself stays as it is.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -98,15 +101,23 @@ class ArmChooser(Chooser):
         self._seen[0], self._seen[1] = index.tally.counts, self._now
         return write_best(self._value, self.available, out)
 
-    def _value_of(self, index: MeanIndex, arm: int) -> float:
+    def _value_of(self, index: ArmIndex, arm: int) -> float:
         value, open_ = float(index.value[arm]), int(self._now[arm])
         if open_ == 0:
             return value
-        count, total = int(index.tally.counts[arm]), float(index.tally.totals[arm])
+        more, allowance = self._failed(index.tally, arm, open_), allowance_of(index, arm)
+        if allowance < np.inf:
+            value = float(index.bound.lowered(more, 0, allowance / int(more.counts[0]), value))
+        if not isinstance(index, MeanIndex):
+            value = float(index.bound.lowered(self._failed(index.online, arm, open_), 0, 0.0, value))
+        return value
+
+    def _failed(self, tally: Tally, arm: int, open_: int) -> Tally:
+        """The tally of an arm with as many failures more."""
+        count, total = int(tally.counts[arm]), float(tally.totals[arm])
         if self._adapter.reward_range[0] == -np.inf and count:  # without a lowest reward, as many as the mean says
             total += open_ * total / count
-        more = Tally(np.array([count + open_]), np.array([total]))
-        return float(index.bound.lowered(more, 0, 0.0, value))
+        return Tally(np.array([count + open_]), np.array([total]))
 
 
 class CopyChooser(Chooser):
@@ -217,10 +228,20 @@ def chooser_of(policy: Policy) -> Chooser:
     if policy._adapter.certified is not None:
         return ValueChooser(policy)
     component: Any = getattr(policy.base, "component", None)
-    plain = type(getattr(component, "index", None)) is MeanIndex and isinstance(policy.base, ArmAlgorithm)
+    plain = isinstance(getattr(component, "index", None), ArmIndex) and isinstance(policy.base, ArmAlgorithm)
     if plain and isinstance(component.selector, (Best, Top)):
         return ArmChooser(policy)
     return CopyChooser(policy)
+
+
+def allowance_of(index: ArmIndex, arm: int) -> float:
+    """The sum of the allowances of an arm's logged rows; infinite if they are left out."""
+    if isinstance(index, MeanIndex):
+        return 0.0
+    if isinstance(index, DriftIndex):
+        return float(index.allowances[arm])
+    stage, logged = int(index.stage[arm]), int(index.tally.counts[arm] - index.online.counts[arm])
+    return float(FIRST_ALLOWANCE * (1 << stage) * logged) if stage < ALLOWANCES else float(np.inf)
 
 
 def write_best(value: Floats, available: Available | None, out: Any) -> int:

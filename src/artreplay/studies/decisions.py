@@ -29,6 +29,15 @@ class Decision:
     state: str = "open"  # "open", "rewarded", "expired" or "void"
 
 
+class PastHorizon(UserWarning):
+    """A study has made more decisions than its algorithm was made for; `in_shell` says it for the command line."""
+
+    def __init__(self, decision: int, horizon: int) -> None:
+        problem = f"decision {decision} is past the horizon of {horizon}"
+        super().__init__(f"{problem}: give the study a longer one with set_horizon")
+        self.in_shell = f"{problem}: `artreplay study change STUDY --horizon N` gives the study a longer one"
+
+
 def decision_of(row: Sequence[Any]) -> Decision:
     """A decision from its row in the database."""
     number, id_, action, asked, due, state = row

@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter, StudyUnavailable
-from artreplay.history import History, Store
-from artreplay.replay import ArtificialReplay, FullStart
-from artreplay.replay.log import Log
+from artreplay.compiling import Floats
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
+from artreplay.history import History
+from artreplay.replay import ArtificialReplay
+from artreplay.replay.log import AnyHistory
 from artreplay.replay.policies import HistoryPolicy
 from artreplay.replay.saving import policy_as_bytes, policy_from_bytes
 from artreplay.studies.choice import Chooser, chooser_of
 from artreplay.studies.decisions import action_again
-from artreplay.studies.settings import Arm, Settings, made_base, with_state_of
-from artreplay.studies.study_log import first_rows, opened_log
+from artreplay.studies.settings import Arm, Settings, first_policy, made_base, with_state_of
+from artreplay.studies.study_drift import is_by_row, rows_again
+from artreplay.studies.study_log import description, first_rows, kept_allowances, opened_log
 from artreplay.studies.study_tables import Tables
 
 _READ = (
@@ -44,7 +46,7 @@ class Fold:
         tables: Tables,
         settings: Settings,
         arms: Sequence[Arm],
-        given: History | Store | None,
+        given: AnyHistory | None,
         open_actions: dict[int, Any],
     ) -> None:
         self._tables = tables
@@ -53,13 +55,10 @@ class Fold:
             for seq, body in tables.query("SELECT seq, body FROM entry WHERE kind = 'log' ORDER BY seq")
         ]
         self._rows = [(seq, entry["rows"]) for seq, entry in said]
-        self.keeps_rows = bool(said) and said[-1][1]["kind"] == "rows"  # whether the study has the log itself
-        log = opened_log(tables, said[-1][1], given) if said else None
-        if said and log is None:
-            raise StudyUnavailable(
-                f"the log of this study, {said[-1][1]['place']}, is not kept in it: open the study with history="
-            )
-        self.log: Any = None if log is None else first_rows(log, said[-1][1]["rows"])
+        self.said: dict[str, Any] = said[-1][1] if said else {}  # of the log, by the journal
+        self.log: Any = first_rows(opened_log(tables, self.said, given), self.said["rows"]) if said else None
+        self._drift = settings.drift
+        self._allowances = kept_allowances(tables) if is_by_row(self._drift) else None  # of all rows
         self.policy: Any = None
         self.seq = self.snapshot_at = 0
         base = made_base(settings, arms)
@@ -69,8 +68,7 @@ class Fold:
             for seq, saved in tables.query("SELECT seq, bytes FROM origin"):
                 self._continue_from(seq, saved, base)
         if self.policy is None:
-            make: Any = ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
-            self.policy = make(base, History([], []), unknown=settings.unknown)
+            self.policy = first_policy(settings, base)
         self.take_in(
             Row(seq, kind, json.loads(body), action) for seq, kind, body, action in tables.each(_READ, self.seq)
         )
@@ -88,8 +86,8 @@ class Fold:
 
     @property
     def rows(self) -> int:
-        """How many rows the log has."""
-        return self._rows[-1][1] if self._rows else 0
+        """How many rows the log has; of totals, how many samples."""
+        return int(self.said.get("samples", self.said["rows"])) if self.said else 0
 
     def numbers(self, action: Any) -> list[int]:
         """The numbers of the units of an action."""
@@ -101,7 +99,8 @@ class Fold:
         policy, told = self.policy, False
         for row in rows:
             if row.kind == "log":
-                policy.extend(first_rows(self.log, row.body["rows"]))
+                so_far = row.body["rows"]
+                policy.extend(first_rows(self.log, so_far), drift=self.drift_of(so_far))
                 self._fresh = True
             elif row.body is not None:
                 action, value = (
@@ -113,10 +112,14 @@ class Fold:
         if told and hasattr(self, "chooser"):
             self.chooser.renew()
 
-    def extended(self, log: History | Store, seq: int) -> None:
+    def extended(self, log: AnyHistory, allowances: Floats | None, seq: int) -> None:
         """The log has grown."""
-        self.log, self.keeps_rows = log, isinstance(log, History)
-        self._rows.append((seq, len(log)))
+        self.log, self.said, self._allowances = log, description(log), allowances
+        self._rows.append((seq, log.n_rows))
+
+    def drift_of(self, rows: int) -> Any:
+        """The allowances of the first rows, where each has its own."""
+        return None if self._allowances is None else rows_again(self._drift, self._allowances[:rows])
 
     def decide(self, number: int, open_actions: Iterable[Any], available: Any) -> Any:
         """The action of a decision, by its number among all decisions."""
@@ -140,10 +143,10 @@ class Fold:
         base = made_base(settings, arms)
         if policy.history is None or policy.kind != ArtificialReplay.kind or not with_state_of(base, policy.base):
             return False
-        more: Any = ArtificialReplay(base, History([], []), unknown=policy.unknown)
+        more: Any = first_policy(settings, base)
         marks = policy.marks()
         more._position[:] = policy._position
-        more._read_history(policy.history, np.insert(marks, len(marks) - 1, 0))
+        more._read_history(policy.history, np.insert(marks, len(marks) - 1, 0), part_ends=policy._part_ends)
         if more._watch is not None and policy._watch is not None:
             seen = policy._watch.kept()
             more._watch.restore(seen | {"counts": [*seen["counts"], 0], "totals": [*seen["totals"], 0.0]})
@@ -156,10 +159,6 @@ class Fold:
         for number, action in open_actions.items():
             self.chooser.opened(number, self.numbers(action))
         self._fresh = True
-
-    def check_log(self, log: History | Store) -> None:
-        """Refuse a log that the base cannot take."""
-        Log(self.policy._adapter, log, self.policy.unknown)
 
     def keep_snapshot(self, seq: int) -> None:
         """Write down where the policy stands, so that a start need not fold everything again."""

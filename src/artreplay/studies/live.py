@@ -21,11 +21,11 @@ from artreplay.errors import (
     UnknownDecision,
     checked_count,
 )
-from artreplay.history import History, Store
 from artreplay.history.labels import plain_label
+from artreplay.replay.log import AnyHistory
 from artreplay.replay.own_bases import adapt
 from artreplay.replay.saving import decode, encode
-from artreplay.studies.decisions import COLUMNS, Decision, decision_of, kept_action, moment
+from artreplay.studies.decisions import COLUMNS, Decision, PastHorizon, decision_of, kept_action, moment
 from artreplay.studies.folding import Fold, Row
 from artreplay.studies.settings import Arm, Settings, made_base
 from artreplay.studies.study_tables import VERSION, Tables, owner_of_this
@@ -37,7 +37,7 @@ _SMALL_JUMP = 60.0  # seconds by which a clock may be set back: time stands stil
 class Live:
     """What is known of a study beside its database: settings, arms, open decisions, the policy once it is needed."""
 
-    def __init__(self, tables: Tables, clock: Callable[[], float], given: History | Store | None) -> None:
+    def __init__(self, tables: Tables, clock: Callable[[], float], given: AnyHistory | None) -> None:
         self.tables, self._clock, self.given = tables, clock, given
         self.check(tables)
         columns = "settings, epoch, entries, decisions, late, clock"
@@ -68,7 +68,8 @@ class Live:
     def check(tables: Tables) -> None:
         """Refuse what is no study, or one of another version."""
         if not tables.exists():
-            raise InvalidFile("is not a study: Study.create makes one", file=tables.name)
+            missing = InvalidFile("is not a study", file=tables.name)
+            raise missing.advising("Study.create makes one", "`artreplay study create` makes one")
         (version,) = tables.query("SELECT version FROM study")[0]
         if version != VERSION:
             raise InvalidFile(
@@ -260,11 +261,7 @@ class Live:
         past = self.decisions + (self.fold().rows if counts_rows else 0)
         if horizon is not None and past > horizon and not self.warned:
             self.warned = True
-            warnings.warn(
-                f"decision {self.decisions} is past the horizon of {horizon}: give the study a longer one with "
-                "set_horizon",
-                stacklevel=5,
-            )
+            warnings.warn(PastHorizon(self.decisions, horizon), stacklevel=5)
 
     def _available(self, among: Any) -> Any:
         """Which arms can be chosen now; None for all."""
@@ -290,7 +287,8 @@ class Live:
         """The number of an arm that can be chosen."""
         number = self.adapter.number(plain_label(label))
         if self.arms[number].retired:
-            raise StudyRefused(f"{label!r} is a retired arm: add_arm brings it back")
+            retired = StudyRefused(f"{label!r} is a retired arm")
+            raise retired.advising("add_arm brings it back", "`artreplay study arms STUDY --add` brings it back")
         return number
 
     # -- what came of them --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Self, TypeVar
 
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
-from artreplay.history import History, Store
+from artreplay.replay.log import AnyHistory
 from artreplay.studies.live import Live
 from artreplay.studies.study_tables import Group, Tables
 
@@ -23,7 +23,7 @@ _PATIENCE = 0.05  # seconds after which a thread looks for itself whether its gr
 class Owned:
     """A study that this process owns, or only looks at."""
 
-    def __init__(self, tables: Tables, clock: Clock, history: History | Store | None) -> None:
+    def __init__(self, tables: Tables, clock: Clock, history: AnyHistory | None) -> None:
         """Use `Study.create` or `Study.open`."""
         self._tables, self._clock, self._history = tables, clock, history
         self._live: Live | None = None

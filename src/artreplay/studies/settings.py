@@ -17,9 +17,12 @@ from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.selectors import Top, best, top
 from artreplay.cells import feature_components
 from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
+from artreplay.history import History
 from artreplay.replay import ArtificialReplay, FullStart
 from artreplay.replay.adapters import Unknown, checked_unknown
+from artreplay.replay.policies import Lower
 from artreplay.replay.saving import decode, encode
+from artreplay.studies.study_drift import drift_again, kept_drift
 
 OnTimeout = Literal["default", "discard"]
 Close = Literal["arrival", "window"]
@@ -48,6 +51,8 @@ class Settings:
     close: Close  # when a reward is taken in
     policy: str  # how the log is shown: by replay, or all of it first
     note: dict[str, Any]  # of whoever made the study
+    drift: Any = 0.0  # as JSON; the allowances of single rows are kept beside the log
+    lower: Lower = "rows"  # where rows of the log lower an index
 
     def as_json(self) -> str:
         """As the database keeps them."""
@@ -82,11 +87,14 @@ def settings_of(
     unknown: Any,
     policy: Any,
     note: dict[str, Any] | None,
+    drift: Any,
+    lower: Any,
 ) -> tuple[Settings, list[Arm], Algorithm]:
     """What a study over this base is made with, its arms, and a fresh base."""
     if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
         raise InvalidParameter(
-            f"a study must be over an algorithm of this package, whose settings fit into a database, got {base!r}"
+            "a study must be over an algorithm of this package, because it is made again from its settings at every "
+            f"start, got {base!r}"
         )
     if on_timeout not in get_args(OnTimeout):
         raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
@@ -120,8 +128,17 @@ def settings_of(
         close,
         _checked_policy(base, policy),
         dict(note or {}),
+        kept_drift(drift),
+        lower,
     )
     return settings, arms, made_base(settings, arms)
+
+
+def first_policy(settings: Settings, base: Any) -> Any:
+    """The policy of a study before it has been shown or told anything; it has no log yet."""
+    make: Any = ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
+    given: dict[str, Any] = {"unknown": settings.unknown, "lower": settings.lower}
+    return make(base, History([], []), drift=drift_again(settings.drift), **given)
 
 
 def _checked_policy(base: Algorithm, policy: Any) -> str:

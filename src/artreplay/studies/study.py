@@ -9,8 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from artreplay.errors import InvalidHistory, StudyRefused
-from artreplay.history import History, Store
+from artreplay.errors import StudyRefused
 from artreplay.replay import Cell, FullStart
 from artreplay.replay.contradictions import Contradiction
 from artreplay.studies import changes
@@ -18,6 +17,8 @@ from artreplay.studies.decisions import COLUMNS, Decision, decision_of
 from artreplay.studies.live import Live
 from artreplay.studies.owning import Clock, Owned
 from artreplay.studies.settings import Close, OnTimeout, settings_of
+from artreplay.studies.study_drift import drift_again, drift_of, is_by_row
+from artreplay.studies.study_log import kept_allowances
 from artreplay.studies.study_tables import VERSION, owner_of_this, tables_at
 
 T = TypeVar("T")
@@ -54,6 +55,8 @@ class Study(Owned):
         default: float = 0.0,
         close: Close = "arrival",
         unknown: Any = "error",
+        drift: Any = 0.0,
+        lower: Any = "rows",
         policy: Any = None,
         note: dict[str, Any] | None = None,
         clock: Clock = time.time,
@@ -64,31 +67,28 @@ class Study(Owned):
         dropped (`on_timeout="discard"`). With `close="window"` rewards are taken in when that time is over, in the
         order of decisions, so that it does not matter when they came.
 
-        A history in memory is kept inside the study; of an indexed store the study remembers where it lies.
-        `unknown="skip"` leaves rows out whose label is no arm, and `add_arm` brings them in. The log is shown by replay
-        where that is exact, else all of it first, and with `policy="full-start"` in any case. `note` is JSON of your
-        own that stays with the study.
+        A history in memory, or totals, are kept inside the study; of an indexed store it remembers where that lies.
+        `unknown="skip"` leaves rows out whose label is no arm, and `add_arm` brings them in. `drift` and `lower` are
+        those of `ArtificialReplay`. The log is shown by replay where that is exact, else all of it first, and with
+        `policy="full-start"` in any case. `note` is JSON of your own that stays with the study.
         """
         if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
             base = FullStart(base, history, unknown=unknown).base
-        if history is not None and not isinstance(history, (History, Store)):
-            raise InvalidHistory(
-                "a study must start from a log of rows, a History or what open_history gives, "
-                f"got {type(history).__name__}"
-            )
-        settings, arms, made = settings_of(base, wait, on_timeout, default, close, unknown, policy, note)
+        settings, arms, made = settings_of(base, wait, on_timeout, default, close, unknown, policy, note, drift, lower)
+        allowances = changes.checked_start(settings, made, history, drift)
         tables = tables_at(place)
         study = cls(tables, clock, history)
         tables.own(10.0)
         try:
             if tables.exists():
-                raise StudyRefused(f"{tables.name} is a study already: Study.open continues it")
+                there = StudyRefused(f"{tables.name} is a study already")
+                raise there.advising("Study.open continues it", "`artreplay study show` shows it")
             tables.make()
             row = (VERSION, settings.as_json(), 0, owner_of_this(), 0, 0, clock(), 0)
             tables.run("INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
             changes.keep_arms(tables, arms)
             if history is not None:
-                changes.keep_first_log(tables, made, history, settings.unknown, clock())
+                changes.keep_first_log(tables, history, allowances, clock())
             tables.commit()
         except BaseException:
             tables.close()
@@ -108,6 +108,7 @@ class Study(Owned):
 
         check_convertible(policy)
         given = {"unknown": policy.unknown, "policy": policy.kind, "note": note}
+        given |= {"drift": drift_of(policy), "lower": policy.lower}
         with cls.create(place, policy.base, policy.history, **given) as study:
             study._write(lambda live: keep_policy(live, policy))
 
@@ -180,18 +181,23 @@ class Study(Owned):
         """Never choose an arm again. Its open decisions can be rewarded, and what is known of it stays."""
         self._write(lambda live: changes.retire_arm(live, label))
 
-    def extend(self, history: Any, *, exclude: Any = None, **columns: Any) -> None:
-        """Go on with a log that has grown: the same rows, with more behind them.
+    def extend(self, history: Any, *, exclude: Any = None, drift: Any = None, **columns: Any) -> None:
+        """Go on with a log that has grown, the same rows with more behind them, or with a store that has moved.
 
         `exclude` leaves out the rows that the study produced itself: it names the column that has their decision ids,
         where `history` is a file or a frame (with `unit=`, `reward=`, `level=` as in `open_history`), or is one id, or
-        None, for each row.
+        None, for each row. Where `drift` is by row or by age, give it again, for all rows: those that are known keep
+        theirs.
         """
-        self._write(lambda live: changes.extend(live, changes.without_own_rows(live, history, exclude, columns)))
+        self._write(
+            lambda live: changes.extend(live, *changes.without_own_rows(live, history, exclude, drift, columns))
+        )
 
-    def change(self, *, unknown: Any = None, note: dict[str, Any] | None = None) -> None:
-        """Treat rows whose label is no arm otherwise, or keep another note."""
-        self._write(lambda live: changes.change(live, unknown, note))
+    def change(
+        self, *, unknown: Any = None, drift: Any = None, lower: Any = None, note: dict[str, Any] | None = None
+    ) -> None:
+        """Treat the log otherwise from now on, and fold the whole journal again; or keep another note."""
+        self._write(lambda live: changes.change(live, unknown, drift, lower, note))
 
     def set_horizon(self, horizon: int) -> None:
         """Decide for another horizon from now on: the whole journal is folded again under it."""
@@ -242,6 +248,12 @@ class Study(Owned):
     def policy_kind(self) -> str:
         """How the log is shown: "artificial-replay", or "full-start"."""
         return self._read(lambda live: live.settings.policy)
+
+    @property
+    def drift(self) -> Any:
+        """How far the log's means may lie from today's: "auto", a number, or numbers by arm or by row."""
+        kept = self._read(lambda live: live.settings.drift)
+        return self._read(lambda live: kept_allowances(live.tables)) if is_by_row(kept) else drift_again(kept)
 
     @property
     def note(self) -> dict[str, Any]:

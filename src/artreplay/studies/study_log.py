@@ -4,58 +4,74 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from artreplay.compiling import Floats
 from artreplay.errors import StudyUnavailable
-from artreplay.history import History, Store, open_history
+from artreplay.history import History, Store, Totals, open_history
 from artreplay.history.postgres import PostgresArms
 from artreplay.history.sources.parts import joined
 from artreplay.history.stores.generations import Indexed
 from artreplay.history.stores.manifest import is_store
+from artreplay.replay.log import AnyHistory
 from artreplay.replay.saving import decode, encode
 from artreplay.studies.study_tables import Tables
 
 _PART = 1 << 18  # rows that are kept together
 
 
-def description(log: History | Store) -> dict[str, Any]:
+def description(log: AnyHistory) -> dict[str, Any]:
     """What the journal says of a log: how many rows it has, and where it lies if that is not here."""
-    if isinstance(log, History):
-        return {"kind": "rows", "rows": len(log)}
+    if not isinstance(log, Store):
+        kind = "totals" if isinstance(log, Totals) else "rows"
+        return {"kind": kind, "rows": log.n_rows, "samples": len(log)}
     place = {"kind": "store", "place": str(Path(log.folder).absolute())} if isinstance(log, Indexed) else {}
     return {"kind": "given", "rows": len(log), "place": log.name} | place
 
 
-def keep_rows(tables: Tables, log: History, first: int) -> None:
-    """Keep the rows of a log from one on."""
-    for start in range(first, len(log), _PART):
-        part = log.rows(np.arange(start, min(start + _PART, len(log))))
-        tables.run("INSERT INTO log_part VALUES (?, ?)", start, _as_bytes(part))
+def keep_rows(tables: Tables, log: History | Totals, first: int, allowances: Floats | None) -> None:
+    """Keep the rows of a log from one on, and their allowances where they have some of their own."""
+    for start in range(first, log.n_rows, _PART):
+        rows = np.arange(start, min(start + _PART, log.n_rows))
+        own = None if allowances is None else allowances[rows]
+        tables.run("INSERT INTO log_part VALUES (?, ?)", start, _as_bytes(log.rows(rows), own))
 
 
-def opened_log(tables: Tables, said: dict[str, Any], given: History | Store | None) -> History | Store | None:
-    """The log that the journal speaks of; None if it must be given again and is not."""
-    if said["kind"] == "rows":
-        return joined(_from_bytes(saved) for (saved,) in tables.query("SELECT bytes FROM log_part ORDER BY first"))
+def opened_log(tables: Tables, said: dict[str, Any], given: AnyHistory | None) -> AnyHistory:
+    """The log that the journal speaks of."""
+    if said["kind"] in ("rows", "totals"):
+        parts: Any = (_from_bytes(saved) for saved in _parts(tables))
+        return _joined_totals(parts) if said["kind"] == "totals" else joined(parts)
     if given is not None:
         return given
     if said["kind"] == "given":
-        return None
+        raise StudyUnavailable(f"the log of this study, {said['place']}, is not kept in it").advising(
+            "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
+        )
     if not is_store(Path(said["place"])):
-        raise StudyUnavailable(f"the log of this study is not at {said['place']}: say where it is now with history=")
+        raise StudyUnavailable(f"the log of this study is not at {said['place']}").advising(
+            "bring it back, or say where it is with Study.open(place, history=)",
+            "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
+        )
     return cast(Store, open_history(said["place"]))
 
 
-def first_rows(log: History | Store, rows: int) -> History | Store:
+def kept_allowances(tables: Tables) -> Floats:
+    """The allowances of all rows that the study keeps."""
+    return np.concatenate([np.empty(0), *(_arrays(saved)["allowances"] for saved in _parts(tables))])
+
+
+def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
     """The log as it was when it had so many rows."""
-    if len(log) == rows:
+    if log.n_rows == rows:
         return log
-    if len(log) < rows:
-        raise StudyUnavailable(f"the log of this study must have at least {rows} rows, it has {len(log)}")
-    if isinstance(log, History):
+    if log.n_rows < rows:
+        raise StudyUnavailable(f"the log of this study must have at least {rows} rows, it has {log.n_rows}")
+    if isinstance(log, (History, Totals)):
         return log.rows(np.arange(rows))
     if isinstance(log, Indexed):
         return cast(Store, open_history(log.folder, until=rows))
@@ -66,19 +82,43 @@ def first_rows(log: History | Store, rows: int) -> History | Store:
     )
 
 
-def _as_bytes(part: History) -> bytes:
+def _joined_totals(parts: Iterable[Totals]) -> Totals:
+    arms, counts, sums = [], [np.empty(0, np.int64)], [np.empty(0)]
+    for part in parts:
+        arms += [part.unit(row) for row in range(part.n_rows)]
+        counts.append(part.counts)
+        sums.append(part.sums)
+    return Totals(arms, np.concatenate(counts), np.concatenate(sums))
+
+
+def _parts(tables: Tables) -> Iterator[bytes]:
+    return (saved for (saved,) in tables.query("SELECT bytes FROM log_part ORDER BY first"))
+
+
+def _as_bytes(part: History | Totals, allowances: Floats | None) -> bytes:
     buffer = io.BytesIO()
     labels = np.frombuffer(json.dumps([encode(label) for label in part.labels]).encode(), np.uint8)
-    arrays: dict[str, Any] = {"rewards": part.rewards, "labels": labels, "codes": part.codes}
-    arrays |= {} if part.points is None else {"points": part.points}
-    arrays |= {} if part.levels is None else {"levels": part.levels}
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    arrays: dict[str, Any] = {"labels": labels, "codes": part.codes}
+    if isinstance(part, Totals):
+        arrays |= {"counts": part.counts, "sums": part.sums}
+    else:
+        arrays |= {"rewards": part.rewards, "points": part.points, "levels": part.levels}
+    arrays["allowances"] = allowances
+    kept = {name: array for name, array in arrays.items() if array is not None}
+    np.savez_compressed(buffer, allow_pickle=False, **kept)
     return buffer.getvalue()
 
 
-def _from_bytes(saved: bytes) -> History:
+def _arrays(saved: bytes) -> dict[str, Any]:
     with np.load(io.BytesIO(saved), allow_pickle=False) as arrays:
-        if "points" in arrays:
-            return History.placed(arrays["points"], arrays["rewards"], arrays.get("levels"))
-        labels = [decode(label) for label in json.loads(arrays["labels"].tobytes())]
-        return History.coded(labels, arrays["codes"], arrays["rewards"])
+        return dict(arrays)
+
+
+def _from_bytes(saved: bytes) -> History | Totals:
+    arrays = _arrays(saved)
+    if "points" in arrays:
+        return History.placed(arrays["points"], arrays["rewards"], arrays.get("levels"))
+    labels = [decode(label) for label in json.loads(arrays["labels"].tobytes())]
+    if "counts" in arrays:
+        return Totals([labels[code] for code in arrays["codes"]], arrays["counts"], arrays["sums"])
+    return History.coded(labels, arrays["codes"], arrays["rewards"])

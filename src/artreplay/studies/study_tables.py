@@ -130,7 +130,7 @@ class Tables:
 
     def _begin(self) -> None:
         if self.read_only:
-            raise StudyUnavailable(f"{self.name} was opened for reading only: open it without read_only to write")
+            raise StudyUnavailable(f"{self.name} was opened for reading only: open it without read_only=True to write")
         if not self.in_transaction:
             self._executed(self._begin_statement, ())
             self.in_transaction = True
