@@ -15,7 +15,7 @@ NAMES = {
     "RandomChoice", "Regressor", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",
     "compiled",
     "compiling", "drift", "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate",
-    "testing", "Decision", "Study", "CellRegression", "PointRegression",
+    "testing", "append_history", "compact_history", "Decision", "Study", "CellRegression", "PointRegression",
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "Patrol", "PiecewiseLinear", "PointEnvironment",

@@ -38,7 +38,15 @@ from artreplay.algorithms import (
 from artreplay.cells import Box
 from artreplay.compiling import compiled
 from artreplay.engine import Comparison, Runs, compare, simulate
-from artreplay.history import Allocation, History, Totals, index_history, open_history
+from artreplay.history import (
+    Allocation,
+    History,
+    Totals,
+    append_history,
+    compact_history,
+    index_history,
+    open_history,
+)
 from artreplay.replay import ArtificialReplay, Cell, Contradiction, FullStart, Ignorant, drift, load
 from artreplay.studies import Decision, Study
 
@@ -81,7 +89,9 @@ __all__ = [
     "Totals",
     "TreeAllocation",
     "TreeUCB",
+    "append_history",
     "bonus",
+    "compact_history",
     "compare",
     "compiled",
     "compiling",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import artreplay as ar
-from artreplay.history.stores import Store, append_history
-from artreplay.history.stores import clustered as parquet
+from artreplay.history.stores import Store, append_history, layouts
 from artreplay.history.stores.indexed_points import Cut
 from artreplay.history.stores.layouts import PointLayout
 
@@ -57,13 +57,32 @@ def indexed(log: Log, folder: Path) -> Any:
     return ar.open_history(folder / "log.arh")
 
 
-def appended(log: Log, folder: Path) -> Any:
+def grown(log: Log, folder: Path) -> Any:
     half = len(log.table) // 2
     pq.write_table(log.table[:half], folder / "log.parquet")
     ar.index_history(folder / "log.parquet", folder / "log.arh", **log.columns)
     pq.write_table(log.table, folder / "log.parquet")
-    append_history(folder / "log.parquet", folder / "log.arh")
+    append_history(folder / "log.parquet", folder / "log.arh", grown=True)
     return ar.open_history(folder / "log.arh")
+
+
+def in_days(log: Log, folder: Path, format: str | None = None, compact: bool = False) -> Any:
+    """A store to which short parts of the log were added, some of which are put together."""
+    cuts = [0, *sorted({len(log.table) * part // 16 for part in (9, 12, 13, 15)}), len(log.table)]
+    ar.index_history(log.table[: cuts[1]], folder / "log.arh", format=format, **log.columns)
+    for first, last in itertools.pairwise(cuts[1:]):
+        assert append_history(log.table[first:last], folder / "log.arh", grown=False) == last - first
+    if compact:
+        ar.compact_history(folder / "log.arh")
+    return ar.open_history(folder / "log.arh")
+
+
+def days_as_parquet(log: Log, folder: Path) -> Any:
+    return in_days(log, folder, "parquet" if "arm" in log.table.column_names else None)
+
+
+def compacted(log: Log, folder: Path) -> Any:
+    return in_days(log, folder, compact=True)
 
 
 def cut(log: Log, folder: Path) -> Any:
@@ -78,14 +97,17 @@ def clustered(log: Log, folder: Path) -> Any:
     if "arm" not in log.table.column_names:
         return indexed(log, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet, "GROUP", 3)
+        patch.setattr(layouts, "GROUP", 3)
         ar.index_history(log.table, folder / "log", format="parquet", **log.columns)
     return ar.open_history(folder / "log")
 
 
 PLACES: dict[str, Callable[[Log, Path], Any]] = {
     "indexed": indexed,
-    "appended": appended,
+    "grown": grown,
+    "in days": in_days,
+    "days as Parquet": days_as_parquet,
+    "compacted": compacted,
     "cut": cut,
     "clustered": clustered,
 }

@@ -17,7 +17,7 @@ from store_logs import PLACES, opened, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidFile
-from artreplay.history.stores.columns import FileColumn
+from artreplay.history.stores.checked_columns import FileColumn
 
 THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -13,9 +12,10 @@ from artreplay.console.options import Level, Order, OrderSeed, Reward, Source, T
 from artreplay.console.output import show, size
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
-from artreplay.history import index_history, open_history
-from artreplay.history.stores import append_history, check_store
-from artreplay.history.stores.manifest import bytes_of, is_store, read_manifest
+from artreplay.history import append_history, compact_history, index_history
+from artreplay.history.stores import check_store, open_store
+from artreplay.history.stores.manifest import bytes_of, read_manifest
+from artreplay.history.stores.places import Place
 
 _MOST_ROWS = 20
 
@@ -35,20 +35,33 @@ def index(
     unit: Units = None,
     reward: Reward = None,
     level: Level = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The store to make: a new folder.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="The store to make: a new folder, or an address (s3://…).")
+    ] = None,
     order: Order = None,
     order_seed: OrderSeed = None,
     until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     table: Table = None,
     format_: Annotated[
-        Format,
+        Format | None,
         typer.Option(
-            "--format", help="A store on disk, or, for logs of arms, clustered Parquet that can be read from a bucket."
+            "--format", help="Raw columns, or, for logs of arms, clustered Parquet, which is the default in a bucket."
         ),
-    ] = Format.STORE,
+    ] = None,
     memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
     append: Annotated[
-        bool, typer.Option("--append", help="Add the rows that the log has gained since then to the store.")
+        bool, typer.Option("--append", help="Add the rows of LOG, such as a new day's file, to the store.")
+    ] = False,
+    grown: Annotated[
+        bool | None,
+        typer.Option(
+            "--grown/--no-grown",
+            help="With --append: LOG begins with the rows of the store and has grown, or all its rows are new.",
+            show_default="all are new, and what looks otherwise is refused",
+        ),
+    ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Put what was added to the store LOG into one piece.")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Compare the files of the store LOG with their checksums.")
@@ -62,37 +75,36 @@ def index(
     if check:
         _check(log)
         return
+    if compact:
+        pieces = compact_history(log, memory=memory)
+        show(f"{log}: {pieces} {'piece' if pieces == 1 else 'pieces'} before, one now, {size(_size_of(log))}")
+        return
     if output is None:
         raise InvalidParameter("-o must name the store to make or, with --append, the store to add to")
     with errors_in(file=place_of(log)), Stages() as stages:
         if append:
-            added = append_history(log, output, table=table, memory=memory, advance=stages.advance)
+            added = append_history(log, output, grown=grown, table=table, memory=memory, advance=stages.advance)
         else:
             added = -1
             columns = {"unit": units_of(unit), "reward": reward, "level": level, "order": order, "until": until}
-            how: Any = {"seed": order_seed, "table": table, "format": format_.value, "memory": memory}
+            how: Any = {"seed": order_seed, "table": table, "format": format_ and format_.value, "memory": memory}
             index_history(log, output, **columns, **how, advance=stages.advance)
-    made = open_history(output)
-    rows = f"{len(made):,} rows"
-    taken = _size_of(output)
-    show(
-        f"{output}: {rows}, {size(taken)}"
-        if added < 0
-        else f"{output}: {added:,} rows added, {rows} now, {size(taken)}"
-    )
+    rows = f"{len(open_store(output)):,} rows"
+    taken = size(_size_of(output))
+    where = place_of(output)
+    show(f"{where}: {rows}, {taken}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {taken}")
 
 
-def _size_of(folder: Path) -> int:
-    """The bytes that a store takes, or clustered Parquet."""
-    if is_store(folder):
-        return bytes_of(folder, read_manifest(folder))
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def _size_of(path: str) -> int:
+    """The bytes that a store takes."""
+    place = Place(path)
+    return bytes_of(place, read_manifest(place))
 
 
 def _check(path: str) -> None:
     with Progress("checking", 1) as bar:
         manifest = check_store(path, lambda done, whole: bar.update(done / whole))
-    show(f"{path}: {manifest['rows']:,} rows, {size(bytes_of(Path(path), manifest))} as they were written")
+    show(f"{path}: {manifest['rows']:,} rows, {size(_size_of(path))} as they were written")
 
 
 class Stages:

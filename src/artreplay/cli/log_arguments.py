@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Hashable, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from artreplay.errors import InvalidParameter, errors_in
@@ -14,7 +13,6 @@ from artreplay.history.addresses import shown
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
 from artreplay.history.sources.delimited import as_label
-from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
 
 
@@ -44,7 +42,7 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
         raise InvalidParameter(f"--unit and --reward must be two columns, both are {columns['unit']!r}")
     totals = columns.get("count") is not None or columns.get("sum") is not None
     for name in ("unit", "count", "sum") if totals else ("unit", "reward"):
-        if columns.get(name) is None and not (is_store(Path(path)) or (is_clustered(path) and not is_postgres(path))):
+        if columns.get(name) is None and not is_store(path):
             raise InvalidParameter(f"--{name} must name a column of {place_of(path)}")
     with errors_in(file=place_of(path)):
         history = open_history(path, **columns)

@@ -35,7 +35,7 @@ from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction, InvalidParameter, errors_in
 from artreplay.history import Store
 from artreplay.history.sources.delimited import as_label
-from artreplay.history.stores.generations import Indexed
+from artreplay.history.stores.indexed_store import Indexed
 from artreplay.studies import Decision, Study
 
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")

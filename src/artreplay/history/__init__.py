@@ -4,7 +4,7 @@ from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import Allocation, History
 from artreplay.history.labels import Label, encode_labels
 from artreplay.history.open_log import open_history
-from artreplay.history.stores import Reading, Store, index_history
+from artreplay.history.stores import Reading, Store, append_history, compact_history, index_history
 from artreplay.history.totals import Totals
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "Reading",
     "Store",
     "Totals",
+    "append_history",
+    "compact_history",
     "encode_labels",
     "index_history",
     "open_history",

@@ -38,6 +38,15 @@ class Fingerprint(NamedTuple):
         first = int(wrong[0]) * self.block
         return first, min(first + self.block, self.rows) - 1
 
+    def coarser(self, block: int) -> Fingerprint:
+        """The same with `block` rows in a block, a multiple of what it was."""
+        if block == self.block:
+            return self
+        with np.errstate(over="ignore"):
+            digests = _placed(self.digests, 0) if self.block == 1 else self.digests
+            starts = np.arange(0, len(digests), block // self.block)
+            return Fingerprint(self.rows, block, np.add.reduceat(digests, starts) if len(starts) else digests)
+
 
 def fingerprint(hashes: Words) -> Fingerprint:
     """The fingerprint of a log with these row hashes."""
@@ -105,14 +114,21 @@ class RunningDigests:
         hashes = hashes[: self.rows - self.seen]
         if len(hashes) == 0:
             return
-        places = np.arange(self.seen, self.seen + len(hashes), dtype=np.uint64)
         with np.errstate(over="ignore"):
-            if self.block > 1:  # the order of rows inside a block counts too
-                hashes = mixed(hashes + places * np.uint64(0xD1B54A32D192ED03))
-            blocks = places // np.uint64(self.block)
+            hashes = hashes if self.block == 1 else _placed(hashes, self.seen)
+            blocks = np.arange(self.seen, self.seen + len(hashes), dtype=np.uint64) // np.uint64(self.block)
             starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] + np.uint64(1)))
             self.digests[blocks[starts].astype(np.int64)] += np.add.reduceat(hashes, starts)
         self.seen += len(hashes)
+
+    @classmethod
+    def continuing(cls, known: Fingerprint, rows: int) -> RunningDigests:
+        """The digests of a log that had the known rows, and has `rows` in all."""
+        running = cls(rows)
+        digests = known.coarser(running.block).digests
+        running.digests[: len(digests)] = digests
+        running.seen = known.rows
+        return running
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint, once all rows have come."""
@@ -120,8 +136,14 @@ class RunningDigests:
 
 
 def block_of(rows: int) -> int:
-    """How many rows share a digest in a log of so many rows."""
-    return max(1, -(-rows // MOST_BLOCKS))
+    """How many rows share a digest in a log of so many rows: a power of two, so that blocks can be put together."""
+    return 1 << max(-(-rows // MOST_BLOCKS) - 1, 0).bit_length()
+
+
+def _placed(hashes: Words, first: int) -> Words:
+    """Hashes of rows from `first` on that know their places: the order of rows inside a block counts too."""
+    places = np.arange(first, first + len(hashes), dtype=np.uint64)
+    return mixed(hashes + places * np.uint64(0xD1B54A32D192ED03))
 
 
 def mixed(words: Words) -> Words:

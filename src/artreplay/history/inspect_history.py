@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from artreplay.history.postgres import is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
 from artreplay.history.sources.columns import check_seed_and_order
-from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
 
 Flags = NDArray[np.bool_]
@@ -65,7 +63,7 @@ def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History
 def _is_laid_out(source: Any) -> bool:
     if not isinstance(source, (str, os.PathLike)):
         return False
-    return is_store(Path(source)) or (not is_postgres(source) and is_clustered(os.fspath(source)))
+    return is_store(source)
 
 
 class _Lenient:

@@ -11,7 +11,7 @@ import numpy as np
 
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
-from artreplay.history.addresses import check_address, is_address
+from artreplay.history.addresses import check_address
 from artreplay.history.history import History
 from artreplay.history.labels import present_labels
 from artreplay.history.postgres import Database, PostgresArms, Table, is_postgres
@@ -20,9 +20,8 @@ from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.columns import check_names, check_seed_and_order
 from artreplay.history.sources.order import Order
-from artreplay.history.stores.clustered import is_clustered
 from artreplay.history.stores.manifest import is_store
-from artreplay.history.stores.opening import open_clustered, open_store
+from artreplay.history.stores.opening import open_store
 from artreplay.history.stores.store import Store
 from artreplay.history.totals import Totals
 
@@ -68,10 +67,8 @@ def open_history(
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, table)
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
     given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
-    if isinstance(source, (str, os.PathLike)) and not is_address(source) and is_store(Path(source)):
+    if isinstance(source, (str, os.PathLike)) and is_store(source):
         return open_store(source, given, until)
-    if isinstance(source, (str, os.PathLike)) and not is_postgres(source) and is_clustered(os.fspath(source)):
-        return open_clustered(source, given, until)
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:

@@ -74,11 +74,7 @@ class Totals:
             counts = np.bincount(history.codes, history.counts, minlength=len(history.labels))
             return cls(history.labels, counts, _added(history.codes, history.sums, len(history.labels)))
         if isinstance(history, ArmStore):
-            counts = history.counts()
-            sums = [
-                history.sums(code, np.array([count])).totals[0] if count else 0.0 for code, count in enumerate(counts)
-            ]
-            return cls(history.labels, counts, np.array(sums, np.float64))
+            return cls(history.labels, history.counts(), history.totals())
         if not isinstance(history, History) or history.points is not None:
             raise InvalidHistory(f"totals are those of a log of arms, got {history!r}")
         counts = np.bincount(history.codes, minlength=len(history.labels))

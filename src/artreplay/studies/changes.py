@@ -18,7 +18,7 @@ from artreplay.history.labels import plain_label
 from artreplay.history.postgres import PostgresArms
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
-from artreplay.history.stores.generations import Indexed
+from artreplay.history.stores.indexed_store import Indexed
 from artreplay.replay.adapters import checked_unknown
 from artreplay.replay.drift import Drift
 from artreplay.replay.own_bases import adapt

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +14,7 @@ from artreplay.errors import StudyUnavailable
 from artreplay.history import History, Store, Totals, open_history
 from artreplay.history.postgres import PostgresArms
 from artreplay.history.sources.parts import joined
-from artreplay.history.stores.generations import Indexed
+from artreplay.history.stores.indexed_store import Indexed
 from artreplay.history.stores.manifest import is_store
 from artreplay.replay.log import AnyHistory
 from artreplay.replay.saving import decode, encode
@@ -29,7 +28,7 @@ def description(log: AnyHistory) -> dict[str, Any]:
     if not isinstance(log, Store):
         kind = "totals" if isinstance(log, Totals) else "rows"
         return {"kind": kind, "rows": log.n_rows, "samples": len(log)}
-    place = {"kind": "store", "place": str(Path(log.folder).absolute())} if isinstance(log, Indexed) else {}
+    place = {"kind": "store", "place": log.place.absolute()} if isinstance(log, Indexed) else {}
     return {"kind": "given", "rows": len(log), "place": log.name} | place
 
 
@@ -52,7 +51,7 @@ def opened_log(tables: Tables, said: dict[str, Any], given: AnyHistory | None) -
         raise StudyUnavailable(f"the log of this study, {said['place']}, is not kept in it").advising(
             "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
         )
-    if not is_store(Path(said["place"])):
+    if not is_store(said["place"]):
         raise StudyUnavailable(f"the log of this study is not at {said['place']}").advising(
             "bring it back, or say where it is with Study.open(place, history=)",
             "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
@@ -74,7 +73,7 @@ def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
     if isinstance(log, (History, Totals)):
         return log.rows(np.arange(rows))
     if isinstance(log, Indexed):
-        return cast(Store, open_history(log.folder, until=rows))
+        return cast(Store, open_history(log.place.address, until=rows))
     if isinstance(log, PostgresArms):
         return log.first(rows)
     raise StudyUnavailable(

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,7 +64,7 @@ def test_a_log_that_grows_while_it_is_indexed_is_what_it_was(rows, more, order, 
         assert int(store.counts().sum()) == len(store)
         assert (store.counts() > 0).all()
     if order is None and until is None:
-        assert append_history(folder / "log.parquet", folder / "log.arh") == more
+        assert append_history(folder / "log.parquet", folder / "log.arh", grown=True) == more
         assert rows_of(ar.open_history(folder / "log.arh")) == rows_of(ar.open_history(grown, **how))
 
 
@@ -89,7 +88,7 @@ def test_a_log_that_changes_while_it_is_indexed_is_refused(layout, change, tmp_p
 def test_a_store_that_is_cut_has_the_labels_that_occur(rows, until, parts, tmp_path_factory):
     log, store = log_of(rows), tmp_path_factory.mktemp("log") / "log.arh"
     ar.index_history(log[: rows // parts], store, **COLUMNS)
-    append_history(log, store)
+    append_history(log, store, grown=True)
     cut, expected = ar.open_history(store, until=until), ar.History.from_frame(log, "arm", "click", until=until)
     assert cut.labels == expected.labels
     assert rows_of(cut) == rows_of(expected)
@@ -106,13 +105,13 @@ def test_two_cannot_add_rows_at_once(tmp_path):
 
     def second(stage: str, done: int, rows: int | None) -> None:
         with pytest.raises(InvalidFile, match="is being added to by another process") as error:
-            append_history(log, store)
+            append_history(log, store, grown=True)
         refused.append(error)
 
-    assert append_history(log[:40], store, advance=second) == 20
+    assert append_history(log[:40], store, grown=True, advance=second) == 20
     assert refused
     reader = ar.open_history(store)
-    assert append_history(log, store) == 20
+    assert append_history(log, store, grown=True) == 20
     assert rows_of(reader) == rows_of(ar.open_history(log[:40], **COLUMNS))
     assert rows_of(ar.open_history(store)) == rows_of(ar.open_history(log, **COLUMNS))
 
@@ -126,10 +125,10 @@ def test_without_locks_the_second_one_to_add_rows_notices(tmp_path, monkeypatch)
     def second(stage: str, done: int, rows: int | None) -> None:
         if not added:
             added.append(1)
-            append_history(log, store)
+            append_history(log, store, grown=True)
 
     with pytest.raises(InvalidFile, match="was added to by another process meanwhile"):
-        append_history(log[:40], store, advance=second)
+        append_history(log[:40], store, grown=True, advance=second)
     assert rows_of(ar.open_history(store)) == rows_of(ar.open_history(log, **COLUMNS))
 
 
@@ -151,7 +150,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     (store / "g001-0badcafe").mkdir()
     (store / ".g001-0badcafe.abc.part").mkdir()
     (store / ".manifest.json.77.part").write_text("{")
-    assert append_history(log, store) == 15
+    assert append_history(log, store, grown=True) == 15
     assert not [path for path in store.iterdir() if path.name.startswith(".") or "0badcafe" in path.name]
     assert rows_of(ar.open_history(store)) == rows_of(ar.open_history(log, **COLUMNS))
 
@@ -227,4 +226,4 @@ def test_checking_says_how_far_it_is(tmp_path):
     told: list[tuple[int, int]] = []
     check_store(tmp_path / "log.arh", lambda done, size: told.append((done, size)))
     assert told == sorted(told)
-    assert told[-1][0] == told[-1][1] == sum(file.stat().st_size for file in Path(tmp_path / "log.arh/g000").iterdir())
+    assert told[-1][0] == told[-1][1] == sum(file.stat().st_size for file in tmp_path.glob("log.arh/g*/*"))

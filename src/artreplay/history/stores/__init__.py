@@ -1,6 +1,6 @@
 """Logs larger than memory: laid out so that a policy reads the part it needs, and nothing else."""
 
-from artreplay.history.stores.building import append_history, index_history
+from artreplay.history.stores.building import append_history, compact_history, index_history
 from artreplay.history.stores.opening import check_store, open_store
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched, PointStore, Region, Store
@@ -14,6 +14,7 @@ __all__ = [
     "Store",
     "append_history",
     "check_store",
+    "compact_history",
     "index_history",
     "open_store",
 ]

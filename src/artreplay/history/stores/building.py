@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,23 +12,26 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.errors import InvalidFile, InvalidParameter, checked_count
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
+from artreplay.history.addresses import check_address
 from artreplay.history.fingerprint import Fingerprint, RunningDigests
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, as_columns
 from artreplay.history.sources.columns import SHUFFLE, check_seed_and_order
-from artreplay.history.stores.clustered import ClusteredWriter
-from artreplay.history.stores.generations import fingerprint_of
+from artreplay.history.stores.indexed_store import ends_after
 from artreplay.history.stores.job import Advance, Job
-from artreplay.history.stores.layouts import ArmLayout, Layout, layout_of
-from artreplay.history.stores.manifest import read_manifest, sync_folder, write_manifest, written_array
+from artreplay.history.stores.layouts import Layout, layout_behind, layout_of
+from artreplay.history.stores.manifest import read_manifest, write_manifest, written_array
+from artreplay.history.stores.opening import open_store
+from artreplay.history.stores.places import Place, sync_folder
 from artreplay.history.stores.sorting import Sorter
 from artreplay.history.stores.surveying import Survey
 from artreplay.history.stores.workplace import appending, remove_unlisted, workplace
 from artreplay.parameters import checked_seed
 
 Format = Literal["store", "parquet"]
+_SEVERAL = 2  # generations are put together until each is so many times as long as all behind it
 
 
 def index_history(
@@ -42,15 +45,16 @@ def index_history(
     *,
     seed: int | None = None,
     table: str | None = None,
-    format: Format = "store",
+    format: Format | None = None,
     memory: str = "2GB",
     advance: Advance = lambda stage, done, rows: None,
 ) -> None:
-    """Lay a log out at `path`, a new folder, for `open_history(path)`.
+    """Lay a log out at `path`, a new folder or an address such as `s3://bucket/log`, for `open_history(path)`.
 
     Source and columns are those of `open_history`. The log is sorted outside memory, by DuckDB in at most `memory`.
-    The folder appears when it is whole; until then, and if anything goes wrong, there is nothing. `format="parquet"`
-    writes a log of arms as clustered Parquet instead, for buckets and other readers.
+    The folder appears when it is whole; until then, and if anything goes wrong, there is nothing. A log of arms can be
+    written as raw columns (`format="store"`) or as Parquet (`format="parquet"`), which takes fewer bytes and requests
+    in a bucket, and is the default there.
 
     >>> import artreplay as ar, pyarrow as pa, tempfile, pathlib
     >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
@@ -63,158 +67,290 @@ def index_history(
     """
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)
-    if format not in get_args(Format) or (format == "parquet" and columns.are_points):
+    if format not in (None, *get_args(Format)) or (format == "parquet" and columns.are_points):
         raise InvalidParameter(f'format must be "store", or, for logs of arms, "parquet", got {format!r}')
     seed = None if seed is None else checked_seed(seed)
     until = None if until is None else checked_count("until", until, least=0)
-    target = Path(path)
+    check_address(path)
+    target = Place(path)
     if target.exists():
-        raise InvalidFile("exists already: append to it, or choose another name", file=target)
+        raise InvalidFile("exists already: append to it, or choose another name", file=target.name)
     found = source_of(source, columns, table)
     columns.check(found.column_names())
     job = Job(found, columns, until, seed, advance)
-    with _sorting(target, memory, columns) as (work, sorter):
+    with _sorting(target.folder, memory, columns) as (work, sorter):
         survey = job.look(Survey(), sorter)
-        if format == "parquet":
-            _write_clustered(job, survey, sorter, work)
-        else:
-            layout = layout_of(columns, survey)
-            _write_manifest(work, job, layout, [_generation(job, layout, sorter, work)])
+        parquet = format == "parquet" or (format is None and target.folder is None and not columns.are_points)
+        layout = layout_of(columns, survey, parquet)
+        batch = _Batch(job, layout, sorter, 0, survey.rows, RunningDigests(survey.rows))
+        entry = batch.write(work)
+        document = _described(job, layout, [entry], batch, [])
         sorter.check()
-        os.rename(work, target)
-        sync_folder(target.parent)
+        if target.folder is None:
+            target.take(work / entry["name"], entry["name"])
+            write_manifest(target, document)
+        else:
+            write_manifest(Place(work), document)
+            os.rename(work, target.folder)
+            sync_folder(target.folder.parent)
 
 
 def append_history(
     source: Any,
     path: str | os.PathLike[str],
     *,
+    grown: bool | None = None,
     table: str | None = None,
     memory: str = "2GB",
     advance: Advance = lambda stage, done, rows: None,
 ) -> int:
-    """Add the rows that a source has behind those a store was made of; how many there were.
+    """Add the rows of a source behind those of a store; how many there were.
 
-    The rows before them must be the same: if one changed, nothing is added, and the sentence says where. While rows
-    are added nobody else can add any; who reads the store meanwhile reads it as it was.
+    All rows of the source are new, such as those of a new day's file, and only they are read. With `grown=True` the
+    source begins with the rows that the store has, as a table does that grows: those must be the same, and the ones
+    behind them are added. Without `grown`, a source that looks as if it were in the store already is refused.
+
+    While rows are added nobody else can add any; who reads the store meanwhile reads it as it was. Many small additions
+    are put together by and by.
+
+    >>> import artreplay as ar, pyarrow as pa, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     monday = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
+    ...     tuesday = pa.table({"arm": ["blue"], "click": [1]})
+    ...     ar.index_history(monday, f"{folder}/log.arh", unit="arm", reward="click")
+    ...     ar.append_history(tuesday, f"{folder}/log.arh"), len(ar.open_history(f"{folder}/log.arh"))
+    (1, 4)
     """
-    target = Path(path)
-    read_manifest(target)
-    with appending(target) as certain:
-        manifest = read_manifest(target)
-        columns = _appendable(target, manifest)
+    check_address(path)
+    place = Place(path)
+    read_manifest(place)
+    with appending(place) as certain:
+        store = open_store(path)
+        manifest = store.manifest
+        columns = _appendable(place, manifest)
         found = source_of(source, columns, table)
         columns.check(found.column_names())
         if certain:
-            remove_unlisted(target, manifest)
-        layout = layout_of(columns, None, target, manifest)
-        known = fingerprint_of(target, manifest["generations"][-1])
+            remove_unlisted(place, manifest)
+        generations = manifest["generations"]
+        layout = layout_behind(store, len(generations))
+        known = store.fingerprint
         job = Job(found, columns, advance=advance)
-        name = f"g{len(manifest['generations']):03}-{secrets.token_hex(4)}"  # never one that a reader may know
-        with _sorting(target / name, memory, columns) as (work, sorter):
+        with _sorting(_beside(place, "g"), memory, columns) as (work, sorter):
             rows = job.look(layout.survey, sorter).rows
-            check_not_shorter(rows, known)
-            entry = _generation(job, layout, sorter, work, known)
-            if rows == known.rows:
+            if grown:
+                check_not_shorter(rows, known)
+            since = known.rows if grown else 0
+            digests = RunningDigests.continuing(known, known.rows + rows - since)
+            batch = _Batch(job, layout, sorter, known.rows, digests.rows, digests, since, known)
+            entry = batch.write(work, len(generations))
+            changed = known.first_difference_of(batch.before.digests) if grown else None
+            if changed is not None:
+                raise changed_between(*changed, "the store was made of")
+            if grown is None:
+                batch.refuse_known(manifest, known)
+            if rows == since:
                 return 0
-            if read_manifest(target) != manifest:  # where folders cannot be locked
-                raise InvalidFile("was added to by another process meanwhile: try again", file=target)
+            if read_manifest(place) != manifest:  # where folders cannot be locked
+                raise InvalidFile("was added to by another process meanwhile: try again", file=place.name)
             sorter.check()
-            os.rename(work / entry["name"], target / name)
-            sync_folder(target)
-            entry["name"] = name
-            _write_manifest(target, job, layout, [*manifest["generations"], entry])
-    return rows - known.rows
+            ends = ends_after(store, digests.block)
+            if not ends:  # another engine has written what is there
+                ends = [{"rows": known.rows, "partial": int(known.coarser(digests.block).digests[-1]), "own": 0}]
+            place.take(work / entry["name"], entry["name"])
+            write_manifest(place, _described(job, layout, [*generations, entry], batch, ends, manifest))
+            _remove_replaced(place, manifest)
+        lengths = [generation["rows"] for generation in generations] + [entry["rows"]]
+        _put_together(place, _first_of_several(lengths), memory)
+    return rows - since
 
 
-def _appendable(target: Path, manifest: dict[str, Any]) -> Columns:
-    """The columns of a store that rows can be added to."""
-    if manifest["columns"]["order"] == SHUFFLE:
-        raise InvalidParameter(f"{target} is a shuffled log, in which new rows have no place behind the others")
-    if manifest["until"] is not None:
-        raise InvalidParameter(
-            f"{target} was made of the first {manifest['until']} rows: later ones do not belong to it"
-        )
+def compact_history(path: str | os.PathLike[str], *, memory: str = "2GB") -> int:
+    """Put all that was added to a store into one piece, which is read with fewer requests; how many pieces it had.
+
+    Adding rows puts pieces together by itself whenever that is worth it. Decisions do not change.
+    """
+    check_address(path)
+    place = Place(path)
+    read_manifest(place)
+    with appending(place) as certain:
+        manifest = read_manifest(place)
+        if certain:
+            remove_unlisted(place, manifest)
+        _put_together(place, 0, memory)
+    return len(manifest["generations"])
+
+
+def _put_together(place: Place, number: int, memory: str) -> None:
+    """Write the rows of a generation and of all behind it into one."""
+    store = open_store(place.address)
+    manifest = store.manifest
+    old = manifest["generations"][number:]
+    if len(old) < 2:
+        return
+    layout = layout_behind(store, number)
+    layout.survey.rows = len(store)
+    with _sorting(_beside(place, "g"), memory, _columns(manifest)) as (work, sorter):
+        first, rows = old[0]["first"], len(store) - old[0]["first"]
+        entry = _write(work, layout, layout.merged(store, number, sorter), number, first, rows, lambda done: None)
+        digests = store.fingerprint.digests.astype("<u8")
+        entry["files"]["digests.u8"] = written_array(work / entry["name"] / "digests.u8", digests)
+        if read_manifest(place) != manifest:
+            raise InvalidFile("was added to by another process meanwhile: try again", file=place.name)
+        place.take(work / entry["name"], entry["name"])
+        replaced = [name for part in old for name in ([part["name"]] if part["name"] else part["files"])]
+        kept = manifest["generations"][:number]
+        write_manifest(place, manifest | {"generations": [*kept, entry], "replaced": replaced})
+        _remove_replaced(place, manifest)
+        if place.folder is not None:  # where whoever has a file open can read it to its end
+            for name in replaced:
+                place.remove(name)
+
+
+def _first_of_several(lengths: list[int]) -> int:
+    """From which generation on they are put together: each that stays is long, compared with all behind it.
+
+    >>> _first_of_several([8, 2, 1, 1]), _first_of_several([8, 4, 2]), _first_of_several([4, 2, 1, 1])
+    (1, 2, 0)
+    """
+    first = len(lengths) - 1
+    while first > 0 and lengths[first - 1] < _SEVERAL * sum(lengths[first:]):
+        first -= 1
+    return first
+
+
+def _remove_replaced(place: Place, manifest: dict[str, Any]) -> None:
+    """Remove from a bucket what the time before was put together: who opened it earlier may have read it until now."""
+    for name in manifest.get("replaced", ()):
+        place.remove(name)
+
+
+def _beside(place: Place, name: str) -> Path | None:
+    return None if place.folder is None else place.folder / f"{name}{0:03}-{secrets.token_hex(4)}"
+
+
+def _columns(manifest: dict[str, Any]) -> Columns:
     return as_columns(**manifest["columns"])
 
 
-def _generation(
-    job: Job, layout: Layout, sorter: Sorter, work: Path, known: Fingerprint | None = None
-) -> dict[str, Any]:
-    """Write the rows behind the known ones into a folder of their own; what the manifest says of it."""
-    folder = work / "g000"
-    folder.mkdir()
-    rows = layout.survey.rows
-    since = 0 if known is None else known.rows
-    digests = RunningDigests(rows)
-    before = RunningDigests(since, None if known is None else known.block)
-    row_bytes = 4 if rows <= 1 << 32 else 8
+def _appendable(place: Place, manifest: dict[str, Any]) -> Columns:
+    """The columns of a store that rows can be added to."""
+    if manifest["columns"]["order"] == SHUFFLE:
+        raise InvalidParameter(f"{place.name} is a shuffled log, in which new rows have no place behind the others")
+    if manifest["until"] is not None:
+        raise InvalidParameter(
+            f"{place.name} was made of the first {manifest['until']} rows: later ones do not belong to it"
+        )
+    return _columns(manifest)
 
-    def new_rows() -> Iterator[Any]:
-        """The rows that are to be written, keyed; every row has a part in the digests."""
-        seen = 0
-        for part in job.parts(sorter):
-            digests.add(part.row_hashes)
-            before.add(part.row_hashes)
-            skip = min(max(since - seen, 0), len(part))
+
+class _Batch:
+    """Rows that are written together: those of a job behind the first `skip`, which become the rows [first, end)."""
+
+    def __init__(
+        self,
+        job: Job,
+        layout: Layout,
+        sorter: Sorter,
+        first: int,
+        end: int,
+        digests: RunningDigests,
+        skip: int = 0,
+        known: Fingerprint | None = None,
+    ) -> None:
+        """`known` is what is known of the rows before, with which the source may begin."""
+        self._job, self._layout, self._sorter = job, layout, sorter
+        self._first, self._end, self._skip = first, end, skip
+        self.digests = digests
+        self._own = RunningDigests(end - first, max(end - first, 2))
+        self.before = RunningDigests(0) if known is None else RunningDigests(known.rows, known.block)
+
+    def write(self, work: Path, number: int = 0) -> dict[str, Any]:
+        """Write the rows into a folder of their own; what the manifest says of it."""
+        layout, job = self._layout, self._job
+        batches = self._sorter.sorted(self._keyed(), layout.schema(), layout.sorted_by)
+        rows = self._end - self._first
+        layout.survey.rows = self._end
+        entry = _write(
+            work, layout, batches, number, self._first, rows, lambda done: job.advance("writing", done, rows)
+        )
+        digests = self.digests.digests.astype("<u8")
+        entry["files"]["digests.u8"] = written_array(work / entry["name"] / "digests.u8", digests)
+        return entry
+
+    def _keyed(self) -> Iterator[Any]:
+        """The rows that are to be written, keyed."""
+        seen, rows = 0, self._skip + self._end - self._first
+        for part in self._job.parts(self._sorter):
+            skip = min(max(self._skip - seen, 0), len(part))
+            self.before.add(part.row_hashes)
             fresh = part.rows(np.arange(skip, len(part))) if skip else part
             seen += len(part)
             if len(fresh):
-                yield from layout.keyed(fresh, seen - len(fresh), since, rows)
-            job.advance("sorting", seen, rows)
+                self.digests.add(fresh.row_hashes)
+                self._own.add(fresh.row_hashes)
+                first = self._first + seen - len(fresh) - self._skip
+                yield from self._layout.keyed(fresh, first, self._first, self._end)
+            self._job.advance("sorting", seen, rows)
 
-    batches = sorter.sorted(new_rows(), layout.schema(), layout.sorted_by)
-    files = layout.write(folder, batches, row_bytes, lambda done: job.advance("writing", done, rows - since), since)
-    changed = None if known is None else known.first_difference_of(before.digests)
-    if changed is not None:
-        raise changed_between(*changed, "the store was made of")
-    files["digests.u8"] = written_array(folder / "digests.u8", digests.digests.astype("<u8"))
+    def refuse_known(self, manifest: dict[str, Any], known: Fingerprint) -> None:
+        """Refuse rows that look as if they were in the store already."""
+        if self._end - self._first >= known.rows > 0 and (self.before.digests == known.digests).all():
+            raise InvalidHistory(
+                "the source begins with all rows of the store: say grown=True (--grown) if the ones behind them are to "
+                "be added, or grown=False (--no-grown) if all of them are new"
+            )
+        if self._end > self._first and self.own in [end["own"] for end in manifest["ends"]]:
+            raise InvalidHistory(
+                "the source has the very rows that were added once before: say grown=False (--no-grown) if they are new"
+            )
+
+    @property
+    def own(self) -> int:
+        """A number that stands for these rows and their order."""
+        return int(self._own.digests.sum(dtype=np.uint64)) % (1 << 64)
+
+
+def _write(
+    work: Path, layout: Layout, batches: Any, number: int, first: int, rows: int, advance: Callable[[int], None]
+) -> dict[str, Any]:
+    """Write sorted rows into a folder whose name is never used again; what the manifest says of it."""
+    name = f"g{number:03}-{secrets.token_hex(4)}"
+    (work / name).mkdir()
+    row_bytes = 4 if first + rows <= 1 << 32 else 8
+    written = layout.write(work / name, batches, row_bytes, advance, first)
+    return {"name": name, "first": first, "rows": rows, "row_bytes": row_bytes, **written}
+
+
+def _described(
+    job: Job,
+    layout: Layout,
+    generations: list[dict[str, Any]],
+    batch: _Batch,
+    ends: list[dict[str, int]],
+    before: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The manifest of a store that has one batch of rows more than before."""
+    rows = batch.digests.rows
+    partial = int(batch.digests.digests[-1]) if rows else 0
     return {
-        "name": folder.name,
-        "first": since,
-        "rows": rows - since,
-        "block": digests.block,
-        "row_bytes": row_bytes,
-        "files": files,
-    }
-
-
-def _write_clustered(job: Job, survey: Survey, sorter: Sorter, work: Path) -> None:
-    """Write a log of arms as clustered Parquet."""
-    layout = ArmLayout(survey)
-    digests = RunningDigests(survey.rows)
-
-    def keyed() -> Iterator[Any]:
-        """All rows, keyed."""
-        seen = 0
-        for part in job.parts(sorter):
-            digests.add(part.row_hashes)
-            yield from layout.keyed(part, seen, 0, survey.rows)
-            seen += len(part)
-            job.advance("sorting", seen, survey.rows)
-
-    batches = sorter.sorted(keyed(), layout.schema(), layout.sorted_by)
-    labels = list(survey.numbering.labels)
-    ClusteredWriter(work).write(batches, labels, survey.rewards, job.columns._asdict(), digests, job.seed)
-
-
-def _write_manifest(folder: Path, job: Job, layout: Layout, generations: list[dict[str, Any]]) -> None:
-    document = {
         "kind": layout.kind,
-        "rows": layout.survey.rows,
+        "rows": rows,
         "columns": job.columns._asdict(),
-        "source": job.source.name,
+        "source": job.source.name if before is None else before.get("source"),
         "until": job.until,
         "seed": job.seed,
         "rewards": list(layout.survey.rewards or (None, None)),
+        "block": batch.digests.block,
+        "ends": [*ends, {"rows": rows, "partial": partial, "own": batch.own}],
         "generations": generations,
+        "replaced": [],
         **layout.described(),
     }
-    write_manifest(folder, document)
 
 
 @contextmanager
-def _sorting(target: Path, memory: str, columns: Columns) -> Iterator[tuple[Path, Sorter]]:
+def _sorting(target: Path | None, memory: str, columns: Columns) -> Iterator[tuple[Path, Sorter]]:
     """A place for what is not finished, and a sorter, which looks for Ctrl-C now and then: DuckDB would lose it."""
     guard = Uninterrupted()
     with guard, workplace(target) as work:

@@ -1,67 +1,110 @@
-"""An indexed store of arms: the samples of each arm lie together, in order."""
+"""An indexed store of arms: the samples of each arm lie together, in order, as raw columns or as Parquet.
+
+A store as Parquet can be written by any engine that can sort: see `clustered.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidFile
 from artreplay.history.history import History
 from artreplay.history.labels import Label
-from artreplay.history.stores.columns import FileColumn
-from artreplay.history.stores.generations import Indexed
-from artreplay.history.stores.manifest import decode_label_list, read_array
+from artreplay.history.stores.checked_columns import Column, FileColumn, GroupColumn, RowGroups, numbers_in
+from artreplay.history.stores.indexed_store import Indexed
+from artreplay.history.stores.manifest import decode_label_list, read_small
 from artreplay.history.stores.merging import merged_parts
+from artreplay.history.stores.places import Place
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.running_sums import how_many_kept, kept_ends
 from artreplay.history.stores.store import ArmStore, Fetched, Sums
+
+_GAP = 1 << 13  # rows between two arms that are read along rather than asked for apart
 
 
 class _Generation(NamedTuple):
     """The rows that were added at one time."""
 
     starts: Ints  # of each label: where its samples begin in the columns; one more entry for the end
-    sums_at: Ints  # of each label: where its sums begin
-    sums: FileColumn
-    rewards: FileColumn
-    rows: FileColumn
+    sums_at: Ints  # of each label: where its sums begin; one more entry for the end
+    sums: FileColumn | None
+    rewards: Column
+    rows: Column
+    groups: RowGroups | None  # behind the columns, if they are Parquet
+
+    def counted(self) -> _Generation:
+        """For a reader of its own."""
+        if self.groups is None:
+            return self
+        groups = self.groups.counted()
+        return self._replace(groups=groups, rewards=GroupColumn(groups, "reward"), rows=GroupColumn(groups, "row"))
 
 
 class IndexedArms(Indexed, ArmStore):
-    """A folder that `artreplay index` made of a log of arms."""
+    """A log of arms that was laid out by arm."""
 
-    def __init__(self, folder: Path, until: int | None = None) -> None:
-        super().__init__(folder)
-        self._labels(self.manifest["generations"][-1])
+    def __init__(self, place: Place, manifest: dict[str, Any], until: int | None = None) -> None:
+        super().__init__(place, manifest)
+        directories = [self._directory(generation) for generation in manifest["generations"]]
+        self.labels: list[Label] = [label for labels, _ in directories for label in labels]
+        self._label_ends = np.cumsum([0] + [len(labels) for labels, _ in directories]).tolist()
         # Of each label, how many samples came with the generations before.
-        self._before = np.zeros((len(self.manifest["generations"]) + 1, len(self.labels)), np.int64)
+        self._before = np.zeros((len(directories) + 1, len(self.labels)), np.int64)
         self._generations: list[_Generation] = []
-        for number, generation in enumerate(self.manifest["generations"]):
-            counts = read_array(self.folder, generation, "counts.i8", "<i8")
+        for number, (generation, (_, counts)) in enumerate(zip(manifest["generations"], directories, strict=True)):
             self._before[number + 1] = self._before[number]
             self._before[number + 1, : len(counts)] += counts
             self._generations.append(self._opened(generation, *self._before[number : number + 2]))
-        self.opening_bytes = sum(generation.starts.nbytes for generation in self._generations)
         self._counts: Ints = self._before[-1]
-        if until is not None and until < self._rows:
+        self._is_whole = until is None or until >= self._rows
+        if until is not None and not self._is_whole:
             self._cut(until)
 
-    def _labels(self, generation: dict[str, Any]) -> None:
-        self.labels: list[Label] = decode_label_list(read_array(self.folder, generation, "labels.json", "u1"))
+    def _directory(self, generation: dict[str, Any]) -> tuple[list[Label], Ints]:
+        """The labels that are new, and how many samples each label has."""
+        if "directory.parquet" not in generation["files"]:
+            labels = decode_label_list(self._small(generation, "labels.json", "u1").tobytes())
+            return labels, self._small(generation, "counts.i8", "<i8")
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        data = read_small(self.place, generation, "directory.parquet")
+        try:
+            with pq.ParquetFile(pa.BufferReader(data)) as opened:
+                table = opened.read(use_threads=False)
+            return table.column("arm").to_pylist(), numbers_in(table.column("count"), np.int64)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise InvalidFile(f"cannot be read as Parquet: {error}", file=f"{self.name}/directory.parquet") from None
 
     def _opened(self, generation: dict[str, Any], before: Ints, now: Ints) -> _Generation:
-        folder = self.folder / generation["name"]
-        width = generation["row_bytes"]
-        return _Generation(
-            np.concatenate([[0], np.cumsum(now - before)]),
-            np.concatenate([[0], np.cumsum(how_many_kept(before, now))]),
-            FileColumn(folder / "sums.f8", "<f8"),
-            FileColumn(folder / "reward.f8", "<f8"),
-            FileColumn(folder / "row", f"<u{width}"),
-        )
+        starts = np.concatenate([[0], np.cumsum(now - before)])
+        sums_at = np.concatenate([[0], np.cumsum(how_many_kept(before, now))])
+        sums = FileColumn(self._open(generation, "sums.f8"), "<f8") if "sums.f8" in generation["files"] else None
+        groups = None
+        columns: tuple[Column, Column]
+        if "row" in generation["files"]:
+            rewards = FileColumn(self._open(generation, "reward.f8"), "<f8")
+            columns = rewards, FileColumn(self._open(generation, "row"), f"<u{generation['row_bytes']}")
+            found = len(rewards)
+        else:
+            names = generation["parquet"]
+            checks = self._small(generation, "chunks.u4", "<u4") if "chunks.u4" in generation["files"] else None
+            entries = [generation["files"][name] for name in names]
+            groups = RowGroups([self._open(generation, name) for name in names], entries, checks)
+            columns, found = (GroupColumn(groups, "reward"), GroupColumn(groups, "row")), int(groups.edges[-1])
+        if not found == starts[-1] == generation["rows"]:
+            raise InvalidFile(f"must have {generation['rows']:,} rows, its files have {found:,}", file=self.name)
+        return _Generation(starts, sums_at, sums, columns[0], columns[1], groups)
+
+    def counted(self) -> Self:
+        """The same store, with counters and row groups of its own."""
+        same = super().counted()
+        same._generations = [generation.counted() for generation in self._generations]
+        return same
 
     def _cut(self, until: int) -> None:
         """Only the first rows belong to the log: of each label, those below `until`, and no label without any."""
@@ -107,12 +150,37 @@ class IndexedArms(Indexed, ArmStore):
         totals: list[Floats] = [np.zeros(1)]
         for number, generation in enumerate(self._generations):
             mine = kept_ends(int(self._before[number][code]), int(self._before[number + 1][code]))
-            if len(mine):
+            if len(mine) and generation.sums is not None:
                 at = int(generation.sums_at[code])
                 kept.append(mine)
                 totals.append(generation.sums.read(at, at + len(mine), self.reading))
                 self.reading.sums += len(mine)
         return self._completed(code, np.concatenate(kept), np.concatenate(totals), ends)
+
+    def totals(self) -> Floats:
+        """The sum of all rewards of each label, from the sums that are kept."""
+        return self.totals_before(len(self._generations))[1] if self._is_whole else super().totals()
+
+    def totals_before(self, number: int) -> tuple[Ints, Floats]:
+        """How many samples each label has in the first generations, and their sum."""
+        some = self._generations[:number]
+        if any(generation.sums is None for generation in some):  # another engine has written them
+            counts = self._before[number]
+            added = [self._added(code, 0, 0.0, np.array([n])).totals[0] for code, n in enumerate(counts.tolist())]
+            return counts, np.array(added, np.float64)
+        totals = np.zeros(len(self.labels))
+        for at, generation in enumerate(some):
+            if generation.sums is not None:
+                kept = generation.sums.read(0, len(generation.sums), self.reading)
+                present = np.flatnonzero(self._before[at + 1] > self._before[at])
+                totals[present] = kept[generation.sums_at[1:][present] - 1]
+                self.reading.sums += len(kept)
+        return self._before[number], totals
+
+    def known_labels(self, number: int) -> int:
+        """How many labels the first generations have."""
+        known: int = self._label_ends[number]
+        return known
 
     def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """The next `n` samples of a label behind its first `after` ones."""
@@ -129,12 +197,57 @@ class IndexedArms(Indexed, ArmStore):
             first, last = max(start, before), min(stop, behind)
             if first < last:
                 shift = int(generation.starts[code]) - before
-                file: FileColumn = getattr(generation, column)
+                file: Column = getattr(generation, column)
                 found.append(file.read(first + shift, last + shift, reading, rows=column == "rewards"))
         if len(found) == 1:
             return found[0]
         empty: Floats | Ints = np.empty(0) if column == "rewards" else np.empty(0, np.int64)
         return np.concatenate(found) if found else empty
+
+    def read_many(self, codes: Ints, after: Ints, n: Ints) -> tuple[Ints, Floats, Ints]:
+        """The next samples of several labels, whose numbers rise; those that lie close together are read at once."""
+        stop = np.minimum(after + n, self._counts[codes])
+        rewards, owner = [np.empty(0)], [np.empty(0, np.int64)]
+        for number, generation in enumerate(self._generations):
+            before, behind = self._before[number][codes], self._before[number + 1][codes]
+            first, last = np.maximum(after, before), np.minimum(stop, behind)
+            some = np.flatnonzero(first < last)
+            shift = generation.starts[codes[some]] - before[some]
+            rewards.append(self._ranges(generation.rewards, first[some] + shift, last[some] + shift))
+            owner.append(np.repeat(some, last[some] - first[some]))
+        found = np.concatenate(rewards)
+        if len(self._generations) > 1:
+            found = found[np.argsort(np.concatenate(owner), kind="stable")]
+        return stop - after, found, (stop < self._counts[codes]).astype(np.int64)
+
+    def _ranges(self, column: Column, first: Ints, last: Ints) -> Floats:
+        """Ranges of a column one behind the other; they rise."""
+        breaks = np.flatnonzero(first[1:] - last[:-1] > _GAP) + 1
+        found: list[Floats] = [np.empty(0)]
+        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(first)], strict=True):
+            if start < stop:
+                low, sizes = int(first[start]), last[start:stop] - first[start:stop]
+                read = column.read(low, int(last[stop - 1]), self.reading, rows=True)
+                if int(sizes.sum()) < len(read):
+                    shifts = first[start:stop] - low - np.cumsum(sizes) + sizes
+                    read = read[np.repeat(shifts, sizes) + np.arange(int(sizes.sum()))]
+                found.append(read)
+        return found[1] if len(found) == 2 else np.concatenate(found)
+
+    def batches(self, number: int, size: int) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """The samples of a generation and all behind it, by label and row: labels, rows and rewards, about `size`."""
+        before = self._before[number]
+        left = self._before[-1] - before
+        codes = np.flatnonzero(left)
+        edges = np.flatnonzero(np.diff((np.cumsum(left[codes]) - 1) // size, prepend=-1))
+        for start, stop in zip(edges.tolist(), [*edges[1:].tolist(), len(codes)], strict=True):
+            some = codes[start:stop]
+            for codes_at_once in [some] if left[some].max() <= size else np.split(some, len(some)):
+                for after in range(0, int(left[codes_at_once].max()), size):
+                    got = [self.read(code, int(before[code]) + after, size, True) for code in codes_at_once.tolist()]
+                    rows, rewards, _ = zip(*got, strict=True)
+                    sizes = [len(one) for one in rewards]
+                    yield np.repeat(codes_at_once, sizes), np.concatenate(rows), np.concatenate(rewards)
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order: the arms merged by their rows."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history.history import History
-from artreplay.history.stores.columns import FileColumn
+from artreplay.history.stores.checked_columns import FileColumn
 from artreplay.history.stores.covering import CODE_BITS, Raster
-from artreplay.history.stores.generations import Indexed
-from artreplay.history.stores.manifest import read_array
+from artreplay.history.stores.indexed_store import Indexed
+from artreplay.history.stores.places import Place
 from artreplay.history.stores.store import PointStore, Region
 
 FIRST_EPOCH = 4096
@@ -58,8 +57,8 @@ class _Epoch(NamedTuple):
 class IndexedPoints(Indexed, PointStore):
     """A folder that `artreplay index` made of a log of points."""
 
-    def __init__(self, folder: Path, until: int | None = None) -> None:
-        super().__init__(folder)
+    def __init__(self, place: Place, manifest: dict[str, Any], until: int | None = None) -> None:
+        super().__init__(place, manifest)
         space = self.manifest["space"]
         self.raster = Raster(np.array(space["low"]), np.array(space["high"]))
         self.bounds = np.array(space["least"]), np.array(space["most"])
@@ -68,16 +67,14 @@ class IndexedPoints(Indexed, PointStore):
         self._rows = self._rows if until is None else min(until, self._rows)
         self._cut = Cut(*self.manifest["cut"])
         self._epochs = [epoch for generation in self.manifest["generations"] for epoch in self._opened(generation)]
-        self.opening_bytes = sum(epoch.keys.nbytes for epoch in self._epochs)
 
     def _opened(self, generation: dict[str, Any]) -> Iterator[_Epoch]:
-        folder = self.folder / generation["name"]
-        keys = read_array(self.folder, generation, "keys.i8", "<i8")
+        keys = self._small(generation, "keys.i8", "<i8")
         columns = (
-            FileColumn(folder / "point.f8", "<f8", self.dim),
-            FileColumn(folder / "reward.f8", "<f8"),
-            FileColumn(folder / "row", f"<u{generation['row_bytes']}"),
-            None if self.level_values is None else FileColumn(folder / "level.u2", "<u2"),
+            FileColumn(self._open(generation, "point.f8"), "<f8", self.dim),
+            FileColumn(self._open(generation, "reward.f8"), "<f8"),
+            FileColumn(self._open(generation, "row"), f"<u{generation['row_bytes']}"),
+            None if self.level_values is None else FileColumn(self._open(generation, "level.u2"), "<u2"),
         )
         at = 0
         for first, last in self._cut.epochs(generation["first"], generation["rows"]):

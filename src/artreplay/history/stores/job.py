@@ -56,8 +56,9 @@ class Job:
             sorter.check()
         for part in () if whole else self.parts(sorter):
             survey.see(part)
-        if survey.rows == 0 and self.columns.are_points:
+        if survey.least is None and self.columns.are_points:
             survey.least = survey.most = np.zeros(len(self.columns.units))
+            survey.has_levels = self.columns.level is not None
         encode_label_list(list(survey.numbering.labels))  # or refuse them now, and not after hours of sorting
         return survey
 

@@ -8,16 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from artreplay.compiling import resized
+from artreplay.compiling import Floats, Ints, resized
 from artreplay.history.history import History
 from artreplay.history.sources import Columns
+from artreplay.history.stores.checked_columns import chunk_checksums
 from artreplay.history.stores.covering import CODE_BITS, Raster, raster_of
 from artreplay.history.stores.indexed_arms import IndexedArms
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.manifest import Written, decode_label_list, encode_label_list, read_array, written_array
+from artreplay.history.stores.indexed_points import Cut, IndexedPoints
+from artreplay.history.stores.manifest import Written, encode_label_list, written_array, written_file
+from artreplay.history.stores.places import Place
 from artreplay.history.stores.running_sums import RunningSums
+from artreplay.history.stores.sorting import Sorter
 from artreplay.history.stores.surveying import Survey
-from artreplay.history.totals import Totals
+
+GROUP = 1 << 16  # rows of a row group of Parquet: what is decoded at least
+_AT_ONCE = 1 << 18  # rows of generations that are put together
+SAMPLES = "samples.parquet"
 
 
 class Layout:
@@ -37,10 +43,14 @@ class Layout:
         """Samples from row `first` on, with what they are sorted by; the rows [since, until) are written together."""
         raise NotImplementedError
 
+    def merged(self, store: Any, number: int, sorter: Sorter) -> Iterator[Any]:
+        """The samples of a generation of a store and of those behind it, as they are to be written together."""
+        raise NotImplementedError
+
     def write(
         self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
     ) -> dict[str, Any]:
-        """Write sorted samples; what the manifest says of the files."""
+        """Write sorted samples; what the manifest says of them."""
         raise NotImplementedError
 
     def described(self) -> dict[str, Any]:
@@ -49,15 +59,25 @@ class Layout:
 
 
 class ArmLayout(Layout):
-    """Arm by arm, inside an arm by row."""
+    """Arm by arm, inside an arm by row; as raw columns or as Parquet."""
 
     kind = "arms"
     sorted_by = ("code", "row")
 
-    def __init__(self, survey: Survey, before: Totals | None = None) -> None:
-        """`before` has what each label earned in the rows that are there already."""
+    def __init__(
+        self,
+        survey: Survey,
+        parquet: bool = False,
+        known: int = 0,
+        counts: Ints | None = None,
+        sums: Floats | None = None,
+    ) -> None:
+        """The first labels are `known` from rows that come before: so many of each, and the sums of their rewards."""
         super().__init__(survey)
-        self._before = Totals([], [], []) if before is None else before
+        self._parquet = parquet
+        self._known = known
+        self._counts: Ints = np.zeros(0, np.int64) if counts is None else counts
+        self._sums: Floats = np.zeros(0) if sums is None else sums
 
     def schema(self) -> Any:
         """The number of the label, the row, the reward."""
@@ -72,15 +92,23 @@ class ArmLayout(Layout):
         rows = np.arange(first, first + len(part))
         yield pa.record_batch([self.survey.numbering.codes(part), rows, part.rewards], schema=self.schema())
 
+    def merged(self, store: Any, number: int, sorter: Sorter) -> Iterator[Any]:
+        """The samples of each arm, generation after generation: they are in order already."""
+        import pyarrow as pa
+
+        for columns in store.batches(number, _AT_ONCE):
+            sorter.check()
+            yield pa.record_batch(list(columns), schema=self.schema())
+
     def write(
         self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
     ) -> dict[str, Any]:
-        """The columns, how many samples each label has, and the labels."""
+        """The columns, how many samples each label has, their sums, and the labels that are new."""
         labels = list(self.survey.numbering.labels)
-        encoded = encode_label_list(labels)
+        encoded = encode_label_list(labels[self._known :])
         counts = np.zeros(len(labels), np.int64)
-        sums = RunningSums(resized(self._before.counts, len(labels)), resized(self._before.sums, len(labels)))
-        with _Columns(folder, ("reward.f8", "row")) as columns:
+        sums = RunningSums(resized(self._counts, len(labels)), resized(self._sums, len(labels)))
+        with _ParquetColumns(folder) if self._parquet else _Columns(folder, ("reward.f8", "row")) as columns:
             for batch in batches:
                 codes = np.asarray(batch.column("code"))
                 counts += np.bincount(codes, minlength=len(labels))
@@ -90,10 +118,10 @@ class ArmLayout(Layout):
                 columns.write("row", np.asarray(batch.column("row")).astype(f"<u{row_bytes}"))
                 advance(columns.rows(len(codes)))
             files = columns.finish()
-        files["sums.f8"] = written_array(folder / "sums.f8", sums.finish().astype("<f8"))
+        files["sums.f8"] = written_array(folder / "sums.f8", sums.finish().astype("<f8"), column=True)
         files["counts.i8"] = written_array(folder / "counts.i8", counts.astype("<i8"))
         files["labels.json"] = written_array(folder / "labels.json", encoded)
-        return files
+        return {"files": files} | ({"parquet": [SAMPLES]} if self._parquet else {})
 
     def described(self) -> dict[str, Any]:
         """Nothing but what each generation says."""
@@ -132,6 +160,19 @@ class PointLayout(Layout):
         columns = [np.searchsorted(starts, rows, side="right"), keys, rows, part.rewards]
         yield pa.record_batch([*columns, *(points[:, axis].copy() for axis in self.axes)], schema=self.schema())
 
+    def merged(self, store: Any, number: int, sorter: Sorter) -> Iterator[Any]:
+        """The samples of several generations, cut into epochs anew."""
+        since: int = store.manifest["generations"][number]["first"]
+
+        def keyed() -> Iterator[Any]:
+            """The log from there on."""
+            first = since
+            for part in store.stream(since):
+                yield from self.keyed(part, first, since, len(store))
+                first += len(part)
+
+        return sorter.sorted(keyed(), self.schema(), self.sorted_by)
+
     def write(
         self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
     ) -> dict[str, Any]:
@@ -160,7 +201,7 @@ class PointLayout(Layout):
             files = columns.finish()
         directory = np.concatenate([np.empty(0, np.int64), *firsts]).astype("<i8")
         files["keys.i8"] = written_array(folder / "keys.i8", directory)
-        return files
+        return {"files": files}
 
     def described(self) -> dict[str, Any]:
         """The space that is divided, the box the points lie in, and the levels."""
@@ -202,28 +243,56 @@ class _Columns:
         return {name: file.finish() for name, file in self._files.items()}
 
 
-def layout_of(
-    columns: Columns, survey: Survey | None, folder: Path | None = None, manifest: dict[str, Any] | None = None
-) -> Layout:
-    """The layout for a log that was looked at, or of a store that is to be continued."""
-    if folder is not None and manifest is not None:
-        return _continued(folder, manifest)
-    survey = Survey() if survey is None else survey
+class _ParquetColumns(_Columns):
+    """The same columns in a Parquet file."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        super().__init__(folder, ())
+        self._folder = folder
+        self._schema = pa.schema([("row", pa.int64()), ("reward", pa.float64())])
+        self._writer = pq.ParquetWriter(folder / SAMPLES, self._schema, write_page_checksum=True)
+        self._waiting: dict[str, Any] = {}
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+
+    def write(self, name: str, array: Any) -> None:
+        """Append to one column; the row is the last one."""
+        import pyarrow as pa
+
+        self._waiting[name] = array
+        if name == "row":
+            columns = [array.astype(np.int64), self._waiting["reward.f8"]]
+            self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=GROUP)
+
+    def finish(self) -> dict[str, Any]:
+        """Force the file to disk, with the checksums of its parts in another."""
+        self._writer.close()
+        entry, found = chunk_checksums(Place(self._folder).open(SAMPLES))
+        checksums = written_array(self._folder / "chunks.u4", np.array(found, "<u4"))
+        return {SAMPLES: written_file(self._folder / SAMPLES) | entry, "chunks.u4": checksums}
+
+
+def layout_of(columns: Columns, survey: Survey, parquet: bool) -> Layout:
+    """The layout for a log that was looked at."""
     if not columns.are_points or survey.least is None or survey.most is None:
-        return ArmLayout(survey)
+        return ArmLayout(survey, parquet)
     return PointLayout(survey, raster_of(survey.least, survey.most))
 
 
-def _continued(folder: Path, manifest: dict[str, Any]) -> Layout:
-    low, high = manifest["rewards"]
-    rewards = None if low is None else (low, high)
-    if manifest["kind"] == "arms":
-        last = manifest["generations"][-1]
-        survey = Survey(decode_label_list(read_array(folder, last, "labels.json", "u1")))
-        survey.rewards = rewards
-        return ArmLayout(survey, Totals.of(IndexedArms(folder)))
+def layout_behind(store: IndexedArms | IndexedPoints, number: int) -> Layout:
+    """The layout for rows that come behind the first generations of a store."""
+    manifest = store.manifest
+    if isinstance(store, IndexedArms):
+        survey = Survey(store.labels)
+        survey.rewards = store.reward_bounds
+        parquet = "parquet" in manifest["generations"][-1]
+        return ArmLayout(survey, parquet, store.known_labels(number), *store.totals_before(number))
     space = {name: np.array(side) for name, side in manifest["space"].items()}
     survey = Survey(levels=manifest["levels"] or ())
-    survey.rewards, survey.has_levels = rewards, manifest["levels"] is not None
+    survey.rewards, survey.has_levels = store.reward_bounds, manifest["levels"] is not None
     survey.least, survey.most = space["least"], space["most"]
     return PointLayout(survey, Raster(space["low"], space["high"]), Cut(*manifest["cut"]))

@@ -7,160 +7,140 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from artreplay.errors import CannotSave, InvalidFile
+from artreplay.history.addresses import is_postgres
 from artreplay.history.labels import Label
+from artreplay.history.stores.checked_columns import BLOCK, checksums_of
+from artreplay.history.stores.places import OpenFile, Place
 
-FORMAT = 4
+FORMAT = 5
 MANIFEST = "manifest.json"
-_MAGIC = "artreplay store"
+MAGIC = "artreplay store"
 _PIECE = 1 << 24
 
 
-def is_store(folder: Path) -> bool:
-    """Whether a folder is an indexed store."""
-    try:
-        return (folder / MANIFEST).is_file()
-    except OSError:  # a name too long for a file, such as an address can be
-        return False
+def is_store(where: str | os.PathLike[str]) -> bool:
+    """Whether a folder, on a disk or behind an address, is an indexed store."""
+    return not is_postgres(where) and Place(where).has(MANIFEST)
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a store, if it is whole and of a version that can be read, and the files it names are there."""
-    path = folder / MANIFEST
+def read_manifest(place: Place) -> dict[str, Any]:
+    """The manifest of a store, if it is whole and of a version that can be read."""
+    if not place.has(MANIFEST):
+        what = "is not an indexed store: it has no manifest.json" if place.exists() else "does not exist"
+        raise InvalidFile(what, file=place.name)
+    path = f"{place.name}/{MANIFEST}"
     try:
-        document = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        what = "is not an indexed store: it has no manifest.json" if folder.exists() else "does not exist"
-        raise InvalidFile(what, file=folder) from None
-    except OSError as error:
-        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
+        document = json.loads(place.read(MANIFEST))
     except ValueError:
         raise InvalidFile("is damaged: index the log again", file=path) from None
-    if not isinstance(document, dict) or document.get("magic") != _MAGIC:
-        raise InvalidFile("is not an indexed store", file=folder)
+    if not isinstance(document, dict) or document.get("magic") != MAGIC:
+        raise InvalidFile("is not an indexed store", file=place.name)
     version = document.get("format")
     if version != FORMAT:
         older = isinstance(version, int) and version < FORMAT
         raise InvalidFile(
             f"is a store of format {version!r}, this version of artreplay reads {FORMAT}"
             + (": index the log again" if older else ""),
-            file=folder,
+            file=place.name,
         )
-    checksum = document.pop("checksum", None)
-    if checksum != _digest_of(_text(document)):
+    checksum = document.pop("checksum", None)  # which other engines leave out
+    if checksum is not None and checksum != _digest_of(_text(document)):
         raise InvalidFile("does not fit its checksum: index the log again", file=path)
-    for name, entry in listed_files(folder, document).items():
-        check_size(name, entry["bytes"])
     return document
 
 
-def write_manifest(folder: Path, document: dict[str, Any]) -> None:
-    """Write a manifest under a temporary name, force it to disk, and rename it: the old one, or the new one."""
-    document = {"magic": _MAGIC, "format": FORMAT, **document}
+def write_manifest(place: Place, document: dict[str, Any]) -> None:
+    """Write a manifest, so that a reader finds the old one or the new one."""
+    document = {"magic": MAGIC, "format": FORMAT, **document}
     document["checksum"] = _digest_of(_text(document))
-    temporary = folder / f".{MANIFEST}.{os.getpid()}.part"
-    with open(temporary, "wb") as file:
-        file.write(_text(document))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, folder / MANIFEST)
-    sync_folder(folder)
+    place.write(MANIFEST, _text(document))
 
 
-def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to disk, where the file system can."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-
-
-def check_size(path: Path, size: int) -> None:
-    """Refuse a file that is missing or cut short."""
-    try:
-        found = path.stat().st_size
-    except OSError as error:
-        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
-    if found != size:
-        raise InvalidFile(f"must have {size:,} bytes, it has {found:,}: index the log again", file=path)
-
-
-def bytes_of(folder: Path, document: dict[str, Any]) -> int:
+def bytes_of(place: Place, document: dict[str, Any]) -> int:
     """How many bytes a store has: its manifest, and the files that this names."""
-    listed: int = sum(entry["bytes"] for entry in listed_files(folder, document).values())
-    return (folder / MANIFEST).stat().st_size + listed
+    return place.open(MANIFEST).size + sum(
+        entry["bytes"] if "bytes" in entry else place.open(name).size for name, entry in listed_files(document).items()
+    )
 
 
-def check_files(
-    files: dict[Path, dict[str, Any]], advance: Callable[[int, int], None] = lambda done, size: None
-) -> None:
-    """Compare files with their entries in a manifest; `advance` is told how many bytes were read, of how many."""
-    done, size = 0, sum(entry["bytes"] for entry in files.values())
-
-    def count(read: int) -> None:
-        """Add up the bytes."""
-        nonlocal done
-        done += read
-        advance(done, size)
-
-    for path, entry in files.items():
-        check_file(path, entry, count)
-
-
-def listed_files(folder: Path, document: dict[str, Any]) -> dict[Path, dict[str, Any]]:
+def listed_files(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The files of a store, and what its manifest says of each."""
     return {
-        folder / generation["name"] / name: entry
+        path_in(generation, name): entry
         for generation in document["generations"]
         for name, entry in generation["files"].items()
     }
 
 
-def check_file(path: Path, entry: dict[str, Any], advance: Callable[[int], None] = lambda size: None) -> None:
-    """Compare one file with its checksum."""
-    try:
-        with open(path, "rb") as file:
-            found = _digest_of_file(file, advance)
-    except OSError as error:
-        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
-    if found != entry["blake2b"]:
-        raise InvalidFile("does not fit its checksum: index the log again", file=path)
+def path_in(generation: dict[str, Any], name: str) -> str:
+    """Where a file of a generation lies in its store."""
+    return f"{generation['name']}/{name}" if generation["name"] else name
 
 
-def read_array(folder: Path, generation: dict[str, Any], name: str, dtype: str) -> np.ndarray[Any, Any]:
-    """A small file of a store as an array, compared with its checksum."""
-    path = folder / generation["name"] / name
-    check_file(path, generation["files"][name])
-    return np.fromfile(path, dtype=dtype)
+def check_files(place: Place, document: dict[str, Any], advance: Callable[[int, int], None]) -> None:
+    """Compare all files with their checksums; `advance` is told how many bytes were read, of how many."""
+    files = listed_files(document)
+    done, size = 0, sum(entry.get("bytes", 0) for entry in files.values())
+    for name, entry in files.items():
+        if "blake2b" not in entry:
+            raise InvalidFile("has no checksums: it was not written by `artreplay index`", file=place.name)
+        file, digest = place.open(name, entry["bytes"]), hashlib.blake2b(digest_size=16)
+        for at in range(0, file.size, _PIECE):
+            digest.update(file.read(at, min(_PIECE, file.size - at)))
+            done += min(_PIECE, file.size - at)
+            advance(done, size)
+        if digest.hexdigest() != entry["blake2b"]:
+            raise InvalidFile("does not fit its checksum: index the log again", file=file.name)
+
+
+def read_small(place: Place, generation: dict[str, Any], name: str, file: OpenFile | None = None) -> bytes:
+    """A small file of a store, which may be open already, compared with its checksum where it has one."""
+    entry = generation["files"][name]
+    file = place.open(path_in(generation, name), entry.get("bytes")) if file is None else file
+    data = file.read(0, file.size)
+    if "blake2b" in entry and _digest_of(data) != entry["blake2b"]:
+        raise InvalidFile("does not fit its checksum: index the log again", file=file.name)
+    return data
 
 
 class Written:
-    """A file of a store while it is written: raw numbers, with a running checksum."""
+    """A file of a store while it is written: raw numbers, with a running checksum; `column` adds one of each block."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, column: bool = True) -> None:
         self.path = path
         self._file = open(path, "wb")  # noqa: SIM115 - closed by finish
         self._digest = hashlib.blake2b(digest_size=16)
         self._bytes = 0
+        self._column = column
+        self._rest = b""  # of the last block, which is not whole
+        self._checksums: list[int] = []
 
     def write(self, array: np.ndarray[Any, Any]) -> None:
         """Append numbers."""
         data = np.ascontiguousarray(array).tobytes()
+        self._append(data)
+        if self._column:
+            data = self._rest + data
+            whole = len(data) // BLOCK * BLOCK
+            self._checksums += checksums_of(data[:whole])
+            self._rest = data[whole:]
+
+    def _append(self, data: bytes) -> None:
         self._file.write(data)
         self._digest.update(data)
         self._bytes += len(data)
 
     def finish(self) -> dict[str, Any]:
         """Force the file to disk and close it; what the manifest says of it."""
+        if self._column:
+            self._append(np.array(self._checksums + checksums_of(self._rest), "<u4").tobytes())
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -171,9 +151,9 @@ class Written:
         self._file.close()
 
 
-def written_array(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+def written_array(path: Path, array: np.ndarray[Any, Any], column: bool = False) -> dict[str, Any]:
     """Write a whole file of numbers; what the manifest says of it."""
-    file = Written(path)
+    file = Written(path, column)
     try:
         file.write(array)
         return file.finish()
@@ -183,17 +163,12 @@ def written_array(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 def written_file(path: Path) -> dict[str, Any]:
     """Force a file that someone else wrote to disk; what the manifest says of it."""
+    digest = hashlib.blake2b(digest_size=16)
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
-        return {"bytes": path.stat().st_size, "blake2b": _digest_of_file(file)}
-
-
-def _digest_of_file(file: BinaryIO, advance: Callable[[int], None] = lambda size: None) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    while piece := file.read(_PIECE):
-        digest.update(piece)
-        advance(len(piece))
-    return digest.hexdigest()
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+        return {"bytes": path.stat().st_size, "blake2b": digest.hexdigest()}
 
 
 # -- labels -------------------------------------------------------------------------------------------------
@@ -205,9 +180,9 @@ def encode_label_list(labels: Sequence[Label]) -> np.ndarray[Any, Any]:
     return np.frombuffer(text.encode("ascii"), np.uint8)
 
 
-def decode_label_list(data: np.ndarray[Any, Any]) -> list[Label]:
+def decode_label_list(data: bytes) -> list[Label]:
     """The labels behind `encode_label_list`."""
-    return [_decoded(value) for value in json.loads(data.tobytes())]
+    return [_decoded(value) if isinstance(value, dict) else value for value in json.loads(data)]
 
 
 def _encoded(label: Any) -> Any:
@@ -226,10 +201,7 @@ def _encoded(label: Any) -> Any:
     raise CannotSave(f"labels must be whole numbers, texts, bytes or dates to be stored, got {label!r}")
 
 
-def _decoded(value: Any) -> Label:
-    if not isinstance(value, dict):
-        label: Label = value
-        return label
+def _decoded(value: dict[str, str]) -> Label:
     ((kind, text),) = value.items()
     if kind == "bytes":
         return bytes.fromhex(text)

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from artreplay.errors import InvalidParameter
-from artreplay.history.addresses import check_address, is_address, shown
-from artreplay.history.stores.clustered import ClusteredArms, check_clustered, is_clustered
+from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.history.addresses import check_address
 from artreplay.history.stores.indexed_arms import IndexedArms
 from artreplay.history.stores.indexed_points import IndexedPoints
-from artreplay.history.stores.manifest import check_files, is_store, listed_files, read_manifest
-from artreplay.history.stores.store import Store
+from artreplay.history.stores.manifest import check_files, read_manifest
+from artreplay.history.stores.places import Place
+
+_TRIES = 5
 
 
-def open_store(path: str | os.PathLike[str], given: dict[str, Any], until: int | None = None) -> Store:
-    """The store at a path; columns that are `given` must be those it was made of."""
-    folder = Path(path)
-    manifest = read_manifest(folder)
-    check_given(str(folder), manifest, given)
-    return IndexedArms(folder, until) if manifest["kind"] == "arms" else IndexedPoints(folder, until)
-
-
-def open_clustered(path: str | os.PathLike[str], given: dict[str, Any], until: int | None = None) -> Store:
-    """The clustered Parquet at a path or an address; columns that are `given` must be those it was made of."""
-    if until is not None:
-        raise InvalidParameter("until= does not go with clustered Parquet: write the first rows only")
-    store = ClusteredArms(path)
-    check_given(store.name, store.manifest, given)
-    return store
+def open_store(
+    path: str | os.PathLike[str], given: dict[str, Any] | None = None, until: int | None = None
+) -> IndexedArms | IndexedPoints:
+    """The store at a path or an address; columns that are `given` must be those it was made of."""
+    place = Place(path)
+    for tries in range(_TRIES):
+        manifest = read_manifest(place)
+        check_given(place.name, manifest, given or {})
+        kind = IndexedArms if manifest["kind"] == "arms" else IndexedPoints
+        try:
+            store = kind(place, manifest, until)
+        except InvalidFile:
+            if tries + 1 < _TRIES and read_manifest(place) != manifest:
+                continue  # it was compacted, or made anew, between the manifest and the files
+            raise
+        store.opening = place.bytes, place.requests
+        return store
+    raise InvalidFile("changes all the time", file=place.name)
 
 
 def check_given(where: str, manifest: dict[str, Any], given: dict[str, Any]) -> None:
@@ -50,11 +53,7 @@ def check_store(
     `advance` is told how many bytes were read, and how many there are.
     """
     check_address(path)
-    if is_address(path):
-        raise InvalidParameter(f"{shown(str(path))} must be a folder on a disk to be checked")
-    folder = Path(path)
-    if not is_store(folder) and is_clustered(os.fspath(path)):
-        return check_clustered(os.fspath(path), advance)
-    manifest = read_manifest(folder)
-    check_files(listed_files(folder, manifest), advance)
+    place = Place(path)
+    manifest = read_manifest(place)
+    check_files(place, manifest, advance)
     return manifest

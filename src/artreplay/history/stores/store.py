@@ -56,8 +56,8 @@ class Store:
     kind: ClassVar[str]
     name: str
     reading: Reading
-    first_prefetch: ClassVar[int] = 64  # samples of a cell that are read at first; then twice as many, and so on
-    opening_bytes: int = 0  # that every reader pays: the directory
+    first_prefetch: int = 64  # samples of a cell that are read at first; then twice as many, and so on
+    opening: tuple[int, int] = 0, 0  # bytes and requests that every reader pays: manifest and directory
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Store:
     def counted(self) -> Self:
         """The same store, with counters of its own."""
         same = copy.copy(self)
-        same.reading = Reading(bytes=self.opening_bytes)
+        same.reading = Reading(bytes=self.opening[0], requests=self.opening[1])
         return same
 
     def load(self) -> History:
@@ -90,28 +90,26 @@ class Store:
             digests.add(part.row_hashes)
         return digests.fingerprint()
 
-    def known_fingerprints(self) -> Sequence[Fingerprint]:
-        """Fingerprints of this log, or of beginnings of it, that need not be worked out."""
-        return ()
+    def known_fingerprint(self, rows: int) -> Fingerprint | None:
+        """The fingerprint of the first so many rows, if it need not be worked out."""
+        return None
 
     def check_continues(self, known: Fingerprint, old: object = None) -> None:
         """Refuse this log unless it is the known one, or that with rows appended."""
         check_not_shorter(len(self), known)
-        for mine in self.known_fingerprints():
-            if (mine.rows, mine.block) == (known.rows, known.block):
-                changed = mine.first_difference_of(known.digests) if len(mine.digests) == len(known.digests) else (0, 0)
-                break
-        else:
+        mine = self.known_fingerprint(known.rows) if known.block & (known.block - 1) == 0 else None
+        if mine is None:
             digests = RunningDigests(known.rows, known.block)
             for part in self.counted().stream():
                 digests.add(part.row_hashes)
                 if digests.seen >= known.rows:
                     break
-            if len(digests.digests) != len(known.digests):
-                raise ChangedHistory(
-                    "the log must be the one this policy knows, and may only have gained rows at its end"
-                )
-            changed = known.first_difference_of(digests.digests)
+            mine = digests.fingerprint()
+        block = max(mine.block, known.block)
+        mine, known = mine.coarser(block), known.coarser(block)
+        if len(mine.digests) != len(known.digests):
+            raise ChangedHistory("the log must be the one this policy knows, and may only have gained rows at its end")
+        changed = known.first_difference_of(mine.digests)
         if changed is not None:
             raise changed_between(*changed)
 
@@ -168,9 +166,24 @@ class ArmStore(Store):
             low, high = min(low, float(rewards.min())), max(high, float(rewards.max()))
         return Sums(sums, low, high)
 
+    def totals(self) -> Floats:
+        """The sum of all rewards of each label, added in order."""
+        sums = [self.sums(code, np.array([n])).totals[0] if n else 0.0 for code, n in enumerate(self.counts().tolist())]
+        return np.array(sums, np.float64)
+
     def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """About `n` samples of a label behind its first `after` ones; `rows` is empty unless it is asked for."""
         raise NotImplementedError
+
+    def read_many(self, codes: Ints, after: Ints, n: Ints) -> tuple[Ints, Floats, Ints]:
+        """The same for several labels: how many samples each gets, their rewards, and 1 where there are more."""
+        found = [
+            self.read(*wanted, with_rows=False)
+            for wanted in zip(codes.tolist(), after.tolist(), n.tolist(), strict=True)
+        ]
+        sizes = np.array([len(got.rewards) for got in found], np.int64)
+        more = np.array([not got.exhausted for got in found], np.int64)
+        return sizes, np.concatenate([np.empty(0), *(got.rewards for got in found)]), more
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name} of {len(self)} samples on {len(self.labels)} arms>"

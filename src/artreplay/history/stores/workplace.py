@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 from artreplay.errors import InvalidFile
 from artreplay.history.stores.manifest import MANIFEST
+from artreplay.history.stores.places import Place
 
 _ENDING = ".part"
 
@@ -41,11 +43,16 @@ def alone(folder: Path) -> Iterator[bool | None]:
 
 
 @contextmanager
-def workplace(target: Path) -> Iterator[Path]:
+def workplace(target: Path | None) -> Iterator[Path]:
     """A folder beside the target for what is not finished, gone afterwards whatever happens.
 
-    It is held, so that a later process can tell it from one whose process was killed, which it removes.
+    It is held, so that a later process can tell it from one whose process was killed, which it removes. What goes to a
+    bucket is made in a temporary folder.
     """
+    if target is None:
+        with tempfile.TemporaryDirectory(prefix="artreplay-") as folder:
+            yield Path(folder)
+        return
     try:
         _remove_leftovers(target)
         with ExitStack() as held:
@@ -59,25 +66,24 @@ def workplace(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def appending(folder: Path) -> Iterator[bool]:
+def appending(place: Place) -> Iterator[bool]:
     """A block in which nobody else adds to a store; whether that is certain, which some file systems do not allow."""
-    with alone(folder) as mine:
+    if place.folder is None:
+        yield False
+        return
+    with alone(place.folder) as mine:
         if mine is False:
-            raise InvalidFile("is being added to by another process: try again when that is done", file=folder)
+            raise InvalidFile("is being added to by another process: try again when that is done", file=place.name)
         yield mine is True
 
 
-def remove_unlisted(folder: Path, manifest: dict[str, Any]) -> None:
+def remove_unlisted(place: Place, manifest: dict[str, Any]) -> None:
     """Remove what a killed process left in a store: generations that are not in the manifest, and unfinished files."""
     listed = {generation["name"] for generation in manifest["generations"]}
-    for path in folder.glob("g[0-9]*"):
-        if path.name not in listed and path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-    for path in folder.glob(f".*{_ENDING}"):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name.startswith(f".{MANIFEST}."):
-            path.unlink(missing_ok=True)
+    unfinished = re.compile(rf"\.(g\d+-|{re.escape(MANIFEST)}\.).*{re.escape(_ENDING)}")
+    for name in place.names():
+        if (re.match(r"g\d+-", name) and name not in listed) or unfinished.fullmatch(name):
+            place.remove(name)
 
 
 def _held_folder(target: Path, held: ExitStack) -> Path:
