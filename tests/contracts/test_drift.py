@@ -60,7 +60,7 @@ def test_every_decision_is_that_of_the_whole_journal_with_drift(name, drift, tmp
     ],
 )
 def test_the_same_holds_in_many_cases(name, drift, tmp_path):
-    check(name, drift, 500, "interpreted", tmp_path, seed=2)
+    check(name, drift, 300, "interpreted", tmp_path, seed=2)
 
 
 @pytest.mark.long

@@ -42,7 +42,7 @@ OTHERS = {
     "RandomAllocation": lambda: ar.RandomAllocation(1, (0, 0.5, 1), budget=1.5, max_units=2, cells_per_side=4),
 }
 SOON = ("KLUCB", "TopUCB", "LinUCB", "TreeUCB, uniform", "GridAllocation, greedy, d=2", "UCB1")
-CASES, MANY = 5, 400
+CASES, MANY = 5, 150
 
 
 @pytest.fixture(autouse=True)
