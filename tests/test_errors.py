@@ -48,7 +48,7 @@ def test_whoever_knows_more_about_the_place_adds_it() -> None:
 
 @pytest.mark.parametrize("name", ["row 1", "between 3 and 7", "unit=2"])
 def test_numbers_in_the_name_of_a_column_are_not_rows(name: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("artreplay.history.sources.files.BATCH", 10)
+    monkeypatch.setattr("artreplay.history.sources.source.BATCH", 10)
     rewards = [0.0] * 30
     rewards[25] = float("nan")
     pq.write_table(pa.table({"arm": ["row 2"] * 30, name: rewards}), tmp_path / "log.parquet")
@@ -60,7 +60,7 @@ def test_numbers_in_the_name_of_a_column_are_not_rows(name: str, tmp_path: Path,
 
 @pytest.mark.parametrize("order", [None, "at"])
 def test_rows_that_are_left_out_are_counted_in_a_row(order: str | None, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("artreplay.history.sources.files.BATCH", 10)
+    monkeypatch.setattr("artreplay.history.sources.source.BATCH", 10)
     rewards = [float("nan") if row % 3 == 0 else 1.0 for row in range(40)]
     levels = [-1.0 if row == 31 else 1.0 for row in range(40)]
     log = {"x": [0.5] * 40, "level": levels, "click": rewards, "at": list(range(40))}

@@ -94,9 +94,9 @@ def test_a_column_that_is_not_there_is_an_error_that_lists_those_that_are(make):
     ids=["pandas", "pyarrow"],
 )
 def test_a_column_that_is_there_twice_is_refused(frame):
-    with pytest.raises(InvalidHistory, match="one column 'arm', it has 2"):
+    with pytest.raises(InvalidHistory, match="must have a name of its own, got 'arm' 2 times"):
         ar.History.from_frame(frame, "arm", "r")
-    with pytest.raises(InvalidHistory, match="one column 'arm', it has 2"):
+    with pytest.raises(InvalidHistory, match="must have a name of its own, got 'arm' 2 times"):
         ar.History.from_frame(frame, "r", "arm")
 
 

@@ -21,7 +21,7 @@ from artreplay.cli.log_arguments import split_labels
 from artreplay.console.options import Seed
 from artreplay.console.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
-from artreplay.history.sources.delimited import as_label
+from artreplay.history.labels import as_label
 from artreplay.replay.own_bases import reads_certified
 from artreplay.testing import (
     CheckFailed,

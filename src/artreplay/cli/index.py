@@ -69,8 +69,8 @@ def index(
 ) -> None:
     """Index a log: write it to disk in an order that lets policies read only the part they need.
 
-    The store appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it. It needs DuckDB
-    (pip install 'artreplay[sql]').
+    The store appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it.
+
     """
     if check:
         _check(log)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import History, Store, Totals, open_history
 from artreplay.history.addresses import shown
+from artreplay.history.labels import as_label
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
-from artreplay.history.sources.delimited import as_label
 from artreplay.history.stores.manifest import is_store
 
 

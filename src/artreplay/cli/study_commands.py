@@ -34,7 +34,7 @@ from artreplay.console.output import number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction, InvalidParameter, errors_in
 from artreplay.history import Store
-from artreplay.history.sources.delimited import as_label
+from artreplay.history.labels import as_label
 from artreplay.history.stores.indexed_store import Indexed
 from artreplay.studies import Decision, Study
 

@@ -13,13 +13,14 @@ from typing import Any
 import typer
 
 from artreplay.console.output import discard_stdout
-from artreplay.errors import ArtReplayError, InvalidHistory, InvalidParameter
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.postgres import is_postgres
 
 _WRONG, _INTERRUPTED = 2, 130
 # Options as sentences for Python name them: with a value, with None, or by the name alone.
 _OPTION = re.compile(
-    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|unknown|replay|allow_scan)="
+    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|unknown|replay|allow_scan|delimiter|quote|encoding"
+    r"|decimal)="
     r"(None\b|True\b|\"\w+\")?(?=(.?))"
 )
 _OTHERWISE_CALLED = {"seed": "order-seed", "allow_scan": "allow-scan", "replay": ""}
@@ -93,7 +94,7 @@ def for_the_shell(error: Exception) -> str:
     """
     if isinstance(error, ArtReplayError) and error.in_shell is not None:
         error.args = (error.in_shell,)
-    elif isinstance(error, (InvalidHistory, InvalidParameter)):
+    elif isinstance(error, (InvalidFile, InvalidHistory, InvalidParameter)):
         error.args = (_OPTION.sub(_as_option, str(error.args[0])),)  # and not in names of columns or files
     text = str(error)
     if not isinstance(error, InvalidHistory) or error.row is None or error.file is None:

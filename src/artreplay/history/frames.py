@@ -1,4 +1,4 @@
-"""Columns of a pandas, polars or pyarrow frame, by name, without importing any of them."""
+"""Frames of pandas, polars, pyarrow and whatever else narwhals or arrow understands, and their columns by name."""
 
 from __future__ import annotations
 
@@ -10,16 +10,37 @@ from artreplay.history.column_values import as_arrow, as_numbers
 from artreplay.history.labels import is_arrow
 
 
+def as_native(frame: Any) -> Any:
+    """A frame as narwhals has it, a `DataFrame` or, if its rows are not there yet, a `LazyFrame`."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(frame)
+    except nw.exceptions.DuplicateError as error:
+        name = str(error).partition("- ")[2]
+        raise InvalidHistory(f"every column of a frame must have a name of its own, got {name}") from None
+    except TypeError:
+        if isinstance(frame, type) or not hasattr(frame, "__arrow_c_stream__"):
+            raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}") from None
+    import pyarrow as pa
+
+    return as_native(pa.table(frame))
+
+
+def as_frame(frame: Any) -> Any:
+    """A frame as narwhals has it, with its rows."""
+    found = as_native(frame)
+    return found.collect() if hasattr(found, "collect") else found
+
+
 def column(frame: Any, name: str) -> Any:
     """One column: an arrow array where that loses nothing, else as the frame has it."""
-    names = columns_of(frame)
-    if name not in names:
-        raise InvalidHistory(f"the frame must have a column {name!r}, its columns are {', '.join(map(repr, names))}")
-    if names.count(name) > 1:
-        raise InvalidHistory(f"the frame must have one column {name!r}, it has {names.count(name)}")
-    if is_arrow(frame):
-        return frame.column(name)
-    return as_arrow(frame[name])
+    frame = as_frame(frame)
+    if name not in frame.columns:
+        listed = ", ".join(map(repr, frame.columns))
+        raise InvalidHistory(f"the frame must have a column {name!r}, its columns are {listed}")
+    found = frame[name].to_native()
+    return found if is_arrow(found) else as_arrow(found)
 
 
 def numbers(frame: Any, name: str, what: str = "coordinate") -> Floats:
@@ -28,13 +49,11 @@ def numbers(frame: Any, name: str, what: str = "coordinate") -> Floats:
         return as_numbers(column(frame, name), what)
 
 
-def columns_of(frame: Any) -> list[str]:
-    """The names of the columns of a frame."""
-    if hasattr(frame, "collect") and not hasattr(frame, "__len__"):
-        raise InvalidHistory(f"expected a frame with rows, got a {type(frame).__name__}: collect() it first")
-    names = getattr(frame, "column_names", None)  # pyarrow
-    if names is None:
-        names = getattr(frame, "columns", None)
-    if names is None or not hasattr(names, "__iter__"):
-        raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}")
-    return list(names)
+def to_order_by(frame: Any, name: str) -> Any:
+    """One column as arrow has it."""
+    import pyarrow as pa
+
+    try:
+        return frame[name].to_arrow()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidHistory(f"column {name!r} must be of one type that can be ordered: {error}") from error

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history import frames
-from artreplay.history.column_values import as_numbers
 from artreplay.history.history import History
 from artreplay.history.inspection import Inspection, inspected
 from artreplay.history.labels import is_arrow, is_missing
@@ -21,7 +18,7 @@ from artreplay.history.open_log import open_history, read_whole
 from artreplay.history.postgres import is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
-from artreplay.history.sources.columns import check_seed_and_order
+from artreplay.history.sources.log_columns import check_seed_and_order
 from artreplay.history.stores.manifest import is_store
 
 Flags = NDArray[np.bool_]
@@ -36,6 +33,7 @@ def inspect_history(
     *,
     seed: int | None = None,
     table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
 ) -> Inspection:
     """Report what someone who wants to start from a log should know. Rows without a reward are counted, not refused."""
     if _is_laid_out(source):  # indexed logs have no incomplete rows
@@ -43,7 +41,7 @@ def inspect_history(
         return inspected(history.stream())
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)
-    found = source_of(source, columns, table)
+    found = source_of(source, columns, table, csv)
     columns.check(found.column_names())
     lenient: Any = _Lenient(found, columns)
     in_order = columns.order is None or is_postgres(source)  # PostgreSQL sorts the rows itself
@@ -88,7 +86,7 @@ class _Lenient:
             self._batches.append((np.packbits(lacking), len(lacking)))
             self._kept += len(kept)
             self.missing += len(lacking) - len(kept)
-            yield table if len(kept) == len(lacking) else _rows_of(table, kept)
+            yield table if len(kept) == len(lacking) else table[kept]
 
     def row_in_log(self, row: int) -> int:
         """The row of the log that has this number when only the rows that were kept are counted."""
@@ -104,12 +102,14 @@ class _Lenient:
     def _lacking(self, table: Any) -> Flags:
         """Which rows lack a unit or a finite number."""
         columns = self._columns
-        numbers = {columns.reward, columns.level, *(columns.units if columns.are_points else ())}
-        frame = getattr(table, "frame", table)
-        lacking = np.zeros(len(frame), np.bool_)
+        numbers = {columns.reward: "reward", columns.level: "level"}
+        numbers |= dict.fromkeys(columns.units, "coordinate") if columns.are_points else {}
+        lacking = np.zeros(len(table), np.bool_)
         for name in columns.read(with_order=False):
-            column = frames.column(frame, name)
-            lacking |= _not_finite(column, name, self._source.written) if name in numbers else _missing(column)
+            if name in numbers:
+                lacking |= ~np.isfinite(self._source.numbers(table, name, numbers[name]))
+            else:
+                lacking |= _missing(frames.column(table, name))
         return lacking
 
 
@@ -121,29 +121,3 @@ def _missing(column: Any) -> Flags:
     import pyarrow.compute as pc
 
     return np.asarray(pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)))
-
-
-def _not_finite(column: Any, name: str, written: bool) -> Flags:
-    """Which numbers are missing or infinite; a text that is not a number counts as neither."""
-    if not written:
-        with errors_in(columns={"value": name}):
-            return ~np.isfinite(as_numbers(column, "value"))
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
-        numbers: Floats = np.asarray(column.cast(pa.float64()).fill_null(math.nan))
-        return ~np.isfinite(numbers)
-    except pa.ArrowInvalid:
-        pass  # one is not a number, or is written in a way that only Python understands
-    words = pc.match_substring_regex(column, r"^\s*[+-]?(nan|inf|infinity)\s*$", ignore_case=True)
-    return np.asarray(pc.fill_null(words, True))
-
-
-def _rows_of(table: Any, rows: Ints) -> Any:
-    """Some rows of a table of arrow, or of a frame of whatever kind."""
-    if hasattr(table, "frame"):
-        return type(table)(_rows_of(table.frame, rows))
-    if hasattr(table, "iloc"):
-        return table.iloc[rows]
-    return table.take(rows) if is_arrow(table) else table[rows]

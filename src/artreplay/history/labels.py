@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from artreplay.errors import InvalidHistory
 
 Label = Hashable
 
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # what fits 64 bits
 MANY = 10_000  # from this many strings on, importing pyarrow is worth the time it takes
 
 
@@ -32,6 +34,15 @@ def encode_labels(units: Any) -> tuple[list[Label], Ints]:
         except UnicodeEncodeError:  # a lone surrogate, as in file names
             pass
     return _encode_objects(units)
+
+
+def as_label(text: str) -> Label:
+    """A label from text: a number if it is written as one, and only as Python would write it.
+
+    >>> as_label("7"), as_label("07"), as_label("-1"), as_label("4.99")
+    (7, '07', -1, '4.99')
+    """
+    return int(text) if _INTEGER.fullmatch(text) else text
 
 
 def is_arrow(column: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in
 from artreplay.history.labels import Label, encode_labels
 from artreplay.history.source_of import source_of
-from artreplay.history.sources.columns import Columns, check_names
+from artreplay.history.sources.log_columns import Columns, check_names
 
 _Z = 1.96  # of an interval that holds in 95 % of cases
 
@@ -83,14 +84,21 @@ def _around(value: float, variance: float) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
-def weighted_rows(source: Any, unit: str, reward: str, propensity: str, table: str | None = None) -> Weighted:
+def weighted_rows(
+    source: Any,
+    unit: str,
+    reward: str,
+    propensity: str,
+    table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
+) -> Weighted:
     """The sums of a log with a column of chances, read once from front to back."""
     roles = {"unit": unit, "reward": reward, "propensity": propensity}
     if len(set(roles.values())) < len(roles):
         raise InvalidParameter(
             f"unit, reward and propensity must be different columns, got {', '.join(roles.values())}"
         )
-    found = source_of(source, Columns(unit, reward, None, unit), table)  # the order does not matter
+    found = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
     check_names(found.column_names(), roles.items())
     sums = Weighted()
     with errors_in(columns=roles):

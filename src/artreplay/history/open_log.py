@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from artreplay.history.postgres import Database, PostgresArms, Table, is_postgre
 from artreplay.history.shuffling import shuffled_order
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
-from artreplay.history.sources.columns import check_names, check_seed_and_order
-from artreplay.history.sources.order import Order
+from artreplay.history.sources.log_columns import check_names, check_seed_and_order
+from artreplay.history.sources.log_order import Order
 from artreplay.history.stores.manifest import is_store
 from artreplay.history.stores.opening import open_store
 from artreplay.history.stores.store import Store
@@ -39,17 +39,22 @@ def open_history(
     allow_scan: bool = False,
     count: str | None = None,
     sum: str | None = None,
+    csv: Mapping[str, Any] | None = None,
 ) -> History | Totals | Store:
-    """Open a log: a Parquet or CSV file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or a store.
+    """Open a log: a file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or a store.
+
+    Files are CSV, JSON lines, Parquet, Feather, ORC, SQLite or DuckDB. How CSV is written is found out; `csv` says what
+    is found wrongly: `{"delimiter": ";", "quote": "'", "encoding": "latin-1", "header": False, "decimal": ","}`.
 
     A store, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms is read in
     parts too, if it has an index on (unit, order) or you set `allow_scan`; a table of points is read as a whole, and
     needs `allow_scan`. Everything else is read into memory. `table` names a table of a database (`postgresql://…`, or
-    a DuckDB file), or is a query.
+    a DuckDB or SQLite file), or is a query.
 
     `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` names the column of
-    efforts. `order` names the column to sort by (rows with equal values keep their order); `"shuffle"` with a `seed`
-    gives the order of `History.shuffled(seed)`. By default the log keeps its order. `until` keeps only the first rows.
+    efforts. `order` names the column to sort by: numbers, or times with or without a zone. Rows with equal values keep
+    their order, and a warning says how many there are. `"shuffle"` with a `seed` gives the order of
+    `History.shuffled(seed)`. By default the log keeps its order. `until` keeps only the first rows.
 
     With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
     columns that say how often an arm was played, and what its rewards add up to.
@@ -64,7 +69,7 @@ def open_history(
     check_address(source)
     if count is not None or sum is not None:
         others = {"reward": reward, "level": level, "order": order, "seed": seed}
-        return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, table)
+        return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
     given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
     if isinstance(source, (str, os.PathLike)) and is_store(source):
@@ -78,12 +83,10 @@ def open_history(
             "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
             "(allow_scan=True), or index the log"
         )
-    return read_whole(source_of(source, columns, table), columns, until, seed)
+    return read_whole(source_of(source, columns, table, csv), columns, until, seed)
 
 
-def _read_totals(
-    source: Any, roles: dict[str, Any], others: dict[str, Any], until: int | None, table: str | None
-) -> Totals:
+def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], until: int | None, how: Any) -> Totals:
     """A table of totals in memory; `roles` are its columns, `others` what does not go with them."""
     for name, given in others.items():
         if given is not None:
@@ -94,7 +97,7 @@ def _read_totals(
     unit, count, sum_ = names = list(roles.values())
     if len(set(names)) < len(names):
         raise InvalidParameter(f"unit, count and sum must be different columns, got {', '.join(map(repr, names))}")
-    found = source_of(source, Columns(unit, sum_, None, unit), table)  # a database has them in the order of the arms
+    found = source_of(source, Columns(unit, sum_, None, unit), *how)  # a database has them in the order of the arms
     check_names(found.column_names(), roles.items())
     arms: list[Any] = []
     numbers: list[Any] = [np.empty((2, 0))]
@@ -123,7 +126,7 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
         return whole
     if seed is not None:
         return _first_rows(whole, shuffled_order(len(whole), seed), until)
-    return _first_rows(whole, _ranked(orders, Order(str(columns.sorted_by), source.written)), until)
+    return _first_rows(whole, _ranked(orders, Order(str(columns.sorted_by), source.name)), until)
 
 
 def _first_rows(whole: History, order: Ints, until: int | None) -> History:
@@ -143,7 +146,9 @@ def _ranked(columns: list[Any], order: Order) -> Ints:
 
     for column in columns:
         order.see(column)
-    ranks = pc.rank(pa.chunked_array([order.keys(column) for column in columns]), tiebreaker="first")
+    keys = pa.chunked_array([order.keys(column) for column in columns])
+    order.tell_of_ties(len(keys) - pc.count_distinct(keys).as_py())
+    ranks = pc.rank(keys, tiebreaker="first")
     rows = np.empty(len(ranks), np.int64)
     rows[np.asarray(ranks).astype(np.int64) - 1] = np.arange(len(ranks))
     return rows

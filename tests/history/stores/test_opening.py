@@ -55,6 +55,7 @@ def containers(table: pa.Table, folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before")
 @given(labels=LABELS, data=st.data())
 def test_every_container_gives_the_same_log(labels, data, tmp_path_factory, monkeypatch_module):
     table = table_of(labels, data)
@@ -76,7 +77,7 @@ def test_every_container_gives_the_same_log(labels, data, tmp_path_factory, monk
 def monkeypatch_module() -> Any:
     """Batches of few rows, so that small logs have several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("artreplay.history.sources.files.BATCH", 4)
+        patch.setattr("artreplay.history.sources.source.BATCH", 4)
         yield patch
 
 
@@ -90,7 +91,7 @@ def test_points_with_levels_come_from_every_container(tmp_path):
 
 
 def test_a_row_is_counted_from_the_beginning_of_the_log(tmp_path, monkeypatch):
-    monkeypatch.setattr("artreplay.history.sources.files.BATCH", 10)
+    monkeypatch.setattr("artreplay.history.sources.source.BATCH", 10)
     rewards = [0.0] * 100
     rewards[57] = float("nan")
     pq.write_table(pa.table({"arm": [1] * 100, "click": rewards}), tmp_path / "log.parquet")
@@ -129,10 +130,10 @@ def test_wrong_places_are_refused(tmp_path):
     cases = {
         tmp_path / "none.csv": "none.csv does not exist",
         tmp_path / "cut.parquet": "cut.parquet cannot be read as Parquet",
-        tmp_path / "strange.bin": "neither Parquet nor text in columns",
-        tmp_path / "empty": "no Parquet file in it",
+        tmp_path / "strange.bin": "strange.bin is of no kind that is known: CSV, JSON, Parquet",
+        tmp_path / "empty": "empty has no file in it",
         str(tmp_path / "*.csv"): "no file that fits it",
-        str(tmp_path / "*.??*"): "must be of one kind|neither Parquet",
+        str(tmp_path / "*.??*"): "must be of one kind|cannot be read",
     }
     for place, sentence in cases.items():
         with pytest.raises(InvalidFile, match=sentence):
@@ -143,7 +144,7 @@ def test_wrong_places_are_refused(tmp_path):
 
 def test_a_log_that_cannot_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     pq.write_table(pa.table({"arm": [1], "click": [1]}), tmp_path / "log.parquet")
-    monkeypatch.setattr("artreplay.history.sources.files.ParquetSource.rows", lambda self: 10**12)
+    monkeypatch.setattr("artreplay.history.sources.arrow_files.ArrowFiles.rows", lambda self: 10**12)
     with pytest.raises(InvalidHistory, match=r"1,000,000,000,000 rows, .* `artreplay index`"):
         ar.open_history(tmp_path / "log.parquet", "arm", "click")
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.errors import InvalidHistory
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before")
 WHOLE = st.integers(-20, 2000)
 TEXTS = {
     "integers": WHOLE.map(str),
@@ -45,8 +46,7 @@ def rewards(history: Any) -> list[float]:
 def small_batches() -> Any:
     """Batches of few rows, so that what a column holds is known from several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("artreplay.history.sources.files.BATCH", 3)
-        patch.setattr("artreplay.history.sources.delimited.BATCH", 3)
+        patch.setattr("artreplay.history.sources.source.BATCH", 3)
         yield patch
 
 

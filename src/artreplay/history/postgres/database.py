@@ -9,7 +9,7 @@ from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history.addresses import check_address, for_libpq, masked, shown
-from artreplay.history.sources.duck import is_query
+from artreplay.history.sources.databases import is_query
 from artreplay.optional_packages import needed
 
 

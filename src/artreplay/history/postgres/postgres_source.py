@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import Any
 
-from artreplay.errors import InvalidHistory, errors_in
+from artreplay.errors import errors_in
 from artreplay.history.postgres.database import Table, identifier
-from artreplay.history.sources.columns import Columns
+from artreplay.history.sources.databases import table_of_rows
+from artreplay.history.sources.log_columns import Columns
 from artreplay.history.sources.source import Source
 from artreplay.optional_packages import needed
 
@@ -19,12 +18,10 @@ _FETCH = 50_000  # rows that are asked for at once
 class PostgresSource(Source):
     """A table in the order of a column, because its rows have no order of their own."""
 
-    kind = "a PostgreSQL table"
+    has_order = False
 
     def __init__(self, table: Table, columns: Columns) -> None:
         super().__init__(table.name)
-        if columns.sorted_by is None:
-            raise InvalidHistory(f"order= must name a column: the rows of {table.name} have no order of their own")
         self._table = table
         self._columns = columns
 
@@ -37,7 +34,7 @@ class PostgresSource(Source):
         before = 0
         for rows in ordered_rows(self._table, columns, str(self._columns.sorted_by)):
             with errors_in(rows_before=before):
-                table = _table(rows, columns, self._columns)
+                table = table_of_rows(rows, columns)
             yield table
             before += len(rows)
 
@@ -56,34 +53,3 @@ def ordered_rows(table: Table, columns: Sequence[str], order: str, until: Any = 
         cursor.execute(query, [*([] if until is None else [until]), skip])
         while rows := cursor.fetchmany(_FETCH):
             yield rows
-
-
-def _table(rows: Sequence[Sequence[Any]], columns: Sequence[str], log: Columns) -> Any:
-    import pyarrow as pa
-
-    values = dict(zip(columns, zip(*rows, strict=True), strict=True))
-    numbers = {log.reward, log.level, *(log.units if log.are_points else ())}
-    for name in values.keys() & numbers:
-        check_numbers(values[name], name)
-    arrays = {name: as_floats(column) if name in numbers else list(column) for name, column in values.items()}
-    try:
-        return pa.table(arrays)
-    except pa.ArrowException as error:
-        raise InvalidHistory(f"the labels of a log must be of one type: {error}") from error
-
-
-def check_numbers(values: Sequence[Any], column: str) -> None:
-    """Refuse values that are not numbers; those that are missing are refused later."""
-    for row, value in enumerate(values):
-        if not is_number(value):
-            raise InvalidHistory(f"is {value!r}, expected a number", row=row, column=column)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of the database is a number, or missing."""
-    return value is None or isinstance(value, (int, float, Decimal))
-
-
-def as_floats(column: Sequence[Any]) -> list[float]:
-    """Numbers of the database, of which some may be missing."""
-    return [math.nan if value is None else float(value) for value in column]

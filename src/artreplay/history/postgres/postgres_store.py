@@ -6,6 +6,7 @@ import datetime
 import math
 import struct
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,11 +14,12 @@ import numpy as np
 
 from artreplay.compiling import Ints
 from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, errors_in
+from artreplay.history.column_values import as_numbers
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.postgres.database import Table, identifier
-from artreplay.history.postgres.postgres_source import as_floats, check_numbers, is_number, ordered_rows
-from artreplay.history.sources.columns import Columns
+from artreplay.history.postgres.postgres_source import ordered_rows
+from artreplay.history.sources.log_columns import Columns
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import ArmStore, Fetched, Sums
 from artreplay.optional_packages import needed
@@ -239,10 +241,14 @@ class PostgresArms(ArmStore):
             self.reading.count(len(rows), _ROW_BYTES * len(rows))
             units, rewards = zip(*rows, strict=True)
             with errors_in(rows_before=since, columns={"unit": self._unit, "reward": self._reward}):
-                check_numbers(rewards, self._reward)
-                part = History(list(units), as_floats(rewards))
+                part = History(list(units), as_numbers(rewards, "reward"))
             yield part
             since += len(part)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of the database is a number, or missing."""
+    return value is None or isinstance(value, (int, float, Decimal))
 
 
 def as_row(order: Any) -> int:

@@ -1,7 +1,7 @@
 """Where a log may lie before it is read: files, frames, tables of a database. Each hands out its rows in order."""
 
-from artreplay.history.sources.columns import Columns, as_columns
 from artreplay.history.sources.find import find_source
+from artreplay.history.sources.log_columns import Columns, as_columns
 from artreplay.history.sources.parts import joined, parts_of
 from artreplay.history.sources.source import Source
 

@@ -1,88 +1,81 @@
-"""From what a user has to a source: a path, a folder, a pattern, a frame."""
+"""From what a user has to a source: a path, a folder, a pattern, an address, a frame."""
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.sources.delimited import DelimitedSource
-from artreplay.history.sources.duck import DuckDBSource, is_duckdb
-from artreplay.history.sources.files import ParquetSource
-from artreplay.history.sources.framed import FrameSource
+from artreplay.history.addresses import shown
+from artreplay.history.sources import found_files
+from artreplay.history.sources.arrow_files import ArrowFiles, DatasetSource, IcebergSource, delta_source
+from artreplay.history.sources.databases import DuckDBSource, SQLiteSource
+from artreplay.history.sources.frame_source import FrameSource
 from artreplay.history.sources.source import Source
-
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
-_PACKED = (".gz", ".bz2", ".zst")
+from artreplay.history.sources.text_files import JsonFiles, TextFiles, as_dialect
 
 
-def find_source(where: Any, table: str | None = None) -> Source:
-    """The source behind a path, a folder of Parquet files, a pattern such as `logs/*.csv`, or a frame.
+def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | None = None) -> Source:
+    """The source behind a path, a folder of files of one kind, a pattern such as `logs/*.csv`, or a frame.
 
-    `table` is a table of a database, or a query.
+    `table` is a table of a database, or a query; `csv` says how text is written, where that is not found out.
     """
-    if isinstance(where, (str, os.PathLike)) and is_duckdb(Path(where)):
-        return DuckDBSource(Path(where), table)
-    if table is not None:
-        raise InvalidParameter(f"table= belongs to a database, {where!s:.100} is none")
+    dialect = as_dialect(csv)
     if not isinstance(where, (str, os.PathLike)):
-        return _frame(where)
-    name = os.fspath(where)
-    path = Path(name)
-    if path.is_dir():
-        return _files(name, sorted(file for end in _PARQUET for file in path.rglob(f"*{end}") if file.is_file()))
-    if not path.exists() and glob.has_magic(name):
-        return _files(name, [Path(found) for found in sorted(glob.glob(name, recursive=True))])
-    if not path.is_file():
-        raise InvalidFile("is not a file" if path.exists() else "does not exist", file=name)
-    return _files(name, [path])
+        _refuse(table, csv, f"a {type(where).__name__}")
+        return _in_memory(where)
+    place = os.fspath(where)
+    name = shown(place)
+    lake = _table_of_files(place, name)
+    if lake is not None:
+        _refuse(table, csv, name)
+        return lake
+    files = found_files.files_at(place)
+    kinds = {found_files.kind_of(file) for file in files}
+    if len(kinds) > 1:
+        raise InvalidFile(f"the files of {name} must be of one kind, they are {' and '.join(sorted(kinds))}")
+    kind = kinds.pop()
+    database = {found_files.DUCKDB: DuckDBSource, found_files.SQLITE: SQLiteSource}.get(kind)
+    if database is not None:
+        _refuse(None, csv, name)
+        return database(files[0].path, table)
+    _refuse(table, csv if kind != found_files.TEXT else None, name)
+    if kind == found_files.TEXT:
+        return TextFiles(name, files, dialect)
+    return JsonFiles(name, files, dialect) if kind == found_files.JSON else ArrowFiles(name, files, kind)
 
 
-def _frame(where: Any) -> Source:
-    speaks = ("columns", "column_names", "__arrow_c_stream__")
-    if isinstance(where, type) or not any(hasattr(where, name) for name in speaks):
-        raise InvalidHistory(
-            f"a log must be a path, a folder, a pattern, an address or a frame, got {type(where).__name__}"
-        )
-    return FrameSource(where)
+def _refuse(table: str | None, csv: Mapping[str, Any] | None, name: str) -> None:
+    """Refuse options that do not belong to a source."""
+    if table is not None:
+        raise InvalidParameter(f"table= belongs to a database, {name:.100} is none")
+    if csv:
+        raise InvalidParameter(f"{', '.join(f'{option}=' for option in csv)} belong to CSV files, {name:.100} is none")
 
 
-def _files(name: str, paths: Sequence[Path]) -> Source:
-    if not paths:
-        what = "no Parquet file in it" if Path(name).is_dir() else "no file that fits it"
-        raise InvalidFile(f"has {what}", file=name)
-    delimiters = {delimiter_of(path) for path in paths}
-    if len(delimiters) > 1:
-        raise InvalidFile(f"the files of {name} must be of one kind: Parquet, CSV or TSV")
-    delimiter = delimiters.pop()
-    return ParquetSource(name, paths) if delimiter is None else DelimitedSource(name, paths, delimiter)
-
-
-def delimiter_of(path: Path) -> str | None:
-    """What separates the columns of a file; None for Parquet."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PACKED:
-        suffixes.pop()
-    last = suffixes[-1] if suffixes else ""
-    if last in _PARQUET:
-        return None
-    if last in _DELIMITERS:
-        return _DELIMITERS[last]
+def _in_memory(where: Any) -> Source:
+    """A frame, or a dataset of arrow."""
+    if hasattr(where, "to_batches") and hasattr(where, "count_rows"):
+        return DatasetSource(f"the {type(where).__name__}", where)
     try:
-        with open(path, "rb") as file:
-            start = file.read(65_536)
-    except OSError as error:
-        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
-    if start.startswith(b"PAR1"):
-        return None
-    header = start.splitlines()[0] if start else b""
-    for delimiter in ("\t", ","):
-        if delimiter.encode() in header and b"\0" not in start:
-            return delimiter
-    raise InvalidFile(
-        "is neither Parquet nor text in columns; a name that ends in .csv, .tsv or .parquet says what it is", file=path
+        return FrameSource(where)
+    except InvalidHistory as error:
+        if "expected a pandas" not in str(error):
+            raise
+    raise InvalidHistory(
+        f"a log must be a path, a folder, a pattern, an address or a frame, got {type(where).__name__}"
     )
+
+
+def _table_of_files(place: str, name: str) -> Source | None:
+    """A table that keeps a list of its files; None for anything else."""
+    system, folder = found_files.file_system(place)
+    kind = found_files.table_format(folder, system)
+    if kind == "a Delta table":
+        return delta_source(name, place)
+    if kind == "an Iceberg table":
+        return IcebergSource(name, str(found_files.newest_metadata(folder, system)))
+    if kind is not None:
+        raise InvalidFile(f"is {kind}, which cannot be read: export it as Parquet", file=name)
+    return None

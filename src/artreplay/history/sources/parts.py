@@ -11,8 +11,8 @@ from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history.history import History
 from artreplay.history.labels import Label
-from artreplay.history.sources.columns import Columns
-from artreplay.history.sources.order import without_gaps
+from artreplay.history.sources.log_columns import Columns
+from artreplay.history.sources.log_order import without_gaps
 from artreplay.history.sources.source import Source
 
 
@@ -28,7 +28,9 @@ def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Itera
         with errors_in(rows_before=first, columns=columns.by_role()):
             part = source.history(table, columns)
             order = (
-                None if columns.sorted_by is None else without_gaps(table.column(columns.sorted_by), columns.sorted_by)
+                None
+                if columns.sorted_by is None
+                else without_gaps(source.order(table, columns.sorted_by), columns.sorted_by)
             )
         yield part, order
         first += len(part)

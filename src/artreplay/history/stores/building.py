@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -18,7 +18,7 @@ from artreplay.history.fingerprint import Fingerprint, RunningDigests
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, as_columns
-from artreplay.history.sources.columns import SHUFFLE, check_seed_and_order
+from artreplay.history.sources.log_columns import SHUFFLE, check_seed_and_order
 from artreplay.history.stores.indexed_store import ends_after
 from artreplay.history.stores.job import Advance, Job
 from artreplay.history.stores.layouts import Layout, layout_behind, layout_of
@@ -45,6 +45,7 @@ def index_history(
     *,
     seed: int | None = None,
     table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
     format: Format | None = None,
     memory: str = "2GB",
     advance: Advance = lambda stage, done, rows: None,
@@ -75,7 +76,7 @@ def index_history(
     target = Place(path)
     if target.exists():
         raise InvalidFile("exists already: append to it, or choose another name", file=target.name)
-    found = source_of(source, columns, table)
+    found = source_of(source, columns, table, csv)
     columns.check(found.column_names())
     job = Job(found, columns, until, seed, advance)
     with _sorting(target.folder, memory, columns) as (work, sorter):
@@ -101,6 +102,7 @@ def append_history(
     *,
     grown: bool | None = None,
     table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
     memory: str = "2GB",
     advance: Advance = lambda stage, done, rows: None,
 ) -> int:
@@ -128,7 +130,7 @@ def append_history(
         store = open_store(path)
         manifest = store.manifest
         columns = _appendable(place, manifest)
-        found = source_of(source, columns, table)
+        found = source_of(source, columns, table, csv)
         columns.check(found.column_names())
         if certain:
             remove_unlisted(place, manifest)

@@ -10,7 +10,7 @@ import numpy as np
 from artreplay.errors import InvalidHistory
 from artreplay.history.history import History
 from artreplay.history.sources import Columns, Source, parts_of
-from artreplay.history.sources.order import Order
+from artreplay.history.sources.log_order import Order
 from artreplay.history.stores.manifest import encode_label_list
 from artreplay.history.stores.ordering import cut, sorted_parts
 from artreplay.history.stores.sorting import Sorter
@@ -39,7 +39,7 @@ class Job:
         self.seed = seed
         self.advance = advance
         by = columns.sorted_by
-        self._order = Order(by, source.written) if by is not None else seed
+        self._order = Order(by, source.name) if by is not None else seed
         self._seen = _Seen()
 
     def look(self, survey: Survey, sorter: Sorter) -> Survey:

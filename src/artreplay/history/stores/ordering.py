@@ -10,7 +10,7 @@ import numpy as np
 from artreplay.history.history import History
 from artreplay.history.shuffling import shuffle_keys
 from artreplay.history.sources import Columns
-from artreplay.history.sources.order import Order
+from artreplay.history.sources.log_order import Order
 from artreplay.history.sources.parts import Numbering
 from artreplay.history.stores.merging import part_of
 from artreplay.history.stores.sorting import Sorter
@@ -34,6 +34,7 @@ def sorted_parts(
 ) -> Iterator[History]:
     """Parts in the order of the column they come with, or, if `order` is a seed, shuffled."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     numbering = Numbering()
     batches = _keyed(parts, order, numbering)
@@ -47,14 +48,22 @@ def sorted_parts(
         yield first
         yield from batches
 
+    ties, last = 0, None
     for batch in sorter.sorted(all_batches(), first.schema, ["order", "row"]):
         table = pa.Table.from_batches([batch])
+        if len(batch) == 0:
+            continue
+        keys = table.column("order").combine_chunks()
+        ties += int(pc.sum(pc.equal(keys[1:], keys[:-1])).as_py() or 0) + (keys[0].as_py() == last)
+        last = keys[-1].as_py()
         rewards = np.array(table.column("reward"))
         if not columns.are_points:
             yield part_of(list(numbering.labels), np.array(table.column("code")), rewards)
             continue
         points = np.column_stack([np.asarray(table.column(f"x{axis}")) for axis in range(len(columns.units))])
         yield History(points, rewards, levels=None if columns.level is None else np.array(table.column("level")))
+    if isinstance(order, Order):
+        order.tell_of_ties(ties)
 
 
 def _keyed(parts: Iterable[tuple[History, Any]], order: Order | int, numbering: Numbering) -> Iterator[Any]:

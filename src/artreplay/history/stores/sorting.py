@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.history.sources.duck import arrow_reader
+from artreplay.history.sources.source import arrow_reader
 from artreplay.optional_packages import needed
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[KMGT]i?)?B)", re.IGNORECASE)

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from artreplay.errors import InvalidHistory
 
+_WRITTEN = "numbers, or times written as 2024-02-01 or 2024-02-01T09:00:00+01:00, all with a zone or none"
+
 
 class Order:
     """Learns from all batches of a column what it holds, then turns each into keys that sort as the column does.
 
-    Where values are `written` as text, numbers sort by their size, 9 before 10, if every value is one; other texts,
-    such as dates, sort by their letters. Keys sort alike in memory and in DuckDB, to the nanosecond.
+    Texts must stand for numbers, which sort by their size, or for times, which sort by the moment they mean: letters
+    would sort 10 before 9. Keys sort alike in memory and in DuckDB, to the nanosecond.
     """
 
-    def __init__(self, name: str, written: bool) -> None:
+    def __init__(self, name: str, source: str = "the log") -> None:
         self._name = name
-        self._written = written
+        self._source = source
         self._type: Any = None
         self._rows = 0
+        self._told = False
 
     def see(self, column: Any) -> None:
         """The next batch."""
-        kind = _kind_of(column, self._name, self._rows) if self._written else column.type
-        self._rows += len(column)
+        kind = column.type if not _is_text(column.type) else self._meaning(column)
         if self._type is not None and kind != self._type:
-            kind = _common(self._type, kind, self._written)
+            kind = _common(self._type, kind)
             if kind is None:
                 raise InvalidHistory(f"column {self._name!r} must be of one type, it changes within the log")
+        self._rows += len(column)
         self._type = kind
         self.keys(column[:1])
 
@@ -40,13 +44,39 @@ class Order:
 
         try:
             if column.type != self._type:
-                column = _trimmed(column).cast(self._type) if self._written else column.cast(self._type, safe=False)
+                column = _trimmed(column).cast(self._type, safe=_is_text(column.type))
             column = _sortable(column)
             pc.rank(column[:1])
         except (pa.ArrowException, TypeError) as error:
             sentence = f"column {self._name!r} must be of one type that can be ordered: {str(error).splitlines()[0]}"
             raise InvalidHistory(sentence) from error
         return column
+
+    def tell_of_ties(self, ties: int) -> None:
+        """Say that some rows share their place in the order."""
+        if ties and not self._told:
+            self._told = True
+            rows = "1 row has" if ties == 1 else f"{ties:,} rows have"
+            warnings.warn(
+                f"{rows} the same {self._name!r} as a row before: such rows stay in the order of {self._source}",
+                stacklevel=2,
+            )
+
+    def _meaning(self, column: Any) -> Any:
+        """What all texts of a batch stand for."""
+        kind = _meaning(_trimmed(column))
+        if kind is None:
+            first = None
+            for row, text in enumerate(_trimmed(column).to_pylist()):
+                mine = _meaning_of(text)
+                if mine is None or (first is not None and _common(first, mine) is None):
+                    problem = f"is {text!r}: an order must be {_WRITTEN}"
+                    raise InvalidHistory(problem, row=self._rows + row, column=self._name)
+                first = mine
+            raise InvalidHistory(f"column {self._name!r} must be {_WRITTEN}")
+        if str(kind) == "double":
+            without_gaps(_trimmed(column).cast(kind), self._name, self._rows)  # nan has no place
+        return kind
 
 
 def without_gaps(column: Any, name: str, first: int = 0) -> Any:
@@ -63,28 +93,38 @@ def without_gaps(column: Any, name: str, first: int = 0) -> Any:
     return column
 
 
-def _kind_of(column: Any, name: str, first: int) -> Any:
-    """What texts stand for: integers, those beyond 64 bits too, other numbers, or themselves."""
+def _meaning(texts: Any) -> Any:
+    """What texts stand for: integers, those beyond 64 bits too, other numbers, or times; None for anything else."""
     import pyarrow as pa
 
-    for kind in (pa.int64(), pa.decimal128(38, 0), pa.float64()):
+    times = [pa.timestamp(unit, zone) for unit in ("ns", "us") for zone in (None, "UTC")]
+    for kind in (pa.int64(), pa.decimal128(38, 0), pa.float64(), *times):
         try:
-            numbers = _trimmed(column).cast(kind)
+            texts.cast(kind)
         except pa.ArrowInvalid:
             continue
-        if kind == pa.float64():
-            without_gaps(numbers, name, first)  # nan has no place
         return kind
-    return column.type
+    return None
+
+
+def _meaning_of(text: str) -> Any:
+    import pyarrow as pa
+
+    return _meaning(pa.array([text]))
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
 
 
 def _trimmed(column: Any) -> Any:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.utf8_trim_whitespace(column)
+    return pc.utf8_trim_whitespace(column.cast(pa.large_string())) if _is_text(column.type) else column
 
 
-def _common(one: Any, other: Any, written: bool) -> Any:
+def _common(one: Any, other: Any) -> Any:
     """The type that holds the values of both, None if there is none."""
     import pyarrow as pa
 
@@ -96,8 +136,10 @@ def _common(one: Any, other: Any, written: bool) -> Any:
         if all(types.is_integer(kind) and kind != pa.uint64() for kind in both):
             return pa.int64()
         return pa.decimal128(38, max(kind.scale if types.is_decimal(kind) else 0 for kind in both))
-    texts = [kind for kind in both if types.is_string(kind) or types.is_large_string(kind)]
-    return texts[0] if texts and (written or len(texts) == len(both)) else None
+    if all(map(types.is_timestamp, both)) and (one.tz is None) == (other.tz is None):
+        unit = min((kind.unit for kind in both), key=("ns", "us", "ms", "s").index)
+        return pa.timestamp(unit, None if one.tz is None else "UTC")
+    return None
 
 
 def _sortable(column: Any) -> Any:

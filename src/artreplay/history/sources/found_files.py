@@ -1,0 +1,175 @@
+"""The files that a path, a folder, a pattern or an address stands for, in order, and what kind of file each is."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import urllib.parse
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from artreplay.errors import ArtReplayError, InvalidFile
+from artreplay.history.addresses import is_address, masked, shown
+from artreplay.optional_packages import needed
+
+TEXT, JSON, PARQUET, FEATHER, ORC, DUCKDB, SQLITE = "CSV", "JSON", "Parquet", "Feather", "ORC", "DuckDB", "SQLite"
+_KINDS = {
+    TEXT: (".csv", ".tsv", ".tab", ".psv"),
+    JSON: (".jsonl", ".ndjson", ".json"),
+    PARQUET: (".parquet", ".pq"),
+    FEATHER: (".feather", ".arrow", ".ipc"),
+    ORC: (".orc",),
+}
+_ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
+PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
+_BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"ORC": ORC, b"SQLite format 3\0": SQLITE}
+_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16 and UTF-32
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Found(NamedTuple):
+    """A file, the file system it is in (None for the disk), and what the names of its folders say, as hive has it."""
+
+    path: str
+    system: Any = None
+    partition: dict[str, str | None] = {}  # noqa: RUF012 - nobody changes it
+
+    @property
+    def name(self) -> str:
+        """The file as people know it."""
+        return self.path if self.system is None else self.system.unstrip_protocol(self.path)
+
+    def open(self) -> Any:
+        """The bytes of the file, unpacked if its name says that it is packed."""
+        import pyarrow as pa
+
+        packed = PACKED.get(Path(self.path).suffix.lower())
+        return pa.input_stream(self.path if self.system is None else self.system.open(self.path, "rb"), packed)
+
+
+def kind_of(file: Found) -> str:
+    """What kind of file this is, by its name or, if that does not tell, by how it begins."""
+    known = _kind_by_name(file.path)
+    if known is not None:
+        return known
+    try:
+        with file.open() as opened:
+            start = opened.read(65_536)
+    except OSError as error:
+        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=file.name) from error
+    for beginning, kind in _BEGINNINGS.items():
+        if start.startswith(beginning):
+            return kind
+    if start[8:12] == b"DUCK":
+        return DUCKDB
+    if b"\0" in start and not start.startswith(_BOMS):
+        raise InvalidFile(f"is of no kind that is known: {', '.join(_KINDS)}, {DUCKDB}, {SQLITE}", file=file.name)
+    return JSON if start.lstrip()[:1] in (b"{", b"[") else TEXT
+
+
+def _kind_by_name(path: str) -> str | None:
+    plain = path[: -len(Path(path).suffix)] if path.lower().endswith(tuple(PACKED)) else path
+    return _ENDINGS.get(Path(plain).suffix.lower())
+
+
+def file_system(where: str) -> tuple[Any, str]:
+    """The file system of an address, None for the disk, and the path in it."""
+    if not is_address(where):
+        return None, where
+    if where.lower().startswith("file://"):
+        return None, urllib.parse.unquote(urllib.parse.urlsplit(where).path)
+    fsspec = needed("fsspec", f"reading {shown(where)}")
+    with _said_in_a_sentence(where):
+        system, root = fsspec.core.url_to_fs(where)
+        return system, root
+
+
+def files_at(where: str) -> list[Found]:
+    """The files at a path, in a folder, of a pattern or at an address, `part-2` before `part-10`."""
+    system, name = file_system(where)
+    if system is not None:
+        with _said_in_a_sentence(where):
+            if not glob.has_magic(name) and system.isfile(name):
+                return [Found(name, system, _partition(name))]
+            return _sorted(where, system.glob(name) if glob.has_magic(name) else system.find(name), name, system)
+    path = Path(name)
+    if path.is_file():
+        return [Found(name, partition=_partition(path.as_posix()))]
+    if path.is_dir():
+        return _sorted(where, [str(file) for file in path.rglob("*") if file.is_file()], name)
+    if path.exists() or not glob.has_magic(name):
+        raise InvalidFile("is not a file" if path.exists() else "does not exist", file=shown(where))
+    paths = [Path(found) for found in glob.glob(name, recursive=True)]
+    inside = [file for found in paths for file in (found.rglob("*") if found.is_dir() else [found]) if file.is_file()]
+    return _sorted(where, {str(file) for file in inside}, name)
+
+
+@contextmanager
+def _said_in_a_sentence(where: str) -> Iterator[None]:
+    """A block that looks at an address; drivers of buckets have errors of their own, which may show a password."""
+    try:
+        yield
+    except ArtReplayError:
+        raise
+    except Exception as error:
+        said = masked(str(error) or type(error).__name__, where)
+        raise InvalidFile(f"cannot be read: {said}", file=shown(where)) from None
+
+
+def _sorted(where: str, paths: Iterable[str], root: str, system: Any = None) -> list[Found]:
+    """Files that hold rows, in the order of their names, in which numbers count as numbers."""
+    listed = sorted(paths, key=_natural)
+    _refuse_tables(where, listed, system)
+    plain = [path for path in listed if not _is_hidden(path, root)]
+    found = [path for path in plain if _kind_by_name(path) is not None] or plain  # a note beside the data is no log
+    if not found:
+        raise InvalidFile(f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=shown(where))
+    return [Found(path, system, _partition(Path(path).as_posix())) for path in found]
+
+
+def _natural(path: str) -> list[Any]:
+    """What sorts names as people do: numbers by their size."""
+    parts = re.split(r"(\d+)", path)
+    return [*((int(part), part) if place % 2 else part for place, part in enumerate(parts))]
+
+
+def _is_hidden(path: str, root: str) -> bool:
+    """Whether a file is one of those that engines leave beside their data, such as `_SUCCESS`."""
+    below = PurePosixPath(Path(path).as_posix().removeprefix(Path(root).as_posix()))
+    return any(part.startswith(("_", ".")) and "=" not in part for part in below.parts)
+
+
+def _partition(path: str) -> dict[str, str | None]:
+    """The columns that the folders of a path stand for."""
+    pairs = [part.split("=", 1) for part in PurePosixPath(path).parts[:-1] if "=" in part]
+    return {name: None if value == _NO_VALUE else urllib.parse.unquote(value) for name, value in pairs if name}
+
+
+def _refuse_tables(where: str, paths: Sequence[str], system: Any) -> None:
+    """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
+    for folder in sorted(
+        {parent.as_posix() for path in paths for parent in PurePosixPath(Path(path).as_posix()).parents}
+    ):
+        kind = table_format(folder, system)
+        if kind is not None:
+            raise InvalidFile(f"is, or is part of, {kind}: name the folder {folder} itself", file=shown(where))
+
+
+def table_format(folder: str, system: Any = None) -> str | None:
+    """Which kind of table a folder is whose files must not be read without its list of them; None for none."""
+    there = os.path.isdir if system is None else system.isdir
+    if there(f"{folder}/_delta_log"):
+        return "a Delta table"
+    if there(f"{folder}/.hoodie"):
+        return "a Hudi table"
+    return "an Iceberg table" if there(f"{folder}/metadata") and newest_metadata(folder, system) else None
+
+
+def newest_metadata(folder: str, system: Any = None) -> str | None:
+    """The file that describes an Iceberg table as it is now."""
+    pattern = f"{glob.escape(folder)}/metadata/*.metadata.json"
+    found = sorted(glob.glob(pattern) if system is None else system.glob(pattern), key=_natural)
+    return found[-1] if found else None
