@@ -23,35 +23,40 @@ WORK = {
     "many rounds": """
         base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
         work = lambda horizon: ar.simulate(base, env, history=100, horizon=horizon, replications=4, keep="final")
-        work(10)
+        with ar.compiling.using("compiled"):
+            work(10)
         print("ready", flush=True)
         work(10**9)
     """,
     "rounds that are costly": """
         base, env = ar.IDS(10), ar.environments.KArmed(10)
         work = lambda horizon: ar.simulate(base, env, history=100, horizon=horizon, replications=4, keep="final")
-        work(2)
+        with ar.compiling.using("compiled"):
+            work(2)
         print("ready", flush=True)
         work(10**8)
     """,
     "a long log": """
         base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
         work = lambda rows: ar.simulate(base, env, "full-start", rows, 10, replications=200, threads=1, keep="final")
-        work(10)
+        with ar.compiling.using("compiled"):
+            work(10)
         print("ready", flush=True)
         work(3 * 10**7)
     """,
     "a long log to replay": """
         base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
         work = lambda rows: ar.simulate(base, env, history=rows, horizon=10, replications=200, threads=1, keep="final")
-        work(10)
+        with ar.compiling.using("compiled"):
+            work(10)
         print("ready", flush=True)
         work(3 * 10**7)
     """,
     "many replications": """
         base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)
         work = lambda n: ar.simulate(base, env, history=10, horizon=10, replications=n, keep="final")
-        work(10)
+        with ar.compiling.using("compiled"):
+            work(10)
         print("ready", flush=True)
         work(10**8)
     """,
@@ -63,7 +68,8 @@ WORK = {
             return 0.5 + 0 * points[:, 0]
         base, env = ar.TreeUCB(1, 10**8, play="uniform"), ar.environments.Metric(slow)
         work = lambda horizon: ar.simulate(base, env, history=10, horizon=horizon, replications=4, keep="final")
-        work(10)
+        with ar.compiling.using("compiled"):
+            work(10)
         print("ready", flush=True)
         work(10**8)
     """,
