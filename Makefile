@@ -73,9 +73,10 @@ bench-study: .venv-optuna/.ready
 	.venv-optuna/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . optuna
 	@touch $@
 
-# Points and budgets: every rule on twelve domains, into benchmarks/space.csv, which the tables of the docs are made from.
+# Points and budgets: every rule in all domains, into benchmarks/space.csv, which the tables of the docs are made from;
+# SEEDS=3 for a first look, MINUTES=30 to begin nothing after that (the next call goes on).
 bench-space: .venv-peers/.ready
-	SEEDS=$(SEEDS) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
+	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
 
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-peers

@@ -1,14 +1,15 @@
 """Every rule we have for points and budgets, beside a network, a Gaussian process on the whole log, and random ones.
 
-    make bench-space                     everything: 16 seeds, hours on two cores
-    make bench-space SEEDS=3             a first look
+    make bench-space                     everything with 8 seeds, in two processes: about half an hour on two idle cores
+    make bench-space SEEDS=16 MINUTES=60 more seeds; after an hour nothing new is begun, and the next call goes on
     make bench-space SEEDS=3 ONLY="quadratic,hot;bernoulli" RULES="CellRegression;TreeAllocation"
     make bench-space TABLES=1            nothing is played: the tables of docs/continuous.md are made from the results
 
 Results go to benchmarks/space.csv, one line for each rule in each setting, with the number of seeds behind it; a line
-that is there is replaced if it is played with at least as many seeds. ONLY names domains, noises and logs as they stand
-in the file; semicolons separate what must hold at once, commas what will do. RULES names rules.
-Regret is after 1,000 rounds; time is what a round takes, of one process, with the log's reading in it.
+that is there with at least as many seeds is kept. ONLY names domains, noises and logs as they stand in the file;
+semicolons separate what must hold at once, commas what will do. RULES names rules.
+Regret is after 1,000 rounds; time is what a round takes, of one process, with the log's reading in it. The network has
+at most 3 seeds, the Gaussian process 2.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +32,8 @@ from artreplay.engine.runs import mean_and_error
 HERE = Path(__file__).parent
 RESULTS, DOCS = HERE / "space.csv", HERE.parent / "docs" / "continuous.md"
 HORIZON, SIDE = 1_000, 32
-EFFORT = {"levels": (0.5, 1.0), "budget": 2.0, "max_units": 5}
+EFFORT: dict[str, Any] = {"levels": (0.5, 1.0), "budget": 2.0, "max_units": 5}
+THREE_LEVELS = (0.25, 0.5, 1.0)
 SPOTS = np.array([[0.13, 0.82], [0.31, 0.22], [0.58, 0.61], [0.77, 0.11], [0.91, 0.87]])
 
 Points = np.ndarray[Any, Any]
@@ -54,6 +57,13 @@ SURFACES: dict[str, Callable[[Points], Any]] = {
     "rare": lambda p: 0.05 * np.exp(-((distance(p, 0.65, 0.35) / 0.3) ** 2)),
     "ridge": lambda p: np.exp(-(((p[:, 0] + 0.6 * p[:, 1] - 0.8) / 0.1) ** 2)),
 }
+# Of a place at a level: effort that saturates, two surfaces that have nothing to do with each other, and effort that is
+# worth more in one corner than in the other; three levels each.
+EFFORTS: dict[str, Callable[[Points, Any], Any]] = {
+    "saturating": lambda p, level: 1.0 - np.exp(-3.0 * level * np.exp(-((distance(p, 0.3, 0.6) / 0.25) ** 2))),
+    "crossed": lambda p, level: level * np.where(level > 0.6, p[:, 0], 1.0 - p[:, 0]),
+    "corner": lambda p, level: level ** (0.3 + 1.4 * p[:, 0]) * np.exp(-((distance(p, 0.5, 0.4) / 0.4) ** 2)),
+}
 POINTS: dict[str, Callable[[Points], Any]] = {
     "point quadratic": lambda p: 1.0 - distance(p, 0.5, 0.5) ** 2,
     "two bumps": lambda p: np.maximum(
@@ -76,44 +86,59 @@ COLUMNS = ("domain", "noise", "log", "rule", "seeds", "regret", "error", "used",
 
 
 class KernelRegression:
-    """A Gaussian process of scikit-learn on at most 2,000 samples, fitted again when a tenth more was seen."""
+    """A Gaussian process of scikit-learn on the mean of each box at each level, fitted again at a tenth more samples.
 
-    def __init__(self, levels: tuple[float, ...] | None, seed: int = 0) -> None:
-        self.levels, self.seed = levels, seed
+    So it knows the whole log. It chooses by its mean and one standard deviation; its kernel is fixed.
+    """
+
+    def __init__(self, levels: tuple[float, ...] | None) -> None:
+        import sklearn.gaussian_process  # noqa: F401, here and not in a round, because importing it draws at random
+
+        self.levels = levels
         axis = (np.arange(SIDE) + 0.5) / SIDE
-        places = np.stack([each.ravel() for each in np.meshgrid(axis, axis, indexing="ij")], axis=1)
-        self.places = places
-        self.rows: list[list[float]] = []
-        self.rewards: list[float] = []
-        self.fitted, self.value = 0, np.ones((len(places), len(levels or (1.0,))))
+        self.places = np.stack([each.ravel() for each in np.meshgrid(axis, axis, indexing="ij")], axis=1)
+        shape = (SIDE * SIDE, len(levels or (1.0,)))
+        self.count, self.total, self.value = np.zeros(shape), np.zeros(shape), np.ones(shape)
+        self.squares, self.fitted = 0.0, 0.0
 
     def update(self, unit: Any, reward: float) -> None:
-        point, level = (unit, 1.0) if self.levels is None else unit
-        self.rows.append([*point, level])
-        self.rewards.append(reward)
+        (x, y), level = (unit, 0) if self.levels is None else (unit[0], self.levels.index(unit[1]))
+        box = min(int(x * SIDE), SIDE - 1) * SIDE + min(int(y * SIDE), SIDE - 1)
+        self.count[box, level] += 1.0
+        self.total[box, level] += reward
+        self.squares += reward * reward
 
     def propose(self) -> Any:
-        from sklearn.gaussian_process import GaussianProcessRegressor
-        from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-
-        if len(self.rows) > 1.1 * self.fitted + 10:
-            self.fitted = len(self.rows)
-            kept = np.random.default_rng(self.seed).permutation(len(self.rows))[:2_000]
-            kernel = RBF([0.2, 0.2, 0.5]) + WhiteKernel(0.1)
-            model = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True)
-            model.fit(np.array(self.rows)[kept], np.array(self.rewards)[kept])
-            for column, level in enumerate(self.levels or (1.0,)):
-                there = np.column_stack([self.places, np.full(len(self.places), level)])
-                mean, deviation = model.predict(there, return_std=True)
-                self.value[:, column] = np.clip(mean + deviation, 0.0, 1.0)
+        if self.count.sum() > 1.1 * self.fitted + 10:
+            self.fit()
         if self.levels is None:
             return tuple(self.places[int(np.argmax(self.value[:, 0]))].tolist())
-        chosen = ar.algorithms.exact_choice(self.value, self.levels, EFFORT["budget"], EFFORT["max_units"])
+        values = self.value / max(1.0, float(self.value.max()))
+        chosen = ar.algorithms.exact_choice(values, self.levels, EFFORT["budget"], EFFORT["max_units"])
         return [ar.Allocation(tuple(self.places[box].tolist()), self.levels[level]) for box, level in chosen]
 
+    def fit(self) -> None:
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-def of_allocation() -> dict[str, Callable[[], Any]]:
-    known = {**EFFORT, "horizon": HORIZON}
+        self.fitted = float(self.count.sum())
+        efforts = np.array(self.levels or (1.0,))
+        seen = self.count > 0
+        box, level = np.nonzero(seen)
+        mean = self.total[seen] / self.count[seen]
+        centre = self.total.sum() / self.fitted
+        noise = max(self.squares / self.fitted - float((self.count[seen] * mean**2).sum()) / self.fitted, 1e-3)
+        kernel = ConstantKernel(0.1) * RBF([0.25, 0.25, 1.0])
+        model = GaussianProcessRegressor(kernel, alpha=noise / self.count[seen], optimizer=None, random_state=0)
+        model.fit(np.column_stack([self.places[box], efforts[level]]), mean - centre)
+        for column, effort in enumerate(efforts):
+            there = np.column_stack([self.places, np.full(len(self.places), effort)])
+            expected, deviation = model.predict(there, return_std=True)
+            self.value[:, column] = np.maximum(centre + expected + deviation, 0.0)
+
+
+def of_allocation(levels: tuple[float, ...] = EFFORT["levels"]) -> dict[str, Callable[[], Any]]:
+    known = {**EFFORT, "levels": levels, "horizon": HORIZON}
     return {
         "TreeAllocation": lambda: ar.TreeAllocation(2, epsilon=1 / SIDE, **known),
         "GridAllocation": lambda: ar.GridAllocation(2, cells_per_side=SIDE, **known),
@@ -139,7 +164,8 @@ def of_points() -> dict[str, Callable[[], Any]]:
 
 
 NOT_COUPLED = ("network", "Gaussian process", "random")  # these see the whole log
-SLOW = ("network", "Gaussian process", "HCT")  # three seeds at most
+MOST_SEEDS = {"network": 3, "HCT": 3, "Gaussian process": 2}  # of those that take long
+JOINT = ("TreeAllocation", "CellRegression", "CellRegression, joint")  # compared where levels matter in other ways
 
 
 class Task(NamedTuple):
@@ -163,13 +189,16 @@ def tasks() -> list[Task]:
     points = [
         Task(domain, "bernoulli", log, rule) for domain in POINTS for log in list(LOGS)[:4] for rule in of_points()
     ]
-    return allocations + [task for task in points if task.rule != "HCT" or task.log == "0"]
+    efforts = [Task(domain, "bernoulli", log, rule) for domain in EFFORTS for log in list(LOGS)[:4] for rule in JOINT]
+    return allocations + efforts + [task for task in points if task.rule != "HCT" or task.log == "0"]
 
 
 def environment(task: Task) -> ar.environments.Metric:
     share = LOGS[task.log][1]
     if task.domain in POINTS:
         return ar.environments.Metric(POINTS[task.domain], dim=2, noise=task.noise, bad_share=share, finest=SIDE)
+    if task.domain in EFFORTS:
+        return ar.environments.Metric(EFFORTS[task.domain], dim=2, **{**EFFORT, "levels": THREE_LEVELS})
     at_full = SURFACES[task.domain]
     return ar.environments.Metric(
         lambda points, levels: levels * at_full(points), dim=2, noise=task.noise, bad_share=share, **EFFORT
@@ -182,14 +211,15 @@ def played(task: Task, seeds: int) -> list[Any]:
     if task.rule == "HCT":
         regrets, used, seconds = hct(env, task, seeds)
     else:
-        base = {**of_points(), **of_allocation()}[task.rule]() if task.domain in SURFACES else of_points()[task.rule]()
+        rules = of_points() if task.domain in POINTS else of_allocation()
+        base = (of_allocation(THREE_LEVELS) if task.domain in EFFORTS else rules)[task.rule]()
         start = "ignorant" if rows == 0 else "full-start" if task.rule in NOT_COUPLED else "artificial-replay"
-        ar.simulate(base, env, start, history=min(rows, 10), horizon=2, replications=1, threads=1, keep="final")
-        began = time.process_time()
-        runs = ar.simulate(
-            base, env, start, history=rows, horizon=HORIZON, replications=seeds, seed=1, threads=1, keep="final"
-        )
-        seconds = time.process_time() - began
+        once: Any = {"threads": 1, "keep": "final"}
+        with ar.compiling.using("compiled"):
+            ar.simulate(base, env, start, history=min(rows, 10), horizon=2, replications=1, **once)
+            began = time.process_time()
+            runs = ar.simulate(base, env, start, history=rows, horizon=HORIZON, replications=seeds, seed=1, **once)
+            seconds = time.process_time() - began
         regrets, used = runs.regret[:, -1].tolist(), float(runs.used[:, -1].mean())
     mean, error = mean_and_error(regrets)
     return [*task, seeds, f"{mean:.2f}", f"{error:.2f}", f"{used:.0f}", f"{1e3 * seconds / (seeds * HORIZON):.4f}"]
@@ -273,29 +303,39 @@ def write_tables() -> None:
     DOCS.write_text(text, encoding="utf-8")
 
 
-def main() -> None:
-    if os.environ.get("TABLES"):
-        write_tables()
-        return
-    seeds = int(os.environ.get("SEEDS") or 16)
+def line_of(job: tuple[Task, int, float]) -> list[Any] | None:
+    """One line of the file, in a process of its own; None where something is not installed, or time is up."""
+    task, seeds, until = job
+    try:
+        return played(task, seeds) if time.time() < until else None
+    except ImportError as error:
+        print(f"{task.rule} is left out: {error}", file=sys.stderr)
+        return None
+
+
+def jobs(results: dict[Task, list[Any]], until: float) -> Iterable[tuple[Task, int, float]]:
+    """What is to be played, with how many seeds, and begun until when; the slowest come last."""
+    seeds = int(os.environ.get("SEEDS") or 8)
     only = [each for each in (os.environ.get("ONLY") or "").split(";") if each]
     rules = [each for each in (os.environ.get("RULES") or "").split(";") if each]
+    for task in sorted(tasks(), key=lambda task: task.rule == "Gaussian process"):
+        count = min(seeds, MOST_SEEDS.get(task.rule, seeds))
+        wanted = all(any(each in task for each in group.split(",")) for group in only)
+        known = task in results and int(results[task][4]) >= count
+        if wanted and not known and (not rules or task.rule in rules):
+            yield task, count, until
+
+
+def main() -> None:
     results: dict[Task, list[Any]] = dict(read())
-    for task in tasks():
-        if only and not all(any(each in task for each in group.split(",")) for group in only):
-            continue
-        if rules and task.rule not in rules:
-            continue
-        count = min(seeds, 3) if task.rule in SLOW else seeds
-        if task in results and int(results[task][4]) > count:
-            continue
-        try:
-            results[task] = played(task, count)
-        except ImportError as error:
-            print(f"{task.rule} is left out: {error}", file=sys.stderr)
-            continue
-        print(",".join(map(str, results[task])), flush=True)
-        write(results)
+    if not os.environ.get("TABLES"):
+        until = time.time() + 60 * float(os.environ.get("MINUTES") or 600)
+        with get_context("spawn").Pool(int(os.environ.get("PROCESSES") or 2)) as pool:
+            for line in pool.imap_unordered(line_of, jobs(results, until)):
+                if line is not None:
+                    results[Task(*line[:4])] = line
+                    print(",".join(map(str, line)), flush=True)
+                    write(results)
     write_tables()
 
 

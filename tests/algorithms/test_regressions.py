@@ -9,7 +9,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.algorithms.regression_fits import appraise, boxes_of
-from artreplay.algorithms.surfaces import surface
+from artreplay.algorithms.surface_layout import surface
 from artreplay.compiling import using
 from artreplay.errors import ArtReplayError
 

@@ -13,22 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.algorithms.budget import grained
-from artreplay.algorithms.surfaces import (
-    EVIDENCE,
-    LEVEL,
-    MEAN,
-    NOISE,
-    PRIORS,
-    VARIANCE,
-    WEIGHT,
-    learn,
-    predict,
-)
+from artreplay.algorithms.surface_layout import EVIDENCE, LEVEL, MEAN, NOISE, PRIORS, VARIANCE, WEIGHT
+from artreplay.algorithms.surfaces import learn, look_above, predict, take
 from artreplay.compiling import Floats, Ints, Loop, compiled, current_mode, views
 
 WAITING = 16  # the most rows of a cell that wait before they enter its sums together
 STRIDE = 20  # ... or as many as this part of those that were there before
-PASSES = 2  # how often the noise is estimated from residuals
+PASSES = 1  # how often the noise is estimated from residuals; more makes no difference to regret
 SLACK = 6.0  # nats of evidence that a hypothesis may lack
 PATIENCE = 4.0  # seconds of interpretation after which compiling is worth its cost
 
@@ -159,8 +150,7 @@ def appraise(index: Any, cells: Any, at: int, width: float, slack: float, passes
     arrays = (index.counts, index.sums[TOTAL], index.sums[SQUARE])
     parts = [boxes_of(array, cells, at, len(index.result)) for array in arrays]
     if len(index.share) == 0:
-        fit(index.model, 0, passes, sums_of([1.0], *parts))
-        index.result[0] = upper_values(index.model, 0, width, slack)
+        _run(appraise_boxes, index.model, *(part[0] for part in parts), width, slack, passes, index.result[0])
     else:
         index.result[:] = 1.0
         active = [part[index.active] for part in parts]
@@ -257,6 +247,17 @@ def upper_value(model: Any, slot: int, width: float) -> Floats:
     _run(predict_boxes, model, slot, slot % int(model.shape[PRIORS]), noise)
     upper: Floats = part_of(model, LEVEL, boxes) + width * np.sqrt(part_of(model, VARIANCE, boxes))
     return upper
+
+
+@Loop
+def appraise_boxes(
+    model: Any, counts: Ints, totals: Floats, squares: Floats, width: float, slack: float, passes: int, upper: Floats
+) -> int:
+    """The upper values of boxes by one surface, from their sums."""
+    samples, total, square = take(model, counts, totals, squares)
+    learn(model, 0, passes, samples, square, total)
+    look_above(model, 0, width, slack, upper)
+    return 0
 
 
 @Loop

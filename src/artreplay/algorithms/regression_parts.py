@@ -25,7 +25,7 @@ from artreplay.algorithms.regression_fits import (
     catch_up,
     plan,
 )
-from artreplay.algorithms.surfaces import Surface
+from artreplay.algorithms.surface_layout import Surface
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 
 NEEDS_ROOM = -1  # what a proposal says when something is to be computed first

@@ -29,7 +29,7 @@ from artreplay.algorithms.regression_fits import (
     find_leading,
 )
 from artreplay.algorithms.regression_parts import BestOfParts, RegressionAlgorithm, RegressionIndex
-from artreplay.algorithms.surfaces import LENGTHS, surface
+from artreplay.algorithms.surface_layout import LENGTHS, surface
 from artreplay.cells import Box
 from artreplay.cells.block_cells import Blocks, blocks
 from artreplay.cells.boxes import LEVEL_AT, WITHIN

@@ -7,46 +7,46 @@ All loops run in a fixed order, so that compiled and interpreted code agree bit 
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
+from artreplay.algorithms.ordered_algebra import decompose, invert
+from artreplay.algorithms.surface_layout import (
+    ALONG,
+    ALONG_MEAN,
+    ALONG_PLANE,
+    AMPLITUDE,
+    COSINE,
+    COSINE2,
+    COVARIANCE,
+    DEVIATION,
+    EVIDENCE,
+    INVERSE,
+    LEVEL,
+    LOG_PRIOR,
+    MEAN,
+    MODES,
+    MODES2,
+    NOISE,
+    PLANE,
+    PLANE2,
+    PLANES,
+    PRECISION,
+    PRIOR,
+    PRIORS,
+    RIGHT,
+    ROOT,
+    ROWS,
+    SOLUTION,
+    SPECTRUM,
+    VARIANCE,
+    WEIGHT,
+    WEIGHTS,
+    WIDTH,
+)
 from artreplay.compiling import Floats, Ints, compiled
 
-LENGTHS = (0.3, 0.1)  # over which surfaces vary, as a share of the side of the space: one prior for each
-SPREAD = 0.25  # how far they lie from flat
-SLOPE = 0.5  # of their planes
-ROUGHNESS = 0.02  # the least deviation of a box, as a share of the spread
-LEAST_VARIANCE = 1e-10  # of a weight
 GUESSES = 4  # samples that a guess of the noise counts for
-
-# What a model has, in one array of whole numbers: sizes, then where things begin in its two arrays of floats. Few
-# arrays, because each of them is passed from one compiled function to the next.
-# Boxes along the first and the second axis, cosines along each, axes with a slope, weights in all, and priors.
-ROWS, WIDTH, MODES, MODES2, PLANES, WEIGHTS, PRIORS = range(7)
-# In the table of constants: cosines (box, frequency) and coordinates (mean 0, variance 1) along each axis; amplitudes
-# of cosines; the variance of each weight (prior, weight), the sum of the logarithms of these, and the variance of the
-# deviation of a box, under each prior.
-COSINE, COSINE2, PLANE, PLANE2, AMPLITUDE, PRIOR, LOG_PRIOR, DEVIATION = range(7, 15)
-# In the space to work in. Of each box: what its samples count for, their mean, the precision of that, and what is
-# expected of it with its variance.
-WEIGHT, MEAN, PRECISION, LEVEL, VARIANCE = range(15, 20)
-# Cosine transforms along the second axis (box, frequency), and along both; the right side of the equation of weights.
-ALONG, ALONG_MEAN, ALONG_PLANE, SPECTRUM, RIGHT = range(20, 25)
-# Of each weight with each: two matrices. Of each fit, in a slot of its own: the upper triangle U of UᵀU, the precision
-# of the weights; the weights; the evidence; the variance of a reward.
-INVERSE, COVARIANCE, ROOT, SOLUTION, EVIDENCE, NOISE = range(25, 31)
-
-
-@compiled(scratch=("work",))
-class Surface(NamedTuple):
-    """The boxes of a cell along two axes (in one dimension the second has one box), and space for several fits."""
-
-    table: Floats
-    work: Floats
-    shape: Ints
 
 
 @compiled(inline=False)
@@ -250,23 +250,6 @@ def sum_planes(model: Any, root: int) -> None:
         work[shape[RIGHT] + first + 1] = mean2
 
 
-@compiled
-def decompose(work: Floats, root: int, size: int) -> float:
-    """Cholesky: the precision of the weights becomes the upper triangle U; the logarithm of its determinant."""
-    determinant = 0.0
-    for k in range(size):
-        row = root + k * size
-        pivot = math.sqrt(work[row + k])
-        determinant += math.log(pivot)
-        for j in range(k, size):
-            work[row + j] /= pivot
-        for i in range(k + 1, size):
-            factor = work[row + i]
-            for j in range(i, size):
-                work[root + i * size + j] -= factor * work[row + j]
-    return 2.0 * determinant
-
-
 @compiled(inline=False)
 def predict(model: Any, slot: int, prior: int, noise: float) -> None:
     """Mean and variance of every box under a fit, with what its own samples say of its deviation."""
@@ -282,31 +265,6 @@ def predict(model: Any, slot: int, prior: int, noise: float) -> None:
         rest = 1.0 - own
         work[level + box] += own * (work[mean + box] - work[level + box])
         work[variance + box] = rest * rest * max(work[variance + box], 0.0) + deviation * rest
-
-
-@compiled
-def invert(work: Floats, root: int, inverse: int, covariance: int, size: int) -> None:
-    """The covariance of the weights, U⁻¹U⁻ᵀ, in its upper triangle."""
-    for at in range(size * size):
-        work[inverse + at] = 0.0
-        work[covariance + at] = 0.0
-    for k in range(size):
-        work[inverse + k * size + k] = 1.0
-    for k in range(size):  # the rows of U⁻ᵀ
-        row = inverse + k * size
-        pivot = work[root + k * size + k]
-        for j in range(k + 1):
-            work[row + j] /= pivot
-        for i in range(k + 1, size):
-            factor = work[root + k * size + i]
-            for j in range(k + 1):
-                work[inverse + i * size + j] -= factor * work[row + j]
-    for k in range(size):
-        row = inverse + k * size
-        for i in range(k + 1):
-            factor = work[row + i]
-            for j in range(i, k + 1):
-                work[covariance + i * size + j] += factor * work[row + j]
 
 
 @compiled
@@ -391,47 +349,34 @@ def collect_frequencies(model: Any) -> None:
                     work[below + left] += part
 
 
-def surface(side: int, boxes: int, dim: int, modes: int, slots: int) -> Surface:
-    """The model of a cell with so many boxes along each axis, out of `side`; `slots` is how many fits it can keep."""
-    boxes2, modes2, planes = (boxes, modes, dim) if dim == 2 else (1, 1, 1)
-    planes = planes if boxes > 1 else 0
-    priors, deviations = [], []
-    for length in LENGTHS:
-        variances, deviation = _prior(length, side, boxes, dim, modes, modes2)
-        priors.append(variances + [(SLOPE * boxes / side) ** 2 / 12.0] * planes)
-        deviations.append(deviation)
-    rows, rows2 = _axis(boxes, 2 * modes - 1), _axis(boxes2, 2 * modes2 - 1)
-    constants: list[Any] = [rows[0], rows2[0], rows[1], rows2[1], [1.0] + [math.sqrt(2.0)] * (modes - 1)]
-    constants += [list(itertools.chain(*priors)), [math.fsum(map(math.log, one)) for one in priors], deviations]
-    size, n_boxes = len(priors[0]), boxes * boxes2
-    spaces = [n_boxes] * 5 + [boxes * (2 * modes2 - 1), boxes * modes2, boxes * modes2]
-    spaces += [(2 * modes - 1) * (2 * modes2 - 1), size, size * size, size * size, slots * size * size, slots * size]
-    spaces += [slots, slots]
-    shape = [boxes, boxes2, modes, modes2, planes, size, len(LENGTHS)]
-    shape += _starts([len(part) for part in constants]) + _starts(spaces)
-    table = np.array(list(itertools.chain(*constants)))
-    return Surface(table, np.zeros(sum(spaces)), np.array(shape, np.int64))
+@compiled
+def take(model: Any, counts: Ints, totals: Floats, squares: Floats) -> tuple[int, float, float]:
+    """Let a model know the sums of each box; how many samples there are, and the sums of rewards and squares."""
+    work, shape = model.work, model.shape
+    samples, total, square = 0, 0.0, 0.0
+    for box in range(len(counts)):
+        count = counts[box]
+        work[shape[WEIGHT] + box] = count
+        work[shape[MEAN] + box] = totals[box] / count if count > 0 else 0.0
+        samples += count
+        total += totals[box]
+        square += squares[box]
+    return samples, total, square
 
 
-def _prior(length: float, side: int, boxes: int, dim: int, modes: int, modes2: int) -> tuple[list[float], float]:
-    """The variances of the cosines of a surface that varies over this length, and of what they leave out."""
-    width = boxes / side
-    power = [math.exp(-((math.pi * k / width * length) ** 2) / 2.0) for k in range(boxes)]
-    whole = math.fsum(math.exp(-((math.pi * k * length) ** 2) / 2.0) for k in range(4 * side))
-    scale = SPREAD**2 / (whole**dim - 1.0) / width**dim
-    variances = [scale * power[k] * power[h] for k in range(modes) for h in range(modes2)]
-    left_out = scale * (math.fsum(power) ** dim - 1.0) - math.fsum(variances[1:])
-    variances[0] = 1.0
-    return [max(variance, LEAST_VARIANCE) for variance in variances], max(left_out, 0.0) + (ROUGHNESS * SPREAD) ** 2
-
-
-def _axis(boxes: int, frequencies: int) -> tuple[list[float], list[float]]:
-    """Cosines of each frequency in the middle of each box, and the coordinates of these middles."""
-    middle = [(i + 0.5) / boxes for i in range(boxes)]
-    cosines = [math.cos(math.pi * f * t) for t in middle for f in range(frequencies)]
-    return cosines, [(t - 0.5) * math.sqrt(12.0) for t in middle]
-
-
-def _starts(sizes: list[int]) -> list[int]:
-    """Where parts of these sizes begin, one behind the other."""
-    return list(itertools.accumulate(sizes, initial=0))[:-1]
+@compiled
+def look_above(model: Any, slot: int, width: float, slack: float, upper: Floats) -> None:
+    """The highest values that fits from a slot on allow, of those whose evidence is within the slack; in [0, 1]."""
+    work, shape = model.work, model.shape
+    evidence, noise = shape[EVIDENCE] + slot, shape[NOISE] + slot
+    best = work[evidence]
+    for prior in range(1, shape[PRIORS]):
+        best = max(best, work[evidence + prior])
+    for box in range(len(upper)):
+        upper[box] = 0.0
+    for prior in range(shape[PRIORS]):
+        if work[evidence + prior] >= best - slack:
+            predict(model, slot + prior, prior, work[noise + prior])
+            for box in range(len(upper)):
+                value = work[shape[LEVEL] + box] + width * math.sqrt(work[shape[VARIANCE] + box])
+                upper[box] = max(upper[box], min(value, 1.0))
