@@ -193,8 +193,8 @@ def test_an_empty_log_of_points(run: Run, folder: Path) -> None:
             (*OPTIONS, "--algorithm", "mon-ucb"),
             "one column of arms, got x, y; points are for tree-ucb and grid-ucb and point-regression",
         ),
-        ((*OPTIONS, "--algorithm", "tree-allocation"), "for `artreplay patrol`"),
-        ((*OPTIONS, "--level", "effort"), "points with a level of effort are for Python"),
+        ((*OPTIONS, "--algorithm", "tree-allocation"), "point-regression; --level names a column of effort"),
+        ((*OPTIONS, "--level", "effort"), "tree-ucb must not be used here"),
         ((*OPTIONS, *BOX, "--arms", "a"), "plays points, not arms: leave --arms out"),
         ((*OPTIONS, *BOX, "--seed", 1), "leave --seed out"),
         ((*OPTIONS, *BOX, "--budget", 1), "tree-ucb has no budget"),
@@ -230,9 +230,67 @@ def test_options_of_points_are_not_for_arms(refused: Refused, folder: Path) -> N
     assert "one column of arms" in refused("recommend", arms, *options, "--unit", "seq", "--algorithm", "ucb1")
 
 
-def test_a_store_of_levels_is_for_python(run: Run, refused: Refused, log: Path) -> None:
-    run("index", log, *UNITS, "--level", "effort", "-o", "log.arh")
-    assert "has a level for each point" in refused("recommend", "log.arh", "--horizon", 9)
+EFFORTS = ("--level", "effort", "--budget", "3", "--places", "2", "--horizon", "50")
+
+
+@pytest.fixture
+def patrols(folder: Path) -> Path:
+    """A log of points with an effort of 1 or 2 each."""
+    efforts = pa.array(1.0 + np.arange(ROWS) % 2)
+    pq.write_table(table().set_column(3, "effort", efforts), folder / "patrols.parquet")
+    return folder / "patrols.parquet"
+
+
+def allocating_policy(base: type[ar.CellRegression | ar.TreeAllocation], **given: object) -> ar.ArtificialReplay:
+    made = base(2, (1.0, 2.0), 3, 2, 50, box=[(0, 1), (0, 5)], **given)
+    return ar.ArtificialReplay(made, ar.History(*points(), levels=1.0 + np.arange(ROWS) % 2))
+
+
+def test_a_budget_is_divided_over_places(run: Run, patrols: Path) -> None:
+    """As Python does it: from a file and from a store, and by a tree where that is asked for."""
+    run("index", patrols, *UNITS, "--level", "effort", "-o", "patrols.arh")
+    for options, policy in (
+        ((), allocating_policy(ar.CellRegression)),
+        (("--epsilon", "0.25"), allocating_policy(ar.TreeAllocation, epsilon=0.25)),
+    ):
+        expected = [{"point": list(unit.point), "level": unit.level} for unit in policy.ask()]
+        answer = run("recommend", patrols, *UNITS, *EFFORTS, *BOX, *options, "--json").json
+        assert answer["action"] == expected
+        assert answer["log"] == {"samples": ROWS, "used": policy.used, "skipped": 0}
+        assert {cell["level"] for cell in answer["cells"]} == {1.0, 2.0}
+        stored = run("recommend", "patrols.arh", *EFFORTS[2:], *BOX, *options, "--json").json
+        assert stored["action"] == expected
+    out = run("recommend", patrols, *UNITS, *EFFORTS, *BOX).out
+    assert "by cell-regression, which reads the log in one pass and fits a surface to it" in out
+
+
+def test_places_are_told_with_their_levels(run: Run, refused: Refused, patrols: Path) -> None:
+    policy = allocating_policy(ar.CellRegression)
+    for rewards in ((0, 1), (1, 1)):
+        action = policy.ask()
+        out = run("recommend", patrols, *UNITS, *EFFORTS, *BOX, *KEPT).out
+        words = [f"{','.join(map(repr, unit.point))}@{unit.level:g}" for unit in action]
+        assert f"next action: {', '.join(words)}" in out
+        told = [word for pair in zip(words, rewards, strict=False) for word in pair]
+        assert run("tell", *told, *KEPT).code == 0
+        policy.tell(action, [float(reward) for reward in rewards[: len(action)]])
+    sentence = refused("tell", "0.5,0.5", "1", *KEPT)
+    assert "'0.5,0.5' must end in @ and one of the levels 1, 2, as in 0.5,0.5@1" in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--level", "effort", "--horizon", "9", "--places", "2"), "cell-regression needs --budget"),
+        (("--level", "effort", "--horizon", "9", "--budget", "2"), "cell-regression needs --places"),
+        ((*EFFORTS, "--algorithm", "tree-allocation"), "tree-allocation needs --epsilon"),
+        ((*EFFORTS, "--algorithm", "tree-ucb"), "is a log of points with a level of effort, which are for"),
+        (("--horizon", "9", "--places", "2"), "point-regression has no places: leave --places out"),
+        (("--horizon", "9", "--algorithm", "regressor"), "regressor is not for `recommend`: use it from Python"),
+    ],
+)
+def test_what_a_budget_needs_is_said(refused: Refused, patrols: Path, options: tuple[str, ...], words: str) -> None:
+    assert words in refused("recommend", patrols, *UNITS, *BOX, *options)
 
 
 def test_an_algorithm_for_the_other_kind_of_store(run: Run, refused: Refused, log: Path, folder: Path) -> None:

@@ -8,17 +8,28 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from artreplay.algorithms import ALGORITHMS, ARM_ALGORITHMS, KLUCB, ArmAlgorithm, PointRegression, Regressor, TreeUCB
+from artreplay.algorithms import (
+    ALGORITHMS,
+    ARM_ALGORITHMS,
+    KLUCB,
+    ArmAlgorithm,
+    CellRegression,
+    PointRegression,
+    Regressor,
+    TreeAllocation,
+    TreeUCB,
+)
 from artreplay.cli.log_arguments import Log, place_of, split_labels
-from artreplay.cli.names import POINT_CHOOSERS, class_of, make_base, name_of, takes
+from artreplay.cli.names import ALLOCATORS, POINT_CHOOSERS, class_of, make_base, name_of, takes
 from artreplay.console.options import Request
 from artreplay.console.output import count, number, text_of
 from artreplay.errors import InvalidAction, InvalidParameter, exact
+from artreplay.history import Allocation
 from artreplay.history.stores import PointStore
 from artreplay.replay import Cell
 
 MOST_COORDINATES, MOST_ROWS = 2, 10**6  # of a log that a regression is quick over
-ALLOCATIONS = "points with a level of effort are for Python, and for `artreplay patrol`"
+ONLY_FROM_PYTHON = "use it from Python"
 
 
 class Actions:
@@ -65,6 +76,10 @@ class Actions:
     def unit(self, text: str) -> Any:
         """The action that is written like this."""
         raise NotImplementedError
+
+    def plain(self, unit: Any) -> Any:
+        """An action as JSON."""
+        return unit
 
     def standings(self, policy: Any) -> list[Any]:
         """Everything that could be played, the best first."""
@@ -178,9 +193,11 @@ class Points(Actions):
     """Actions that are points, written as coordinates with commas between them."""
 
     noun, plural, rows = "point", "points", "cells"
-    algorithms, usual = POINT_CHOOSERS, TreeUCB
+    algorithms = POINT_CHOOSERS
+    usual: ClassVar[type[Any]] = TreeUCB
+    regression: ClassVar[type[Any]] = PointRegression  # where it is quick
     strange = "point is not in the box"
-    headings = ("cell", "samples", "mean", "index")
+    headings: ClassVar[tuple[str, ...]] = ("cell", "samples", "mean", "index")
 
     @classmethod
     def made(cls, algorithm: type[Any], request: Request, log: Log) -> Any:
@@ -190,30 +207,31 @@ class Points(Actions):
             if given is not None:
                 what = "plays points, not arms" if option == "--arms" else "draws nothing at random"
                 raise InvalidParameter(f"{name} {what}: leave {option} out")
-        history = log.history
-        if isinstance(history, PointStore) and history.level_values is not None:
-            raise InvalidParameter(f"{place_of(request.log)} has a level for each point: {ALLOCATIONS}")
-        dim = history.dim if isinstance(history, PointStore) else len(request.unit or ())
+        dim = _dim_of(request, log)
         box = None if request.box is None else box_of(request.box)
         if box is not None and len(box) != dim:
             raise InvalidParameter(f"--box must be given once for each of the {dim} coordinates, got {len(box)}")
-        return make_base(algorithm, request.parameters, dim=dim, box=box)
+        return make_base(algorithm, request.parameters, dim=dim, box=box, **cls.fixed(request, log))
+
+    @classmethod
+    def fixed(cls, request: Request, log: Log) -> dict[str, Any]:
+        """What else the log says about the algorithm."""
+        return {}
 
     @classmethod
     def usual_for(cls, request: Request, log: Log) -> type[Any]:
         """A regression where it is quick: few coordinates, and a log that can be read in one pass."""
-        history = log.history
-        dim = history.dim if isinstance(history, PointStore) else len(request.unit or ())
-        quick = dim <= MOST_COORDINATES and len(history) <= MOST_ROWS
-        return PointRegression if quick and request.parameters.get("epsilon") is None else TreeUCB
+        quick = _dim_of(request, log) <= MOST_COORDINATES and len(log.history) <= MOST_ROWS
+        return cls.regression if quick and request.parameters.get("epsilon") is None else cls.usual
 
     def reason(self, rows: int) -> str | None:
         """Why this algorithm, in a line."""
-        if isinstance(self.base, PointRegression):
-            return f"by {name_of(PointRegression)}, which reads the log in one pass and fits a surface to it"
-        few = self.base.dim <= MOST_COORDINATES and rows <= MOST_ROWS
-        why = f"{name_of(PointRegression)} has a lower regret on most logs like this" if few else "which reads little"
-        return f"by {name_of(type(self.base))}; {why}" if few else f"by {name_of(type(self.base))}, {why}"
+        name, regression = name_of(type(self.base)), name_of(self.regression)
+        if isinstance(self.base, self.regression):
+            return f"by {name}, which reads the log in one pass and fits a surface to it"
+        if self.base.dim <= MOST_COORDINATES and rows <= MOST_ROWS:
+            return f"by {name}; {regression} has a lower regret on most logs like this"
+        return f"by {name}, which reads little"
 
     @classmethod
     def columns(cls, units: Sequence[str]) -> Any:
@@ -233,6 +251,12 @@ class Points(Actions):
 
     def unit(self, text: str) -> Any:
         """The point with these coordinates, if it has a place in the box."""
+        point = self.coordinates(text)
+        self.base.checked_place(point)
+        return point
+
+    def coordinates(self, text: str) -> tuple[float, ...]:
+        """As many coordinates as points have."""
         point = _floats(text)
         if point is None or len(point) != self.base.dim:
             like = ",".join(["0.5"] * self.base.dim)
@@ -240,7 +264,6 @@ class Points(Actions):
                 f"{text!r} is not a point: expected {self.base.dim} number{'s' if self.base.dim > 1 else ''} "
                 f"with commas between them, as in {like}"
             )
-        self.base.checked_place(point)
         return point
 
     def standings(self, policy: Any) -> list[Any]:
@@ -268,10 +291,72 @@ class Points(Actions):
         }
 
 
+class Places(Points):
+    """Actions that are a few points with a level of effort each, written as coordinates@level."""
+
+    noun, plural = "place", "points with a level of effort"
+    algorithms, usual, regression = ALLOCATORS, TreeAllocation, CellRegression
+    strange = "point is not in the box, or level is unknown"
+    headings = ("cell", "level", "samples", "mean", "index")
+
+    @classmethod
+    def fixed(cls, request: Request, log: Log) -> dict[str, Any]:
+        """The levels there are: those of the log."""
+        levels = levels_of(log.history)
+        if not levels:
+            raise InvalidParameter(f"{place_of(request.log)} has no rows to take the levels of effort from")
+        return {"levels": levels}
+
+    def text(self, unit: Any) -> str:
+        """The coordinates with every digit, and the level behind them."""
+        return f"{super().text(unit.point)}@{exact(unit.level)}"
+
+    def unit(self, text: str) -> Any:
+        """The point and the level that are written like this."""
+        point, sign, level = text.partition("@")
+        effort = _floats(level) if sign else None
+        if effort is None or len(effort) != 1 or effort[0] not in self.base.levels:
+            levels = ", ".join(map(exact, self.base.levels))
+            raise InvalidAction(
+                f"{text!r} must end in @ and one of the levels {levels}, as in 0.5,0.5@{exact(self.base.levels[0])}"
+            )
+        place = Allocation(self.coordinates(point), effort[0])
+        self.base.checked_place(place)
+        return place
+
+    def plain(self, unit: Any) -> Any:
+        """A point and its level as JSON."""
+        return {"point": unit.point, "level": unit.level}
+
+    def row(self, standing: _Standing) -> tuple[str, ...]:
+        """A cell in a table."""
+        cell, *others = super().row(standing)
+        return cell, exact(self.base.box_of(standing.box).level or 0.0), *others
+
+    def entry(self, standing: _Standing) -> dict[str, Any]:
+        """A cell as JSON."""
+        return {**super().entry(standing), "level": self.base.box_of(standing.box).level}
+
+
+def levels_of(history: Any) -> list[float] | None:
+    """The levels of effort in a log of points, ascending; None where it has none."""
+    if isinstance(history, PointStore):
+        return None if history.level_values is None else sorted(map(float, history.level_values))
+    levels = getattr(history, "levels", None)
+    return None if levels is None else sorted(set(levels.tolist()))
+
+
+def _dim_of(request: Request, log: Log) -> int:
+    """How many coordinates the points of a log have."""
+    return log.history.dim if isinstance(log.history, PointStore) else len(request.unit or ())
+
+
 def actions_of(base: Any) -> Actions:
     """The actions of a base algorithm, whatever it was made by."""
     if isinstance(base, ArmAlgorithm):
         return Arms(base)
+    if isinstance(base, ALLOCATORS):
+        return Places(base)
     if isinstance(base, POINT_CHOOSERS):
         return Points(base)
     raise InvalidParameter(f"{type(base).__name__} plays neither an arm nor a point: use it from Python")
@@ -279,10 +364,10 @@ def actions_of(base: Any) -> Actions:
 
 def algorithm_named(name: str) -> type[Any]:
     """The algorithm with this name, over arms or over points."""
-    offered = (*ARM_ALGORITHMS, *POINT_CHOOSERS)
+    offered = (*ARM_ALGORITHMS, *POINT_CHOOSERS, *ALLOCATORS)
     for other in (*ALGORITHMS, Regressor):
         if other not in offered and name_of(other) == name:
-            raise InvalidParameter(f"{name} is not for `recommend`: {ALLOCATIONS}")
+            raise InvalidParameter(f"{name} is not for `recommend`: {ONLY_FROM_PYTHON}")
     return class_of(name, offered)
 
 

@@ -11,7 +11,9 @@ from artreplay.errors import InvalidParameter
 
 LEVELS = ("++", "log", "moss")
 
-Level = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
+Level = Annotated[
+    str | None, typer.Option(help="How much KLUCB explores: ++, log or moss; for points, the column of effort.")
+]
 Bonus = Annotated[
     str | None,
     typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++, for algorithms that take a bonus."),

@@ -13,12 +13,14 @@ from artreplay.algorithms import (
     KLUCB,
     Algorithm,
     ArmAlgorithm,
+    CellRegression,
     GridUCB,
     PointAlgorithm,
     PointRegression,
     RandomChoice,
     Regressor,
     ThompsonSampling,
+    TreeAllocation,
     TreeUCB,
 )
 from artreplay.console.output import show, table
@@ -28,6 +30,7 @@ from artreplay.parameters import required
 _SHORT: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
 
 POINT_CHOOSERS: tuple[type[PointAlgorithm], ...] = (TreeUCB, GridUCB, PointRegression)  # those that play one point
+ALLOCATORS: tuple[type[PointAlgorithm], ...] = (CellRegression, TreeAllocation)  # those that divide a budget
 
 ONLY_PYTHON = "(Python)"
 
@@ -67,8 +70,8 @@ def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
     chosen = {option: value for option, value in given.items() if value is not None}
     for option in chosen:
         if option not in parameters:
-            raise InvalidParameter(f"{name} has no {option.replace('_', ' ')}: leave {_flag(option)} out")
-    for option in ("horizon", "budget"):
+            raise InvalidParameter(f"{name} has no {_flag(option)[2:].replace('-', ' ')}: leave {_flag(option)} out")
+    for option in ("horizon", "budget", "max_units", "epsilon"):
         if option in required(cls) and option not in chosen | fixed:
             raise InvalidParameter(f"{name} needs {_flag(option)}")
     try:
@@ -85,7 +88,7 @@ def algorithms() -> None:
     listed: tuple[Any, ...] = (*ALGORITHMS, Regressor)
     rows = [
         (
-            name_of(cls) if cls in (*ARM_ALGORITHMS, *POINT_CHOOSERS) else ONLY_PYTHON,
+            name_of(cls) if cls in (*ARM_ALGORITHMS, *POINT_CHOOSERS, *ALLOCATORS) else ONLY_PYTHON,
             cls.__name__,
             "exact" if cls.coupled else "not coupled",
             cls.summary,
@@ -97,7 +100,8 @@ def algorithms() -> None:
         "",
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
         f"{', '.join(map(name_of, POINT_CHOOSERS))}: play points, and can be used in `recommend` and from Python.",
-        f"{ONLY_PYTHON}: divides a budget over places, and can be used from Python or through `artreplay patrol`.",
+        f"{', '.join(map(name_of, ALLOCATORS))}: divide a budget over places, likewise.",
+        f"{ONLY_PYTHON}: can be used from Python only; what divides a budget also through `artreplay patrol`.",
     )
 
 
@@ -109,4 +113,5 @@ def _with_flags(sentence: str, options: Mapping[str, Any]) -> str:
 
 
 def _flag(option: str) -> str:
+    option = "places" if option == "max_units" else option
     return f"--{option.replace('_', '-')}"

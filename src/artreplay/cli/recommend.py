@@ -9,14 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from artreplay.cli.actions import ALLOCATIONS, Actions, actions_of
+from artreplay.cli.actions import Actions, actions_of
 from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Level, Prior, tuning_of
-from artreplay.cli.names import name_of
+from artreplay.cli.names import ALLOCATORS, name_of
 from artreplay.cli.state import Recommended, recommended, told
 from artreplay.console.options import (
     Arms,
     AsJson,
-    Budget,
     Count,
     Order,
     OrderSeed,
@@ -47,7 +46,8 @@ def recommend(
     algorithm: Annotated[
         str | None,
         typer.Option(
-            help="The base algorithm, see `artreplay algorithms`; kl-ucb, or for points point-regression or tree-ucb."
+            help="The base algorithm, see `artreplay algorithms`; kl-ucb, or for points point-regression or tree-ucb, "
+            "for a budget cell-regression."
         ),
     ] = None,
     state: Annotated[
@@ -81,7 +81,10 @@ def recommend(
     reward_range: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="The range of the rewards; 0 1 by default.")
     ] = None,
-    budget: Budget = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Arms played in one round (top-ucb, random), or effort to divide over places.")
+    ] = None,
+    places: Annotated[int | None, typer.Option(help="The most places that get effort in one round.")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random; 0 by default.")] = None,
     policy: Annotated[
         WithLog | None,
@@ -96,16 +99,24 @@ def recommend(
 ) -> None:
     """Recommend what to play next, from a log of arms, or of points (give --unit once for each coordinate).
 
+    Where --level names the column with the effort at each point, --budget is divided over at most --places points.
+
     Without --state every call starts afresh from the log. With --state the policy is kept between calls: play what is
     recommended, tell the reward with `artreplay tell`, and call this again with the log, which may have grown. Options
     that the state file already holds need not be repeated.
     """
-    if level not in (None, *LEVELS):
-        raise InvalidParameter(f"--level must be {', '.join(LEVELS)}, got {level!r}; {ALLOCATIONS}")
+    is_column = level is not None and (len(unit or ()) > 1 or algorithm in [name_of(each) for each in ALLOCATORS])
+    if level not in (None, *LEVELS) and not is_column:
+        raise InvalidParameter(
+            f"--level must be {', '.join(LEVELS)}, got {level!r}; for points, with several --unit or --algorithm "
+            "cell-regression, it names the column of effort"
+        )
     columns = {"reward": reward, "until": until, "order": order, "seed": order_seed, "table": table}
-    columns |= {"allow_scan": allow_scan or None, "count": count, "sum": sum_}
-    parameters: dict[str, Any] = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
-    parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side, **tuning_of(level, bonus, prior)}
+    columns |= {"allow_scan": allow_scan or None, "count": count, "sum": sum_, "level": level if is_column else None}
+    parameters: dict[str, Any] = {"horizon": horizon, "max_units": places, "seed": seed, "reward_range": reward_range}
+    parameters["budget"] = int(budget) if budget is not None and budget.is_integer() else budget
+    parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side}
+    parameters |= tuning_of(None if is_column else level, bonus, prior)
     request = Request(
         log, unit or None, columns, algorithm, parameters, arms or None, box or None, unknown, policy, drift
     )
@@ -122,7 +133,8 @@ def tell(
         list[str],
         typer.Argument(
             metavar="ACTION REWARD",
-            help="An arm, or a point such as 0.3,0.7, and its reward; one pair for each unit that was played.",
+            help="An arm, or a point such as 0.3,0.7, or one at a level, 0.3,0.7@2, and its reward; one pair for each "
+            "unit that was played.",
         ),
     ],
     state: StateFile,
@@ -197,10 +209,14 @@ def _what_was_read(reading: Reading) -> str:
     return f"; read {read}" if reading.sums else ""
 
 
+def _plain(action: Any, actions: Actions) -> Any:
+    return [actions.plain(unit) for unit in action] if isinstance(action, list) else actions.plain(action)
+
+
 def _as_json(found: Recommended, actions: Actions) -> dict[str, Any]:
     policy = found.policy
     return {
-        "action": found.action,
+        "action": _plain(found.action, actions),
         "algorithm": name_of(type(policy.base)),
         "policy": policy.kind,
         "rounds": found.rounds,

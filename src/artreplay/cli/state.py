@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from artreplay.algorithms import checked_reward
-from artreplay.cli.actions import Actions, Arms, Points, actions_of, algorithm_named, box_of
+from artreplay.cli.actions import Actions, Arms, Places, Points, actions_of, algorithm_named, box_of, levels_of
 from artreplay.cli.algorithm_options import drift_of
 from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
 from artreplay.cli.names import name_of
@@ -85,12 +85,15 @@ def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
     """A fresh base by the options, the log, and what is to be remembered of it."""
     algorithm = None if request.algorithm is None else algorithm_named(request.algorithm)
     several = request.unit is not None and len(request.unit) > 1
-    of_points = several if algorithm is None else algorithm in Points.algorithms
+    of_points = several if algorithm is None else algorithm in (*Points.algorithms, *Places.algorithms)
     log, note = _read(request, {}, Points if of_points else Arms)
-    kind: type[Actions] = Points if _is_of_points(log, note) else Arms
+    kind: type[Actions] = Arms
+    if _is_of_points(log, note):
+        kind = Points if levels_of(log.history) is None else Places
     algorithm = algorithm or kind.usual_for(request, log)
     if algorithm not in kind.algorithms:
         names = ", ".join(map(name_of, kind.algorithms))
+        names += "; --level names a column of effort" if algorithm in Places.algorithms else ""
         raise InvalidParameter(
             f"{name_of(algorithm)} must not be used here: {place_of(request.log)} is a log of {kind.plural}, "
             f"which are for {names}"
