@@ -20,11 +20,14 @@ from artreplay.algorithms.regression_fits import (
     COLUMNS,
     DUE,
     INSIDE,
+    PASSES,
     QUEUED,
     SIZE,
     TODO,
     TOTAL,
     WAITING,
+    appraise,
+    boxes_of,
     catch_up,
     find_leading,
 )
@@ -212,6 +215,23 @@ class _Regression(PointAlgorithm):
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self.unscaled(totals[at] / counts[at])
         return counts[at], mean, self.unscaled(index.value[at])
+
+    def expectations(self) -> tuple[Floats, Floats]:
+        """Of each finest box: what the best surface of its cell expects, and how far that may be off.
+
+        The second is a standard deviation. Both are nan in cells without samples. The boxes are those of
+        `cell_numbers`.
+        """
+        component = self._up_to_date()
+        index, cells = component.index, component.cells
+        sides = np.full((3, len(index.counts)), np.nan)  # a deviation below the mean, the mean, a deviation above
+        for cell in np.flatnonzero(index.cell[:-1, SIZE]).tolist():
+            for row, width in zip(sides, (-1.0, 0.0, 1.0), strict=True):
+                appraise(index, cells, cell, width, 0.0, PASSES)
+                boxes_of(row, cells, cell, len(index.result))[:] = index.result
+        low, mean, high = sides[:, cells.slot(self.cell_numbers())]
+        deviation = np.maximum(high - mean, mean - low)  # one of them may be cut off at the end of the range
+        return self.unscaled(mean), self.unscaled(deviation) - self.unscaled(np.zeros(1))
 
 
 def modes_of(base: _Regression) -> int:

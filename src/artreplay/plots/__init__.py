@@ -1,9 +1,10 @@
-"""Figures that people look at: what policies cost and read, and the cells of a space. Nothing is run again."""
+"""Figures that people look at: what policies cost and read, cells of a space, and surfaces. Nothing is run again."""
 
 from artreplay.plots.comparison_figure import comparison
 from artreplay.plots.headline import FULL_START, IGNORANT, RANDOM, REPLAY, Look, headline
 from artreplay.plots.space import draw_space
 from artreplay.plots.study_report import study_figure, write_study_report
+from artreplay.plots.surface_figure import draw_surface
 
 __all__ = [
     "FULL_START",
@@ -13,6 +14,7 @@ __all__ = [
     "Look",
     "comparison",
     "draw_space",
+    "draw_surface",
     "headline",
     "study_figure",
     "write_study_report",

@@ -26,7 +26,7 @@ from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, Policy
 from artreplay.whole_files import write_whole
 
 # From white to a mid blue: darker is higher in grey print too, and dark dots are seen on all of it.
-_COLOURS = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
+COLOURS = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
 _NAMES = {ArtificialReplay: "Artificial Replay", FullStart: "Full Start", Ignorant: "No log"}
 _MOST_DOTS = 2_000  # of one kind in one panel
 _MOST_ACROSS = 6  # panels side by side
@@ -95,10 +95,10 @@ def draw_space(
     1 of 2 samples used, 2 cells
     """
     policies: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
-    kind = None if path is None else _checked_kind(Path(path))
+    kind = None if path is None else checked_kind(Path(path))
     base = _checked_base(policies)
-    _check_names(names, base)
-    levels = _checked_levels(base, level)
+    check_names(names, base)
+    levels = checked_levels(base, level)
     rows = _rows(policies, levels, played)
     _check_layout(rows, axes)
     places = _new_axes(base, rows) if axes is None else [axes]
@@ -109,16 +109,16 @@ def draw_space(
             place.label_outer()
         usual = _counts_by_policy(policies) if len(levels) > 1 else None  # else the title of each panel says it
         _draw_title(figure, usual if title is None else title)
-        _draw_legend(figure, [panel for row in rows for panel in row], played_name, note)
+        draw_legend(figure, [panel for row in rows for panel in row], played_name, note)
     if path is not None:
-        _write(figure, Path(path), str(kind))
+        write_figure(figure, Path(path), str(kind))
     return figure
 
 
 # -- what is checked ----------------------------------------------------------------------------------------
 
 
-def _checked_kind(path: Path) -> str:
+def checked_kind(path: Path) -> str:
     kind = path.suffix.removeprefix(".").lower()
     if kind not in _SILENT:
         raise InvalidParameter(f"path must end in .png, .pdf or .svg, got {str(path)!r}")
@@ -141,12 +141,12 @@ def _checked_base(policies: list[Any]) -> PointAlgorithm:
     return first
 
 
-def _check_names(names: Sequence[str], base: PointAlgorithm) -> None:
+def check_names(names: Sequence[str], base: PointAlgorithm) -> None:
     if isinstance(names, str) or len(names) < base.dim:
         raise InvalidParameter(f"names must be one name for each of {base.dim} axes, got {names!r}")
 
 
-def _checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float | None]:
+def checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float | None]:
     """The levels to draw; a single None where there are none."""
     levels: Sequence[float | None] = (None,) if base.levels is None else base.levels
     if level is None:
@@ -193,13 +193,13 @@ def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any
     largest = 1.0 if base.levels is None else max(base.levels)
     made = []
     for level in levels:
-        dots = _logged(policy, base, level) | {PLAYED: _played(base, level, played)}
+        dots = logged_dots(policy, base, level) | {PLAYED: played_dots(base, level, played)}
         size = 1.0 if level is None else math.sqrt(max(level / largest, 0.1))
-        made.append(_Panel(_kind_name(policy), [cell for cell in cells if cell.level == level], dots, level, size))
+        made.append(_Panel(kind_name(policy), [cell for cell in cells if cell.level == level], dots, level, size))
     return made
 
 
-def _logged(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[Dots, Floats]:
+def logged_dots(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[Dots, Floats]:
     """Where the samples of the log lie, unused and used; in one dimension with their rewards as height."""
     history: Any = policy.history.load() if isinstance(policy.history, Store) else policy.history
     if history is None or history.points is None:
@@ -214,7 +214,7 @@ def _logged(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[D
     return {UNUSED: places[known & unused], USED: places[known & ~unused]}
 
 
-def _played(base: PointAlgorithm, level: float | None, played: Sequence[Any]) -> Floats:
+def played_dots(base: PointAlgorithm, level: float | None, played: Sequence[Any]) -> Floats:
     """The different places that were played at a level."""
     places = set()
     for unit in played:
@@ -228,16 +228,20 @@ def _played(base: PointAlgorithm, level: float | None, played: Sequence[Any]) ->
     return np.array(sorted(places), np.float64).reshape(-1, base.dim)
 
 
-def _kind_name(policy: Policy) -> str:
+def kind_name(policy: Policy) -> str:
     return _NAMES.get(type(policy), type(policy).__name__)
 
 
-def _counts(used: int, logged: int, cells: Sequence[Cell]) -> str:
-    samples = f"{used:,} of {logged:,} samples used, " if logged else ""
+def counts_text(used: int, logged: int, cells: Sequence[Cell] | None) -> str:
+    """How many samples were used, and how many cells there are, if these are given."""
+    samples = f"{used:,} of {logged:,} samples used" if logged else ""
+    if cells is None:
+        return samples or "no log"
+    samples += ", " if logged else ""
     return f"{samples}{len(cells):,} cell{'' if len(cells) == 1 else 's'}"
 
 
-def _thinned(places: Floats) -> Floats:
+def thinned(places: Floats) -> Floats:
     """At most so many places, always the same ones."""
     if len(places) <= _MOST_DOTS:
         return places
@@ -256,7 +260,7 @@ def _scale(panels: Sequence[_Panel], base: PointAlgorithm) -> Normalize | None:
     return Normalize(min(float(indices.min()), high - 0.2 * (most - least)), high)
 
 
-def _heights(base: PointAlgorithm) -> tuple[float, float]:
+def heights_of(base: PointAlgorithm) -> tuple[float, float]:
     """From bottom to top of a panel of one dimension: the range of rewards, above room for what was played."""
     least, most = base.reward_range
     return least - 0.16 * (most - least), most + 0.08 * (most - least)
@@ -272,11 +276,11 @@ def _draw_rows(
     """All panels, in the same colours, and beside them what the colours mean."""
     panels = [panel for row in rows for panel in row]
     scale = _scale(panels, base)
-    heights = _heights(base) if base.dim == 1 else None
+    heights = heights_of(base) if base.dim == 1 else None
     for place, panel in zip(places, panels, strict=True):
         _draw_panel(place, panel, scale, base, names, heights)
     if scale is not None:
-        colours = ScalarMappable(scale, _COLOURS)
+        colours = ScalarMappable(scale, COLOURS)
         bar = figure.colorbar(colours, ax=places, shrink=0.9, pad=0.02, aspect=25 * len(rows))
         bar.set_label("index of a cell: how good it may still be")
 
@@ -291,12 +295,12 @@ def _draw_panel(
 ) -> None:
     _draw_cells(axes, panel.cells, scale, heights)
     for dots in (UNUSED, USED, PLAYED):
-        places = _thinned(panel.dots[dots])
+        places = thinned(panel.dots[dots])
         if dots is PLAYED and heights is not None:  # below all samples
             places = np.column_stack([places, np.full(len(places), 0.95 * heights[0] + 0.05 * heights[1])])
         if len(places):
             size = dots.size * (panel.size if dots is PLAYED else min(max(math.sqrt(500 / len(places)), 0.7), 1.0))
-            axes.plot(places[:, 0], places[:, 1], **_stroke(dots, size), zorder=dots.above)
+            axes.plot(places[:, 0], places[:, 1], **stroke(dots, size), zorder=dots.above)
     edges = base.edges()
     axes.set_xlim(*edges[0])
     axes.set_xlabel(names[0])
@@ -308,7 +312,7 @@ def _draw_panel(
         axes.set_ylabel("reward of a sample, index of a cell")
     used, unused = len(panel.dots[USED]), len(panel.dots[UNUSED])
     where = panel.name if panel.level is None else f"{panel.name}, level {panel.level:g}"
-    axes.set_title(f"{where}:\n{_counts(used, used + unused, panel.cells)}", fontsize=10.5, loc="left")
+    axes.set_title(f"{where}:\n{counts_text(used, used + unused, panel.cells)}", fontsize=10.5, loc="left")
 
 
 def _draw_cells(
@@ -328,11 +332,11 @@ def _draw_cells(
         drawn.set_facecolor("#ffffff")
     else:
         indices = np.array([cell.index for cell in cells])
-        drawn.set(array=np.ma.masked_invalid(indices), cmap=_COLOURS, norm=scale)  # outside a mask there is no colour
+        drawn.set(array=np.ma.masked_invalid(indices), cmap=COLOURS, norm=scale)  # outside a mask there is no colour
     axes.add_collection(drawn, autolim=False)
 
 
-def _stroke(dots: Dots, size: float) -> dict[str, Any]:
+def stroke(dots: Dots, size: float) -> dict[str, Any]:
     colours = {"markerfacecolor": dots.fill, "markeredgecolor": dots.edge, "markeredgewidth": dots.width}
     return {"linestyle": "none", "marker": dots.marker, "markersize": size, **colours}
 
@@ -347,7 +351,9 @@ def _new_axes(base: PointAlgorithm, rows: Sequence[Sequence[_Panel]]) -> list[Ax
 
 def _counts_by_policy(policies: list[Any]) -> str:
     """A line for each policy, over all its levels."""
-    return "\n".join(f"{_kind_name(one)}: {_counts(one.used, one.used + one.unused, one.cells())}" for one in policies)
+    return "\n".join(
+        f"{kind_name(one)}: {counts_text(one.used, one.used + one.unused, one.cells())}" for one in policies
+    )
 
 
 def _draw_title(figure: Figure, title: str | None) -> None:
@@ -355,7 +361,7 @@ def _draw_title(figure: Figure, title: str | None) -> None:
         figure.suptitle(title, fontsize=14, fontweight="bold")
 
 
-def _draw_legend(figure: Figure, panels: Sequence[_Panel], played_name: str, note: str | None) -> None:
+def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: str | None) -> None:
     handles: list[Any] = []
     words: list[str] = []
     for dots in (UNUSED, USED, PLAYED):
@@ -363,7 +369,7 @@ def _draw_legend(figure: Figure, panels: Sequence[_Panel], played_name: str, not
         if most == 0:
             continue
         sizes = {panel.size for panel in panels if len(panel.dots[dots])} if dots is PLAYED else {1.0}
-        handles.append(tuple(Line2D([], [], **_stroke(dots, max(dots.size * size, 5.0))) for size in sorted(sizes)))
+        handles.append(tuple(Line2D([], [], **stroke(dots, max(dots.size * size, 5.0))) for size in sorted(sizes)))
         name = played_name if dots is PLAYED else dots.name
         words.append(name if most <= _MOST_DOTS else f"{name} (at most {_MOST_DOTS:,} drawn)")
     width = sum(0.085 * len(word) + 0.8 for word in words)  # about, in inches
@@ -381,7 +387,7 @@ def _draw_legend(figure: Figure, panels: Sequence[_Panel], played_name: str, not
         )
 
 
-def _write(figure: Figure, path: Path, kind: str) -> None:
+def write_figure(figure: Figure, path: Path, kind: str) -> None:
     """Write the figure: the same picture is the same bytes."""
     # Parts of an svg have names made from a salt, which is random unless given.
     with matplotlib.rc_context({"svg.hashsalt": "artreplay"}):
