@@ -29,6 +29,14 @@ def test_example(script: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_the_figures_of_the_docs_are_what_the_policies_do(tmp_path: Path) -> None:
+    """The script compares what it draws with a policy, and refuses if they differ."""
+    script = Path(__file__).parent.parent / "docs/exactness_figures.py"
+    subprocess.run([sys.executable, script, tmp_path], check=True, capture_output=True)
+    assert sorted(path.name for path in tmp_path.glob("*.png")) == ["certified.png", "step.png"]
+
+
+@pytest.mark.long
 def test_the_numbers_of_the_docs_can_be_made() -> None:
     """At a tiny scale: three tables, of nine rows and two lines above each."""
     script = Path(__file__).parent.parent / "docs/continuous_numbers.py"
