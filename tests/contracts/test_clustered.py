@@ -61,7 +61,10 @@ def test_bytes_are_counted(folder):
     opening = policy.reading.bytes
     policy.ask()
     size = (part_of(folder) / "samples.parquet").stat().st_size
-    small = [folder / "manifest.json", *(part_of(folder) / name for name in ("labels.json", "counts.i8", "chunks.u4"))]
+    small = [
+        folder / "manifest.json",
+        *(part_of(folder) / name for name in ("labels.json", "counts.i8", "order.u4", "chunks.u4")),
+    ]
     assert sum(file.stat().st_size for file in small) < opening < sum(file.stat().st_size for file in small) + size
     assert opening < policy.reading.bytes <= opening + size
     assert policy.reading.requests == len(small) + 2  # the footer, and one column of one row group
@@ -85,7 +88,8 @@ def by_another_engine(folder: Path, target: Path) -> None:
     store = ar.open_history(folder)
     target.mkdir()
     (target / "part-0.parquet").write_bytes((part_of(folder) / "samples.parquet").read_bytes())
-    write_directory(target, store.labels, store.counts().tolist())
+    arms = sorted(zip(store.labels, store.counts().tolist(), strict=True))
+    write_directory(target, [arm for arm, _ in arms], [count for _, count in arms])
     columns = {"unit": "arm", "reward": "click", "level": None, "order": None}
     (target / "manifest.json").write_text(describe(len(store), ["part-0.parquet"], (0.0, 1.0), columns))
 

@@ -237,7 +237,7 @@ class FullStart(HistoryPolicy):
         return self._adapter.exact and self._adapter.counts_rows
 
     def _opened(self, log: Log, marks: Ints | None) -> tuple[Log, Ledger | OwnLedger, Reader | None]:
-        return (log, *open_ledger(log, self._by_cell, marks))
+        return (log, *open_ledger(log, self._by_cell, marks, whole=True))
 
     def _set_ledger(self, ledger: Ledger | OwnLedger) -> None:
         if self._by_cell:

@@ -11,7 +11,7 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import ChangedHistory, InvalidFile
 from artreplay.history.stores import ArmStore, PointStore
-from artreplay.history.stores.merging import rows_of
+from artreplay.history.stores.merging import MergedArms
 from artreplay.replay.adapters import Adapter
 from artreplay.replay.ledger import (
     Blocks,
@@ -30,6 +30,7 @@ from artreplay.replay.plain_objects import PlainAdapter
 
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
+_MOST_AHEAD = 1 << 14  # cells that are read at once
 
 
 class Rows(NamedTuple):
@@ -134,39 +135,91 @@ class StreamReader(Reader):
         return self.__dict__ | {"_parts": None, "_further": None}
 
 
-class ArmReader(Reader):
-    """Reads the rows of a cell in order: those of one arm, or of several merged by where they lie in the log."""
+class Ahead(NamedTuple):
+    """Cells that are filled at once, that which is wanted first: how many rows each gets, and whether it has more."""
 
-    def __init__(self, log: Log, cell: Ints, n_cells: int) -> None:
+    cells: Ints
+    sizes: Ints
+    more: Ints
+
+
+class ArmReader(Reader):
+    """Reads the rows of a cell in order: those of one arm, or of several merged by where they lie in the log.
+
+    While cells are wanted one behind the other, as at first, ever more of them are read at once; and so are all if the
+    `whole` log is to be read.
+    """
+
+    def __init__(self, log: Log, cell: Ints, n_cells: int, whole: bool) -> None:
         """`cell` has the cell of each unit."""
         super().__init__(log)
         store = cast(ArmStore, log.store)
-        codes: list[list[int]] = [[] for _ in range(n_cells)]
-        for code in np.flatnonzero(log.numbers >= 0).tolist():
-            codes[int(cell[log.numbers[code]])].append(code)
-        self.cells = [rows_of(store, some) for some in codes]
+        codes = np.flatnonzero(log.numbers >= 0)
+        cells = cell[log.numbers[codes]]
+        self.arms = np.bincount(cells, minlength=n_cells)  # of each cell
+        self._code: Ints = np.full(n_cells, -1, np.int64)  # of each cell: its arm, if it has one
+        self._code[cells] = codes
+        self.merged = {
+            several: MergedArms(store, codes[cells == several].tolist())
+            for several in np.flatnonzero(self.arms > 1).tolist()
+        }
         self.counts: Ints | None = None  # of each cell: rows in the log, where these must be known
-        if log.adapter.certified is not None:
-            per_label = store.counts()
-            self.counts = np.array([int(per_label[some].sum()) for some in codes], np.int64)
+        if log.adapter.certified is not None or whole:
+            self.counts = np.bincount(cells, store.counts()[codes], minlength=n_cells).astype(np.int64)
+        self._counts_left = log.adapter.certified is not None
+        self._whole = whole
+        self._ahead, self._next = 1, -1  # how many cells to read at once, and the one that is wanted if all were right
+        self._read: Ahead | None = None
 
     def read(self, ledger: Ledger) -> Rows:
-        """More rows of the cell that is wanted."""
-        cell = int(ledger.wanted[0])
-        codes, rewards, more = self.cells[cell].read(self._wanted_rows(cell))
-        end = int(ledger.end[cell]) + len(rewards)
-        return Rows(self.log.numbers[codes], self.log.checked_rewards(rewards), None, end, more)
+        """More rows of the cell that is wanted, and perhaps of others."""
+        cell, self._read = int(ledger.wanted[0]), None
+        if cell in self.merged:
+            codes, rewards, more = self.merged[cell].read(self._wanted_rows(cell))
+            units, end = self.log.numbers[codes], int(ledger.end[cell]) + len(rewards)
+            return Rows(units, self.log.checked_rewards(rewards), None, end, more)
+        cells, rows = self._cells_at_once(ledger, cell)
+        codes = self._code[cells]
+        sizes, rewards, left = cast(ArmStore, self.log.store).read_many(codes, ledger.end[cells], rows)
+        self._read = Ahead(cells, sizes, left)
+        units = np.repeat(self.log.numbers[codes], sizes)
+        end = int(ledger.end[cell]) + int(sizes[0])
+        return Rows(units, self.log.checked_rewards(rewards), None, end, bool(left[0]))
+
+    def _cells_at_once(self, ledger: Ledger, cell: int) -> tuple[Ints, Ints]:
+        """The cell that is wanted and those behind it that nobody has read from, and how many rows of each to read."""
+        sweeping = (cell == self._next or self._whole) and cast(ArmStore, self.log.store).reads_ahead
+        self._ahead = min(2 * self._ahead, _MOST_AHEAD) if sweeping else 1
+        last = min(cell + self._ahead, len(self._code))
+        behind = np.arange(cell + 1, last)
+        fresh = (ledger.end[behind] == 0) & (ledger.more[behind] > 0) & (self.arms[behind] == 1)
+        cells = np.concatenate([[cell], behind[fresh]])
+        if self._whole and self.counts is not None:
+            rows = np.minimum(self.counts[cells] - ledger.end[cells], _MOST_PREFETCH)
+        else:
+            rows = np.full(len(cells), self.log.store.first_prefetch)
+            rows[0] = self._wanted_rows(cell)
+        most = max(int(np.searchsorted(np.cumsum(rows), _MOST_PREFETCH, side="right")), 1)
+        self._next = int(cells[most]) if most < len(cells) else last
+        return cells[:most], rows[:most]
 
     def put(self, ledger: Ledger, rows: Rows) -> Ledger:
-        """Put rows into the queue; they must not be read again."""
-        cell = int(ledger.wanted[0])
+        """Put rows into the queues; they must not be read again."""
+        cell, read = int(ledger.wanted[0]), self._read
         ledger = super().put(ledger, rows)
-        self.cells[cell].done()
-        if self.counts is not None:
-            left = int(self.counts[cell]) - rows.end
-            if left < 0 or (left > 0) is not rows.more:
+        if read is None:
+            self.merged[cell].done()
+        else:
+            stop = self._free - len(rows.units) + np.cumsum(read.sizes)
+            ledger.next[read.cells], ledger.stop[read.cells] = stop - read.sizes, stop
+            ledger.end[read.cells[1:]] += read.sizes[1:]
+            ledger.more[read.cells] = read.more
+        if self._counts_left and self.counts is not None:
+            cells = np.array([cell]) if read is None else read.cells
+            left = self.counts[cells] - ledger.end[cells]
+            if (left < 0).any() or ((left > 0) != (ledger.more[cells] > 0)).any():
                 raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
-            ledger.more[cell] = left
+            ledger.more[cells] = left
         return ledger
 
 
@@ -220,10 +273,12 @@ def ledger_without_rows(adapter: Adapter) -> Ledger | OwnLedger:
     return ledger_of_rows(adapter, Part(nothing, nothing, np.empty(0)))
 
 
-def open_ledger(log: Log, own: bool, marks: Ints | None) -> tuple[Ledger | OwnLedger, Reader | None]:
+def open_ledger(
+    log: Log, own: bool, marks: Ints | None, whole: bool = False
+) -> tuple[Ledger | OwnLedger, Reader | None]:
     """The ledger of a log, and what fills it if it lies in a store; rows before the marks are used already.
 
-    The cells are the base's `own`, or one for everything.
+    The cells are the base's `own`, or one for everything. `whole` says that all rows will be wanted.
     """
     adapter = log.adapter
     if own and marks is not None:
@@ -231,7 +286,7 @@ def open_ledger(log: Log, own: bool, marks: Ints | None) -> tuple[Ledger | OwnLe
     if log.whole is not None:
         return ledger_of_rows(adapter, log.queued(), own, log.end, marks), None
     cells, n_cells = adapter.cells(log.numbers) if own else (one_cell(), 1)
-    ledger, reader = _lazy_ledger(log, cells, n_cells, not own or adapter.counts_rows, marks)
+    ledger, reader = _lazy_ledger(log, cells, n_cells, not own or adapter.counts_rows, marks, whole)
     return enlarged(ledger, adapter.cell_space()), reader
 
 
@@ -249,7 +304,9 @@ def ledger_of_rows(
     return enlarged(filled, adapter.cell_space())
 
 
-def _lazy_ledger(log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints | None) -> tuple[Ledger, Reader]:
+def _lazy_ledger(
+    log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints | None, whole: bool
+) -> tuple[Ledger, Reader]:
     """The ledger of a store of which nothing was read so far."""
     store = log.store
     ledger = empty_ledger(cells, n_cells, _FIRST, counts=counted and not log.in_blocks, blocks=log.in_blocks)
@@ -267,11 +324,14 @@ def _lazy_ledger(log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints 
         ledger.more[:] = ledger.end < len(store)
         return ledger, BoxReader(log)
     if isinstance(cells, Table) and len(cells.cell):
-        arms = ArmReader(log, cells.cell, n_cells)
-        for cell, reader in enumerate(arms.cells):
-            ledger.more[cell] = bool(reader.codes) if arms.counts is None else arms.counts[cell] - ledger.end[cell]
+        arms = ArmReader(log, cells.cell, n_cells, whole)
+        ledger.more[:] = arms.arms > 0
+        if arms.counts is not None:
+            left = arms.counts - ledger.end
+            ledger.more[:] = left if log.adapter.certified is not None else left > 0
+        for cell, merged in arms.merged.items():
             if ledger.end[cell]:
-                reader.skip(int(ledger.end[cell]))
+                merged.skip(int(ledger.end[cell]))
         return ledger, arms
     ledger.more[0] = ledger.end[0] < log.size
     return ledger, StreamReader(log, int(ledger.end[0]))

@@ -23,14 +23,15 @@ from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.running_sums import how_many_kept, kept_ends
 from artreplay.history.stores.store import ArmStore, Fetched, Sums
 
-_GAP = 1 << 13  # rows between two arms that are read along rather than asked for apart
+_GAP = 1 << 10  # rows between two arms that are read along rather than asked for apart ...
+_GAP_FROM_AFAR = 1 << 15  # ... where a request takes longer
 
 
 class _Generation(NamedTuple):
     """The rows that were added at one time."""
 
-    starts: Ints  # of each label: where its samples begin in the columns; one more entry for the end
-    sums_at: Ints  # of each label: where its sums begin; one more entry for the end
+    starts: Ints  # of each label: where its samples begin in the columns
+    sums_at: Ints  # of each label: where its sums begin
     sums: FileColumn | None
     rewards: Column
     rows: Column
@@ -46,6 +47,8 @@ class _Generation(NamedTuple):
 
 class IndexedArms(Indexed, ArmStore):
     """A log of arms that was laid out by arm."""
+
+    reads_ahead = True
 
     def __init__(self, place: Place, manifest: dict[str, Any], until: int | None = None) -> None:
         super().__init__(place, manifest)
@@ -81,8 +84,8 @@ class IndexedArms(Indexed, ArmStore):
             raise InvalidFile(f"cannot be read as Parquet: {error}", file=f"{self.name}/directory.parquet") from None
 
     def _opened(self, generation: dict[str, Any], before: Ints, now: Ints) -> _Generation:
-        starts = np.concatenate([[0], np.cumsum(now - before)])
-        sums_at = np.concatenate([[0], np.cumsum(how_many_kept(before, now))])
+        order = self._small(generation, "order.u4", "<u4") if "order.u4" in generation["files"] else None
+        starts, sums_at = _begins(now - before, order), _begins(how_many_kept(before, now), order)
         sums = FileColumn(self._open(generation, "sums.f8"), "<f8") if "sums.f8" in generation["files"] else None
         groups = None
         columns: tuple[Column, Column]
@@ -96,7 +99,7 @@ class IndexedArms(Indexed, ArmStore):
             entries = [generation["files"][name] for name in names]
             groups = RowGroups([self._open(generation, name) for name in names], entries, checks)
             columns, found = (GroupColumn(groups, "reward"), GroupColumn(groups, "row")), int(groups.edges[-1])
-        if not found == starts[-1] == generation["rows"]:
+        if not found == (now - before).sum() == generation["rows"]:
             raise InvalidFile(f"must have {generation['rows']:,} rows, its files have {found:,}", file=self.name)
         return _Generation(starts, sums_at, sums, columns[0], columns[1], groups)
 
@@ -173,7 +176,8 @@ class IndexedArms(Indexed, ArmStore):
             if generation.sums is not None:
                 kept = generation.sums.read(0, len(generation.sums), self.reading)
                 present = np.flatnonzero(self._before[at + 1] > self._before[at])
-                totals[present] = kept[generation.sums_at[1:][present] - 1]
+                several = how_many_kept(self._before[at], self._before[at + 1])
+                totals[present] = kept[(generation.sums_at + several)[present] - 1]
                 self.reading.sums += len(kept)
         return self._before[number], totals
 
@@ -205,26 +209,31 @@ class IndexedArms(Indexed, ArmStore):
         return np.concatenate(found) if found else empty
 
     def read_many(self, codes: Ints, after: Ints, n: Ints) -> tuple[Ints, Floats, Ints]:
-        """The next samples of several labels, whose numbers rise; those that lie close together are read at once."""
+        """The next samples of several labels; those that lie close together are read at once."""
         stop = np.minimum(after + n, self._counts[codes])
-        rewards, owner = [np.empty(0)], [np.empty(0, np.int64)]
+        found: list[Floats] = []
+        owners: list[Ints] = []
         for number, generation in enumerate(self._generations):
             before, behind = self._before[number][codes], self._before[number + 1][codes]
             first, last = np.maximum(after, before), np.minimum(stop, behind)
-            some = np.flatnonzero(first < last)
-            shift = generation.starts[codes[some]] - before[some]
-            rewards.append(self._ranges(generation.rewards, first[some] + shift, last[some] + shift))
-            owner.append(np.repeat(some, last[some] - first[some]))
-        found = np.concatenate(rewards)
-        if len(self._generations) > 1:
-            found = found[np.argsort(np.concatenate(owner), kind="stable")]
-        return stop - after, found, (stop < self._counts[codes]).astype(np.int64)
+            owner = np.flatnonzero(first < last)
+            shift = generation.starts[codes[owner]] - before[owner]
+            first, last = first[owner] + shift, last[owner] + shift
+            order = np.argsort(first, kind="stable")
+            found += self._ranges(generation.rewards, first[order], last[order])
+            owners.append(np.repeat(owner[order], (last - first)[order]))
+        rewards = found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
+        owner = np.concatenate(owners)
+        if (np.diff(owner) < 0).any():
+            rewards = rewards[np.argsort(owner, kind="stable")]
+        return stop - after, rewards, (stop < self._counts[codes]).astype(np.int64)
 
-    def _ranges(self, column: Column, first: Ints, last: Ints) -> Floats:
+    def _ranges(self, column: Column, first: Ints, last: Ints) -> list[Floats]:
         """Ranges of a column one behind the other; they rise."""
-        breaks = np.flatnonzero(first[1:] - last[:-1] > _GAP) + 1
-        found: list[Floats] = [np.empty(0)]
-        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(first)], strict=True):
+        gap = _GAP_FROM_AFAR if self.place.folder is None else _GAP
+        breaks = (np.flatnonzero(first[1:] - last[:-1] > gap) + 1).tolist()
+        found: list[Floats] = []
+        for start, stop in zip([0, *breaks], [*breaks, len(first)], strict=True):
             if start < stop:
                 low, sizes = int(first[start]), last[start:stop] - first[start:stop]
                 read = column.read(low, int(last[stop - 1]), self.reading, rows=True)
@@ -232,24 +241,38 @@ class IndexedArms(Indexed, ArmStore):
                     shifts = first[start:stop] - low - np.cumsum(sizes) + sizes
                     read = read[np.repeat(shifts, sizes) + np.arange(int(sizes.sum()))]
                 found.append(read)
-        return found[1] if len(found) == 2 else np.concatenate(found)
+        return found
 
-    def batches(self, number: int, size: int) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """The samples of a generation and all behind it, by label and row: labels, rows and rewards, about `size`."""
+    def batches(self, number: int, order: Ints, size: int) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """The samples of a generation and all behind it, by label in an order, then by row, about `size` at a time.
+
+        Each batch has labels, rows and rewards.
+        """
         before = self._before[number]
         left = self._before[-1] - before
-        codes = np.flatnonzero(left)
+        codes = order[left[order] > 0]
         edges = np.flatnonzero(np.diff((np.cumsum(left[codes]) - 1) // size, prepend=-1))
         for start, stop in zip(edges.tolist(), [*edges[1:].tolist(), len(codes)], strict=True):
             some = codes[start:stop]
-            for codes_at_once in [some] if left[some].max() <= size else np.split(some, len(some)):
-                for after in range(0, int(left[codes_at_once].max()), size):
-                    got = [self.read(code, int(before[code]) + after, size, True) for code in codes_at_once.tolist()]
+            for at_once in [some] if left[some].max() <= size else np.split(some, len(some)):
+                for after in range(0, int(left[at_once].max()), size):
+                    got = [self.read(code, int(before[code]) + after, size, True) for code in at_once.tolist()]
                     rows, rewards, _ = zip(*got, strict=True)
                     sizes = [len(one) for one in rewards]
-                    yield np.repeat(codes_at_once, sizes), np.concatenate(rows), np.concatenate(rewards)
+                    yield np.repeat(at_once, sizes), np.concatenate(rows), np.concatenate(rewards)
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order: the arms merged by their rows."""
         starts = [self._first_at(code, since) for code in range(len(self.labels))] if since else None
         return merged_parts(self, since, starts)
+
+
+def _begins(sizes: Ints, order: Ints | None) -> Ints:
+    """Where the parts of labels begin that lie one behind the other, in an order."""
+    if order is None:
+        begins: Ints = np.cumsum(sizes) - sizes
+        return begins
+    begins = np.empty_like(sizes)
+    begins[len(order) :] = 0  # labels that came later have nothing here
+    begins[order] = np.cumsum(sizes[order]) - sizes[order]
+    return begins

@@ -59,7 +59,10 @@ class Layout:
 
 
 class ArmLayout(Layout):
-    """Arm by arm, inside an arm by row; as raw columns or as Parquet."""
+    """Arm by arm, inside an arm by row; as raw columns or as Parquet.
+
+    Arms lie in the order of their labels, because that is mostly the order in which algorithms first want them.
+    """
 
     kind = "arms"
     sorted_by = ("code", "row")
@@ -78,6 +81,17 @@ class ArmLayout(Layout):
         self._known = known
         self._counts: Ints = np.zeros(0, np.int64) if counts is None else counts
         self._sums: Floats = np.zeros(0) if sums is None else sums
+        self._order: Ints | None = None
+
+    def _places(self) -> tuple[Ints, Ints]:
+        """The labels in the order in which they lie, and the place of each."""
+        if self._order is None:
+            labels = list(self.survey.numbering.labels)
+            try:
+                self._order = np.array(sorted(range(len(labels)), key=labels.__getitem__), np.int64)  # type: ignore[arg-type]
+            except TypeError:  # labels of several types
+                self._order = np.arange(len(labels))
+        return self._order, np.argsort(self._order)
 
     def schema(self) -> Any:
         """The number of the label, the row, the reward."""
@@ -89,16 +103,20 @@ class ArmLayout(Layout):
         """Samples with the number of their label."""
         import pyarrow as pa
 
-        rows = np.arange(first, first + len(part))
-        yield pa.record_batch([self.survey.numbering.codes(part), rows, part.rewards], schema=self.schema())
+        rows, place = np.arange(first, first + len(part)), self._places()[1]
+        codes = self.survey.numbering.codes(part)
+        if len(codes) and codes.max() >= len(place):  # a label that came after the look, whose rows will be refused
+            place = np.concatenate([place, np.arange(len(place), int(codes.max()) + 1)])
+        yield pa.record_batch([place[codes] if len(codes) else codes, rows, part.rewards], schema=self.schema())
 
     def merged(self, store: Any, number: int, sorter: Sorter) -> Iterator[Any]:
         """The samples of each arm, generation after generation: they are in order already."""
         import pyarrow as pa
 
-        for columns in store.batches(number, _AT_ONCE):
+        order, place = self._places()
+        for codes, rows, rewards in store.batches(number, order, _AT_ONCE):
             sorter.check()
-            yield pa.record_batch(list(columns), schema=self.schema())
+            yield pa.record_batch([place[codes], rows, rewards], schema=self.schema())
 
     def write(
         self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
@@ -106,12 +124,13 @@ class ArmLayout(Layout):
         """The columns, how many samples each label has, their sums, and the labels that are new."""
         labels = list(self.survey.numbering.labels)
         encoded = encode_label_list(labels[self._known :])
-        counts = np.zeros(len(labels), np.int64)
-        sums = RunningSums(resized(self._counts, len(labels)), resized(self._sums, len(labels)))
+        order, place = self._places()
+        counts = np.zeros(len(order), np.int64)
+        sums = RunningSums(resized(self._counts, len(order))[order], resized(self._sums, len(order))[order])
         with _ParquetColumns(folder) if self._parquet else _Columns(folder, ("reward.f8", "row")) as columns:
             for batch in batches:
                 codes = np.asarray(batch.column("code"))
-                counts += np.bincount(codes, minlength=len(labels))
+                counts += np.bincount(codes, minlength=len(order))
                 rewards = np.asarray(batch.column("reward"))
                 sums.add(codes, rewards)
                 columns.write("reward.f8", rewards.astype("<f8"))
@@ -119,7 +138,8 @@ class ArmLayout(Layout):
                 advance(columns.rows(len(codes)))
             files = columns.finish()
         files["sums.f8"] = written_array(folder / "sums.f8", sums.finish().astype("<f8"), column=True)
-        files["counts.i8"] = written_array(folder / "counts.i8", counts.astype("<i8"))
+        files["counts.i8"] = written_array(folder / "counts.i8", counts[place].astype("<i8"))
+        files["order.u4"] = written_array(folder / "order.u4", order.astype("<u4"))
         files["labels.json"] = written_array(folder / "labels.json", encoded)
         return {"files": files} | ({"parquet": [SAMPLES]} if self._parquet else {})
 

@@ -103,10 +103,10 @@ def check_files(place: Place, document: dict[str, Any], advance: Callable[[int, 
 def read_small(place: Place, generation: dict[str, Any], name: str, file: OpenFile | None = None) -> bytes:
     """A small file of a store, which may be open already, compared with its checksum where it has one."""
     entry = generation["files"][name]
-    file = place.open(path_in(generation, name), entry.get("bytes")) if file is None else file
-    data = file.read(0, file.size)
+    path = path_in(generation, name)
+    data = place.read(path) if file is None else file.read(0, file.size)
     if "blake2b" in entry and _digest_of(data) != entry["blake2b"]:
-        raise InvalidFile("does not fit its checksum: index the log again", file=file.name)
+        raise InvalidFile("does not fit its checksum: index the log again", file=f"{place.name}/{path}")
     return data
 
 

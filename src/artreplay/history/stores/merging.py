@@ -58,31 +58,8 @@ class ArmStream:
         self.rows, self.rewards = self.rows[count:], self.rewards[count:]
 
 
-class OneArm:
-    """The rows of one arm, in order."""
-
-    def __init__(self, store: ArmStore, code: int) -> None:
-        self._store = store
-        self.codes = [code]
-        self._after = self._reached = 0
-
-    def skip(self, count: int) -> None:
-        """Begin behind the first rows."""
-        self._after = self._reached = count
-
-    def read(self, n: int) -> tuple[Ints, Floats, bool]:
-        """About `n` more rows: labels, rewards, and whether there are more."""
-        got = self._store.read(self.codes[0], self._after, n, with_rows=False)
-        self._reached = self._after + len(got.rewards)
-        return np.full(len(got.rewards), self.codes[0]), got.rewards, not got.exhausted
-
-    def done(self) -> None:
-        """What was read is in the queue now: it must not be read again."""
-        self._after = self._reached
-
-
 class MergedArms:
-    """The rows of several arms, or of none, in the order of the log."""
+    """The rows of several arms in the order of the log."""
 
     def __init__(self, store: ArmStore, codes: list[int]) -> None:
         self.codes = codes
@@ -124,11 +101,6 @@ class MergedArms:
         """What was read is in the queue now: it must not be read again."""
         for stream in self._streams:
             stream.take_before(self._last)
-
-
-def rows_of(store: ArmStore, codes: list[int]) -> OneArm | MergedArms:
-    """What reads the rows of these arms in order, some at a time."""
-    return OneArm(store, codes[0]) if len(codes) == 1 else MergedArms(store, codes)
 
 
 def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None, least: int = _WINDOW) -> Iterator[History]:

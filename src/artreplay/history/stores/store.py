@@ -119,6 +119,7 @@ class ArmStore(Store):
 
     kind = "arms"
     labels: list[Label]
+    reads_ahead: ClassVar[bool] = False  # whether many labels are read at once in less time than one after the other
 
     def counts(self) -> Ints:
         """How many samples each label has."""
