@@ -244,11 +244,13 @@ class Policy:
         fast = mode == "compiled" or (mode == "auto" and (self._is_heavy() or (adapter.expensive and loop is settle)))
         fast = fast and chooser is None
         limit = 1  # a step may be long: the clock is looked at after the first
+        bound = None  # the compiled form; arrays change on the way, their types do not
         while True:
             ledger = getattr(self, of)
             if fast:
                 parts = (adapter.algorithm, ledger, self._position)
-                run, target = loop.bound_to(*parts[:2]), adapter.proposal if units is None else units
+                run = bound = loop.bound_to(*parts[:2]) if bound is None else bound
+                target = adapter.proposal if units is None else units
             else:
                 parts = self._parts(of)[:3] if chooser is None else (chooser, *self._parts(of)[1:3])
                 run = loop.interpreted if isinstance(adapter, ComponentAdapter) else loop.function

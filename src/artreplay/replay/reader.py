@@ -30,6 +30,8 @@ from artreplay.replay.plain_objects import PlainAdapter
 
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
+_SLOWLY = 8  # how long it takes until much is read at once
+_FEW = 4  # a cell of whose rows so small a part is left will soon want more
 _MOST_AHEAD = 1 << 14  # cells that are read at once
 
 
@@ -136,18 +138,19 @@ class StreamReader(Reader):
 
 
 class Ahead(NamedTuple):
-    """Cells that are filled at once, that which is wanted first: how many rows each gets, and whether it has more."""
+    """Cells that are filled at once, that which is wanted first."""
 
     cells: Ints
-    sizes: Ints
-    more: Ints
+    queued: Ints  # rows of each that were in its queue before
+    sizes: Ints  # rows of each that are new
+    more: Ints  # whether each has more
 
 
 class ArmReader(Reader):
     """Reads the rows of a cell in order: those of one arm, or of several merged by where they lie in the log.
 
-    While cells are wanted one behind the other, as at first, ever more of them are read at once; and so are all if the
-    `whole` log is to be read.
+    Each time it is asked it reads more rows than before, also of cells behind that which is wanted, so that it is asked
+    a few hundred times even if all of a long log is read. If the `whole` log will be wanted it reads as much as it may.
     """
 
     def __init__(self, log: Log, cell: Ints, n_cells: int, whole: bool) -> None:
@@ -164,11 +167,11 @@ class ArmReader(Reader):
             for several in np.flatnonzero(self.arms > 1).tolist()
         }
         self.counts: Ints | None = None  # of each cell: rows in the log, where these must be known
-        if log.adapter.certified is not None or whole:
+        if log.adapter.certified is not None or store.reads_ahead:
             self.counts = np.bincount(cells, store.counts()[codes], minlength=n_cells).astype(np.int64)
         self._counts_left = log.adapter.certified is not None
         self._whole = whole
-        self._ahead, self._next = 1, -1  # how many cells to read at once, and the one that is wanted if all were right
+        self._asked = 0  # how often rows were wanted
         self._read: Ahead | None = None
 
     def read(self, ledger: Ledger) -> Rows:
@@ -179,29 +182,39 @@ class ArmReader(Reader):
             units, end = self.log.numbers[codes], int(ledger.end[cell]) + len(rewards)
             return Rows(units, self.log.checked_rewards(rewards), None, end, more)
         cells, rows = self._cells_at_once(ledger, cell)
-        codes = self._code[cells]
-        sizes, rewards, left = cast(ArmStore, self.log.store).read_many(codes, ledger.end[cells], rows)
-        self._read = Ahead(cells, sizes, left)
-        units = np.repeat(self.log.numbers[codes], sizes)
-        end = int(ledger.end[cell]) + int(sizes[0])
-        return Rows(units, self.log.checked_rewards(rewards), None, end, bool(left[0]))
+        codes, queued = self._code[cells], ledger.stop[cells] - ledger.next[cells]
+        gap = _MOST_PREFETCH if self._whole else self._asked**2  # rows that may be read along
+        sizes, rewards, left = cast(ArmStore, self.log.store).read_many(codes, ledger.end[cells], rows, gap)
+        self._read = Ahead(cells, queued, sizes, left)
+        rewards = self.log.checked_rewards(rewards)
+        if queued.any():
+            starts, new = np.cumsum(queued + sizes) - queued - sizes, rewards
+            rewards = np.empty(int(queued.sum()) + len(new))
+            rewards[_spread(starts, queued)] = ledger.reward[_spread(ledger.next[cells], queued)]
+            rewards[_spread(starts + queued, sizes)] = new
+        units = np.repeat(self.log.numbers[codes], queued + sizes)
+        return Rows(units, rewards, None, int(ledger.end[cell]) + int(sizes[0]), bool(left[0]))
 
     def _cells_at_once(self, ledger: Ledger, cell: int) -> tuple[Ints, Ints]:
-        """The cell that is wanted and those behind it that nobody has read from, and how many rows of each to read."""
-        sweeping = (cell == self._next or self._whole) and cast(ArmStore, self.log.store).reads_ahead
-        self._ahead = min(2 * self._ahead, _MOST_AHEAD) if sweeping else 1
-        last = min(cell + self._ahead, len(self._code))
-        behind = np.arange(cell + 1, last)
-        fresh = (ledger.end[behind] == 0) & (ledger.more[behind] > 0) & (self.arms[behind] == 1)
-        cells = np.concatenate([[cell], behind[fresh]])
-        if self._whole and self.counts is not None:
-            rows = np.minimum(self.counts[cells] - ledger.end[cells], _MOST_PREFETCH)
-        else:
-            rows = np.full(len(cells), self.log.store.first_prefetch)
-            rows[0] = self._wanted_rows(cell)
-        most = max(int(np.searchsorted(np.cumsum(rows), _MOST_PREFETCH, side="right")), 1)
-        self._next = int(cells[most]) if most < len(cells) else last
-        return cells[:most], rows[:most]
+        """The cell that is wanted, and those behind it that have few rows left; how many rows of each to read."""
+        self._asked += 1
+        first = self.log.store.first_prefetch
+        if self.counts is None or not cast(ArmStore, self.log.store).reads_ahead:
+            return np.array([cell]), np.array([self._wanted_rows(cell)])
+        rows = _MOST_PREFETCH if self._whole else min(max(first * self._asked**2 // _SLOWLY, first), _MOST_PREFETCH)
+        behind = np.arange(cell + 1, min(cell + 1 + min(rows, _MOST_AHEAD), len(self._code)))
+        left = ledger.stop[behind] - ledger.next[behind]
+        behind = behind[(left <= ledger.end[behind] // _FEW) & (ledger.more[behind] > 0)]
+        behind = behind[self.arms[behind] == 1]
+        cells = np.concatenate([[cell], behind])
+        sizes = self.counts[cells] - ledger.end[cells]
+        if not self._whole:
+            sizes = np.minimum(sizes, np.maximum(ledger.end[cells], first))  # as many again
+        sizes[0] = min(sizes[0], _MOST_PREFETCH)
+        fitting = max(int(np.searchsorted(np.cumsum(sizes), rows, side="right")), 1)
+        cells, sizes = cells[:fitting], sizes[:fitting]
+        sizes[0] += max(rows - int(sizes.sum()), 0)
+        return cells, sizes
 
     def put(self, ledger: Ledger, rows: Rows) -> Ledger:
         """Put rows into the queues; they must not be read again."""
@@ -210,8 +223,9 @@ class ArmReader(Reader):
         if read is None:
             self.merged[cell].done()
         else:
-            stop = self._free - len(rows.units) + np.cumsum(read.sizes)
-            ledger.next[read.cells], ledger.stop[read.cells] = stop - read.sizes, stop
+            sizes = read.queued + read.sizes
+            stop = self._free - len(rows.units) + np.cumsum(sizes)
+            ledger.next[read.cells], ledger.stop[read.cells] = stop - sizes, stop
             ledger.end[read.cells[1:]] += read.sizes[1:]
             ledger.more[read.cells] = read.more
         if self._counts_left and self.counts is not None:
@@ -221,6 +235,13 @@ class ArmReader(Reader):
                 raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
             ledger.more[cells] = left
         return ledger
+
+
+def _spread(starts: Ints, sizes: Ints) -> Ints:
+    """The places of parts that begin at `starts` and have these sizes."""
+    ends = np.cumsum(sizes)
+    places: Ints = np.repeat(starts - ends + sizes, sizes) + np.arange(int(sizes.sum()))
+    return places
 
 
 class BlockReader(Reader):

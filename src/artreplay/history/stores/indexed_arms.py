@@ -23,7 +23,7 @@ from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.running_sums import how_many_kept, kept_ends
 from artreplay.history.stores.store import ArmStore, Fetched, Sums
 
-_GAP = 1 << 10  # rows between two arms that are read along rather than asked for apart ...
+_GAP = 1 << 12  # rows between two arms that may be read along rather than asked for apart ...
 _GAP_FROM_AFAR = 1 << 15  # ... where a request takes longer
 
 
@@ -208,7 +208,7 @@ class IndexedArms(Indexed, ArmStore):
         empty: Floats | Ints = np.empty(0) if column == "rewards" else np.empty(0, np.int64)
         return np.concatenate(found) if found else empty
 
-    def read_many(self, codes: Ints, after: Ints, n: Ints) -> tuple[Ints, Floats, Ints]:
+    def read_many(self, codes: Ints, after: Ints, n: Ints, gap: int) -> tuple[Ints, Floats, Ints]:
         """The next samples of several labels; those that lie close together are read at once."""
         stop = np.minimum(after + n, self._counts[codes])
         found: list[Floats] = []
@@ -220,7 +220,7 @@ class IndexedArms(Indexed, ArmStore):
             shift = generation.starts[codes[owner]] - before[owner]
             first, last = first[owner] + shift, last[owner] + shift
             order = np.argsort(first, kind="stable")
-            found += self._ranges(generation.rewards, first[order], last[order])
+            found += self._ranges(generation.rewards, first[order], last[order], gap)
             owners.append(np.repeat(owner[order], (last - first)[order]))
         rewards = found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
         owner = np.concatenate(owners)
@@ -228,9 +228,9 @@ class IndexedArms(Indexed, ArmStore):
             rewards = rewards[np.argsort(owner, kind="stable")]
         return stop - after, rewards, (stop < self._counts[codes]).astype(np.int64)
 
-    def _ranges(self, column: Column, first: Ints, last: Ints) -> list[Floats]:
+    def _ranges(self, column: Column, first: Ints, last: Ints, gap: int) -> list[Floats]:
         """Ranges of a column one behind the other; they rise."""
-        gap = _GAP_FROM_AFAR if self.place.folder is None else _GAP
+        gap = _GAP_FROM_AFAR if self.place.folder is None else min(gap, _GAP)
         breaks = (np.flatnonzero(first[1:] - last[:-1] > gap) + 1).tolist()
         found: list[Floats] = []
         for start, stop in zip([0, *breaks], [*breaks, len(first)], strict=True):

@@ -176,8 +176,11 @@ class ArmStore(Store):
         """About `n` samples of a label behind its first `after` ones; `rows` is empty unless it is asked for."""
         raise NotImplementedError
 
-    def read_many(self, codes: Ints, after: Ints, n: Ints) -> tuple[Ints, Floats, Ints]:
-        """The same for several labels: how many samples each gets, their rewards, and 1 where there are more."""
+    def read_many(self, codes: Ints, after: Ints, n: Ints, gap: int) -> tuple[Ints, Floats, Ints]:
+        """The same for several labels: how many samples each gets, their rewards, and 1 where there are more.
+
+        So many rows as `gap` between two of them may be read along, where that takes less time.
+        """
         found = [
             self.read(*wanted, with_rows=False)
             for wanted in zip(codes.tolist(), after.tolist(), n.tolist(), strict=True)
