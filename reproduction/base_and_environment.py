@@ -14,7 +14,7 @@ from reproduction.setting import Setting
 DELTA = 0.1  # of the practical bonus
 
 _ALLOCATION = ("levels", "budget", "max_units")
-_HORIZON = ("MonUCB", "TopUCB", "PsiUCB", "GridUCB", "TreeUCB", "GridAllocation", "TreeAllocation")
+_HORIZON = ("MonUCB", "TopUCB", "PsiUCB", "GridUCB", "TreeUCB", "GridAllocation", "TreeAllocation", "CellRegression")
 _ARMS = ("MonUCB", "TopUCB", "PsiUCB", "ThompsonSampling", "IDS", "RandomChoice")
 
 
@@ -34,6 +34,8 @@ def base_of(setting: Setting) -> Any:
     options["dim"] = 2
     if name.startswith("Tree"):
         options["epsilon"] = 1.0 / setting["finest"]
+    elif name == "CellRegression":
+        options["side"] = setting["finest"]
     else:
         options["cells_per_side"] = setting["finest"]
     if setting.get("levels") is not None:

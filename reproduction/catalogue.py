@@ -32,6 +32,8 @@ class Scale:
     small_log: int = 300  # of allocations
     large_log: int = 3000
     imbalanced_log: int = 10_000
+    surfaces: tuple[str, ...] = ("piecewise linear", "quadratic")  # the domains of the paper that our rule plays on
+    surface_horizon: int = 1000
     logged: tuple[int, ...] = (500, 1500, 6000, 10_000)  # waypoints after which a partition is drawn
     waypoints: int = 180_677  # of the synthetic park
     finest: int = 32
@@ -65,6 +67,8 @@ SMOKE = Scale(
     small_log=20,
     large_log=60,
     imbalanced_log=100,
+    surfaces=("quadratic",),
+    surface_horizon=3,
     logged=(20, 200),
     waypoints=2000,
     finest=8,
@@ -155,6 +159,7 @@ NOISES = ("bernoulli", "none")
 SOLVERS = ("exact", "greedy")
 RULES = ("paper", "finest")
 CELLS = {"fixed": "GridAllocation", "adaptive": "TreeAllocation"}
+OURS = {"surfaces (ours, not the paper's)": "CellRegression"}
 _EFFORT = {"levels": (0.0, 0.5, 1.0), "budget": 2.0, "max_units": 5}
 _BINDING = {"levels": (2.0, 4.0, 8.0), "budget": 40.0, "max_units": 5}
 
@@ -209,6 +214,16 @@ def _imbalanced(scale: Scale) -> Iterator[Setting]:
             bad = None if start == IGNORANT else share
             yield made("TreeAllocation", start, bad_share=bad, timed=timed)
         yield made("Regressor", FULL, bad_share=share)
+
+
+def _surfaces(scale: Scale) -> Iterator[Setting]:
+    """Not in the paper: its domains under a rule of ours."""
+    for domain in scale.surfaces:
+        for noise in NOISES:
+            world: dict[str, Any] = {**_world(domain, scale), "noise": noise, "horizon": scale.surface_horizon}
+            for history in (scale.small_log, scale.large_log):
+                for start in POLICIES:
+                    yield _allocation("surfaces", scale, "CellRegression", start, history, **world)
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------
@@ -298,6 +313,7 @@ _CATALOGUE: dict[str, Callable[[Scale], Iterator[Setting]]] = {
     "thompson-ids": _thompson_and_ids,
     "performance": _performance,
     "imbalanced": _imbalanced,
+    "surfaces": _surfaces,
     "discretisation": _discretisation,
     "fixed-vs-adaptive": _fixed_and_adaptive,
     "domains": _domains,

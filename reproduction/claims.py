@@ -11,7 +11,7 @@ import numpy as np
 from artreplay.compiling import Floats
 from reproduction import comparisons, published
 from reproduction.base_and_environment import hills
-from reproduction.catalogue import BAD_SHARES, FULL_SCALE, PATROL, SOLVERS, SYNTHETIC
+from reproduction.catalogue import BAD_SHARES, FULL_SCALE, OURS, PATROL, SOLVERS, SYNTHETIC
 from reproduction.comparisons import Policies
 from reproduction.numbers import Verdict
 from reproduction.result_store import Result
@@ -150,6 +150,13 @@ def _everywhere(text: str, holds: dict[str, bool], words: str) -> Iterator[Claim
         yield _claim("performance", text, not against, reason)
 
 
+def _surfaces(results: Results) -> Iterator[Claim]:
+    found = list(comparisons.allocations(results, OURS, "surfaces"))
+    both = [policies for one in found for policies in (one.small, one.large)]
+    text = "(Ours, not the paper's.) With surfaces fitted to the log, replay plays as Full Start does."
+    yield from _equal("surfaces", text, both)
+
+
 def _imbalanced(results: Results) -> Iterator[Claim]:
     found = [comparisons.imbalanced(results, share) for share in BAD_SHARES]
     yield from _equal(
@@ -280,6 +287,7 @@ _CLAIMS: tuple[Callable[[Results], Iterator[Claim]], ...] = (
     _randomised,
     _performance,
     _imbalanced,
+    _surfaces,
     _discretisation,
     _fixed_and_adaptive,
     _domains,

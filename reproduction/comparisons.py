@@ -81,19 +81,19 @@ def in_words(domain: str) -> str:
     return SYNTHETIC if domain == PATROL else domain
 
 
-def allocations(results: Results) -> Iterator[Allocated]:
-    """Everything of the experiment `performance` that was computed, but for the setting in which places bind."""
+def allocations(results: Results, kinds: dict[str, str] = CELLS, name: str = "performance") -> Iterator[Allocated]:
+    """Everything of an experiment with allocations that was computed, but for the setting in which places bind."""
     sizes = (results.scale.small_log, results.scale.large_log)
     for domain in DOMAINS:
         for noise in NOISES:
             world = {"environment": domain, "noise": noise}
             random = results.get("performance", algorithm="RandomAllocation", **world)
             learnt = {rows: results.get("performance", algorithm="Regressor", history=rows, **world) for rows in sizes}
-            for cells, algorithm in CELLS.items():
+            for cells, algorithm in kinds.items():
                 match = {"algorithm": algorithm, **world}
                 label = f"{cells} cells, {in_words(domain)}, {'noise-free' if noise == 'none' else 'Bernoulli'}"
                 small, large = (
-                    _policies(results, "performance", f"{label}, H={rows:,}", rows, match, {})._replace(learnt=each)
+                    _policies(results, name, f"{label}, H={rows:,}", rows, match, {})._replace(learnt=each)
                     for rows, each in learnt.items()
                 )
                 if small.ignorant is not None or small.full is not None:

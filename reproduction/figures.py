@@ -19,6 +19,7 @@ from reproduction.catalogue import (
     FULL,
     IGNORANT,
     LOGS,
+    OURS,
     PATROL,
     POLICIES,
     REPLAY,
@@ -134,20 +135,29 @@ def _randomised(results: Results) -> Iterator[Panel]:
 # -- allocations --------------------------------------------------------------------------------------------------
 
 
+def _surfaces(results: Results) -> Iterator[Panel]:
+    for found in comparisons.allocations(results, OURS, "surfaces"):
+        yield _allocated(found, f"{found.label}, {found.cells}", f"{found.domain} ours {found.noise}")
+
+
+def _allocated(found: comparisons.Allocated, title: str, slug: str) -> Panel:
+    """The policies over one domain, with what else plays there."""
+    lines = list(_two_sizes(found.small, found.large))
+    for policies, look in zip((found.small, found.large), _REGRESSORS, strict=True):
+        lines += _line(_named(look, f", H={policies.rows:,}"), policies.learnt)
+    lines += _line(RANDOMLY, found.random)
+    nothing = np.zeros(len(lines[0].x))
+    lines.append(Line(_OPTIMUM, lines[0].x, nothing, nothing))
+    leaving = [line.look for line in lines if line.look.name.startswith(("random", "Regressor"))]
+    figure = curves(title, _ROUNDS, _REGRET, lines, may_leave=leaving)
+    return Panel(slug.replace(" ", "-"), f"{_capital(title)}; the optimum is the zero line.", figure)
+
+
 def _performance(results: Results) -> Iterator[Panel]:
     for found in comparisons.allocations(results):
-        lines = list(_two_sizes(found.small, found.large))
-        for policies, look in zip((found.small, found.large), _REGRESSORS, strict=True):
-            lines += _line(_named(look, f", H={policies.rows:,}"), policies.learnt)
-        lines += _line(RANDOMLY, found.random)
-        nothing = np.zeros(len(lines[0].x))
-        lines.append(Line(_OPTIMUM, lines[0].x, nothing, nothing))
-        leaving = [line.look for line in lines if line.look.name.startswith(("random", "Regressor"))]
-        title = f"{found.label}, {found.cells} cells"
-        figure = curves(title, _ROUNDS, _REGRET, lines, may_leave=leaving)
-        slug = f"{comparisons.in_words(found.domain)} {found.cells} {found.noise}".replace(" ", "-")
-        yield Panel(slug, f"{_capital(title)}; the optimum is the zero line.", figure)
-    lines = []
+        slug = f"{comparisons.in_words(found.domain)} {found.cells} {found.noise}"
+        yield _allocated(found, f"{found.label}, {found.cells} cells", slug)
+    lines: list[Line] = []
     for solver, look in zip(SOLVERS, (REPLAYS, IGNORES), strict=True):
         lines += _line(look._replace(name=f"{solver} choice"), comparisons.binding(results, solver).replay)
     if lines:
@@ -301,6 +311,7 @@ _PANELS: dict[str, Callable[[Results], Iterator[Panel]]] = {
     "thompson-ids": _randomised,
     "performance": _performance,
     "imbalanced": _imbalanced,
+    "surfaces": _surfaces,
     "discretisation": _discretisation,
     "fixed-vs-adaptive": _fixed_and_adaptive,
     "domains": _domains,

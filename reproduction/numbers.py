@@ -19,6 +19,7 @@ from reproduction.catalogue import (
     FULL_SCALE,
     IGNORANT,
     LOGS,
+    OURS,
     POLICIES,
     REPLAY,
     RULES,
@@ -179,6 +180,19 @@ def _performance(results: Results) -> Iterator[Number]:
         yield from _same("performance", f"{SAME}, places bind, {solver}", bound.pair())
 
 
+def _surfaces(results: Results) -> Iterator[Number]:
+    """A rule of ours on the domains of the paper: nobody else reports these numbers."""
+    for found in comparisons.allocations(results, OURS, "surfaces"):
+        for policies in (found.small, found.large):
+            for start in POLICIES if policies is found.small else (REPLAY, FULL):
+                result = policies.of(start)
+                if result is not None:
+                    size = "" if start == IGNORANT else f", H={policies.rows:,}"
+                    name = f"regret, {found.label}, {found.cells}, {NAMES[start]}{size}"
+                    yield _ours("surfaces", name, result.at_end("regret"), result)
+            yield from _same("surfaces", f"{SAME}, {found.label}, {found.cells}, H={policies.rows:,}", policies.pair())
+
+
 def _imbalanced(results: Results) -> Iterator[Number]:
     for share in BAD_SHARES:
         found = comparisons.imbalanced(results, share)
@@ -260,6 +274,7 @@ _NUMBERS: tuple[Callable[[Results], Iterator[Number]], ...] = (
     _randomised,
     _performance,
     _imbalanced,
+    _surfaces,
     _pictures,
     _theory,
 )

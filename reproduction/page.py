@@ -45,6 +45,11 @@ TITLES: dict[str, tuple[str, str]] = {
         "A large log on the quadratic domain, of which a growing share lies where the mean is in its lowest fifth. "
         "Levels ½ and 1: rows at level 0 would only flatter replay, which never reads them.",
     ),
+    "surfaces": (
+        "Ours, not the paper's: surfaces fitted to its domains",
+        "The domains, budget and logs of above under CellRegression, a rule that fits surfaces to what was seen. "
+        "The paper has nothing like it; its algorithms are above, the network and chance in the same figures.",
+    ),
     "discretisation": (
         "How a log divides space",
         "Trees after more and more samples of the patrol log of a synthetic park, one for each level of effort. The "

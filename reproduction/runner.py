@@ -127,7 +127,13 @@ def _trains(setting: Setting) -> bool:
 
 def _guess(setting: Setting) -> float:
     """About how long a setting takes, in no unit: what is long comes first, so that all processes end together."""
-    by_round = {"Regressor": 500.0, "IDS": 100.0, "TreeAllocation": 20.0, "GridAllocation": 10.0}
+    by_round = {
+        "Regressor": 500.0,
+        "IDS": 100.0,
+        "TreeAllocation": 20.0,
+        "GridAllocation": 10.0,
+        "CellRegression": 200.0,
+    }
     rounds = setting.get("horizon", 1) + 0.1 * setting.get("history", 0)
     return setting.replications * float(rounds) * by_round.get(setting.get("algorithm", ""), 1.0)
 

@@ -9,7 +9,7 @@ from reproduction.catalogue import FULL_SCALE, SMOKE, Experiment, experiments, p
 from reproduction.setting import Setting
 
 NAMES = [
-    *("karmed", "top-arms", "thompson-ids", "performance", "imbalanced"),
+    *("karmed", "top-arms", "thompson-ids", "performance", "imbalanced", "surfaces"),
     *("discretisation", "fixed-vs-adaptive", "domains", "theory"),
 ]
 
@@ -57,6 +57,12 @@ def test_allocations_have_domains_cells_noises_and_the_binding_setting(full) -> 
     assert values(experiment, "noise") == {"bernoulli", "none"}
     assert values(experiment, "history") == {0, 300, 3000}
     assert values(full["imbalanced"], "bad_share") == {None, 0.1, 0.5, 0.7, 0.9}
+
+
+def test_a_rule_of_ours_plays_on_the_domains_of_the_paper(full) -> None:
+    assert values(full["surfaces"], "environment") == {"piecewise linear", "quadratic"}
+    assert values(full["surfaces"], "algorithm") == {"CellRegression"}
+    assert values(full["surfaces"], "history") == {0, 300, 3000}
 
 
 def test_what_needs_something_says_so(full) -> None:

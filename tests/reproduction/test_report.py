@@ -21,7 +21,7 @@ from reproduction.results import Results
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("reproduction")]  # all of it takes most of a minute
 
-DRAWN = ["karmed", "top-arms", "thompson-ids", "performance", "imbalanced", "discretisation"]
+DRAWN = ["karmed", "top-arms", "thompson-ids", "performance", "imbalanced", "surfaces", "discretisation"]
 DRAWN += ["fixed-vs-adaptive", "domains", "theory"]
 EMPTY = {"meta", "link", "br"}
 
