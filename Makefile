@@ -53,7 +53,7 @@ bench: $(VENV)/.core
 # How good decisions are, ours and those of two other libraries; the tables of the docs are written from the results.
 # ONLY=arms for one part, SCALE=0.1 for a first look.
 bench-decisions: .venv-peers/.ready
-	ONLY=$(ONLY) SCALE=$(SCALE) .venv-peers/bin/python benchmarks/decisions.py
+	ONLY=$(ONLY) SCALE=$(SCALE) NAMES="$(NAMES)" .venv-peers/bin/python benchmarks/decisions.py
 	.venv-peers/bin/python benchmarks/decision_tables.py
 
 # Logs larger than memory: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept.

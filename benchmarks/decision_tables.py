@@ -1,4 +1,4 @@
-"""Writes the tables of docs/which-algorithm.md and docs/trusting-a-log.md from docs/results/decisions.csv.
+"""Writes the tables of the docs about decisions and studies from docs/results.
 
     python benchmarks/decision_tables.py            writes them
     python benchmarks/decision_tables.py --check    says whether they are as the results have them
@@ -15,14 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("which-algorithm.md", "trusting-a-log.md")
+PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md")
 Row = dict[str, str]
 
 
 def results() -> list[Row]:
-    """What `decisions.py` measured."""
-    with (DOCS / "results" / "decisions.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    """What `decisions.py` and `studies.py` measured."""
+    found: list[Row] = []
+    for name in ("decisions.csv", "studies.csv"):
+        with (DOCS / "results" / name).open(newline="", encoding="utf-8") as file:
+            found += csv.DictReader(file)
+    return found
 
 
 def number(text: str) -> str:
@@ -73,10 +76,56 @@ def wrong_logs(rows: list[Row]) -> str:
     return table(["", *kinds], lines)
 
 
+def reading_of_wrong_logs(rows: list[Row]) -> str:
+    """What share of the log is read, by what is wrong with it."""
+    kinds = list(dict.fromkeys(row["setting"] for row in rows))
+    found = {(row["setting"], row["algorithm"]): row for row in rows if row["drift"] == "0" and row["rows"] != "0"}
+    names = dict.fromkeys(name for _, name in found)
+    shares = {at: f"{float(row['read']) / float(row['rows']):.0%}" for at, row in found.items()}
+    return table(["", *kinds], [[name, *(shares[kind, name] for kind in kinds)] for name in names])
+
+
 def alarm_shares(rows: list[Row]) -> str:
     """In how many worlds a contradiction is found."""
     lines = [[row["setting"], f"{float(row['regret']):.0%}", row["worlds"]] for row in rows]
     return table(["the log", "a contradiction is found", "worlds"], lines)
+
+
+def rates(rows: list[Row]) -> str:
+    """Decisions a second, and as many times what Optuna does."""
+    found = {(row["setting"], row["name"]): float(row["value"]) for row in rows}
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    lines = []
+    for name in dict.fromkeys(row["name"] for row in rows):
+        ratios = [f"{found[setting, name]:,.1f}" for setting in settings[1:]] if name.startswith("study") else []
+        lines.append([name, f"{found['a second', name]:,.0f}", *(ratios or [""] * len(settings[1:]))])
+    return table(["", "a second", *(f"× {setting}" for setting in settings[1:])], lines)
+
+
+def starts(rows: list[Row]) -> str:
+    """What a start takes."""
+    lines = [
+        [row["name"], f"{float(row['value']):,.2f}" if float(row["value"]) < 10 else number(row["value"])]
+        for row in rows
+    ]
+    return table([f"{int(rows[0]['setting'].split()[0]):,} decisions", ""], lines)
+
+
+def in_flight(rows: list[Row]) -> str:
+    """Regret with decisions in flight, and how many times that without any."""
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    found = {(row["setting"], row["name"]): row for row in rows}
+    lines = []
+    for name in dict.fromkeys(row["name"] for row in rows if not row["name"].startswith("0 in flight, not")):
+        cells = []
+        for setting in settings:
+            row = found[setting, name]
+            ratio = "" if name.startswith("0 ") else f" ({float(row['ratio']):.2f} ± {float(row['ratio_error']):.2f})"
+            cells.append(f"{number(row['value'])} ± {number(row['error'])}{ratio}")
+        words = name.replace("0 in flight, counted", "none in flight") if name.startswith("0 ") else name
+        lines.append([re.sub(r"\d+", lambda found: f"{int(found[0]):,}", words), *cells])
+    heads = [re.sub(r"K=(\d+) T=(\d+)", lambda m: f"{m[1]} arms, {int(m[2]):,} decisions", name) for name in settings]
+    return table(["", *heads], lines)
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
@@ -86,7 +135,11 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
     "length": ("length", in_one),
     "peers": ("peers", by_size),
     "stale": ("stale", wrong_logs),
+    "reading": ("stale", reading_of_wrong_logs),
     "alarms": ("alarms", alarm_shares),
+    "speed": ("speed", rates),
+    "start": ("start", starts),
+    "flight": ("flight", in_flight),
 }
 
 

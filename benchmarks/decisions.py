@@ -5,6 +5,7 @@ The tables of docs/which-algorithm.md and docs/trusting-a-log.md are written fro
     make bench-decisions                everything, peers included; half an hour on two free cores
     make bench-decisions ONLY=arms      one part: arms, many, clicks, length, stale, alarms, peers
     make bench-decisions SCALE=0.1      a tenth of the replications, for a first look
+    make bench-decisions NAMES=UCB1     some algorithms only, by how their names begin
 
 Seeds are 0, 1, 2, …: nothing is chosen. Regret is pseudo-regret over the rounds to come, the mean over worlds with its
 standard error. KLUCB's horizon counts the rows of the log, as its docstring says, MonUCB's does not.
@@ -28,6 +29,7 @@ from artreplay.engine.runs import mean_and_error
 
 FILE = Path(__file__).parent.parent / "docs" / "results" / "decisions.csv"
 SCALE = float(os.environ.get("SCALE") or 1)
+NAMES = tuple(name for name in os.environ.get("NAMES", "").split(",") if name)
 
 
 class Result(NamedTuple):
@@ -50,53 +52,55 @@ def line(part: str, setting: str, algorithm: str, rows: int, drift: Any, regret:
     return Result(part, setting, algorithm, rows, str(drift), len(regret), mean, error, float(np.mean(read)))
 
 
+def wanted(name: str) -> bool:
+    """Whether an algorithm is to be run."""
+    return not NAMES or name.startswith(NAMES)
+
+
 def worlds(usual: int) -> int:
     """How many worlds are played."""
     return max(2, round(usual * SCALE))
 
 
-# -- our algorithms: how each is made for T rounds and H rows, and how it starts --------------------------------------
+# -- our algorithms, all of which replay the log exactly: how each is made for T rounds and H rows ---------------------
 
 Make = Callable[[int, int, int], Any]
-REPLAYED: dict[str, Make] = {
+INDICES: dict[str, Make] = {
     "KLUCB": lambda k, t, h: ar.KLUCB(k, t + h),
     'KLUCB, level "log"': lambda k, t, h: ar.KLUCB(k, t + h, level="log"),
     'KLUCB, level "moss"': lambda k, t, h: ar.KLUCB(k, t + h, level="moss"),
     "PsiUCB, Bernoulli KL": lambda k, t, h: ar.PsiUCB(k, t, psi=ar.psi.bernoulli_kl),
     "MonUCB (the paper's)": lambda k, t, h: ar.MonUCB(k, t),
 }
-SHOWN: dict[str, Make] = {
+CERTIFIED: dict[str, Make] = {  # read until the choice is certain
     "Thompson sampling": lambda k, t, h: ar.ThompsonSampling(k),
+    "AnchorThompson": lambda k, t, h: ar.AnchorThompson(k),
     "UCB1": lambda k, t, h: ar.UCB1(k),
 }
+REPLAY: Any = "artificial-replay"
 
 
-def start_of(name: str) -> Any:
-    """Exact algorithms replay the log; the others are shown all of it first."""
-    return "artificial-replay" if name in REPLAYED else "full-start"
+def some(made: dict[str, Make]) -> list[tuple[str, Make]]:
+    """The algorithms that are to be run."""
+    return [(name, make) for name, make in made.items() if wanted(name)]
 
 
 def arms() -> Iterator[Result]:
     """K = 10, means uniform, T = 10,000."""
     env, k, t = ar.environments.KArmed(10), 10, 10_000
-    for name, make in {**REPLAYED, **SHOWN}.items():
+    for name, make in some({**INDICES, **CERTIFIED}):
         for h in (0, 100, 1_000, 10_000):
-            many = worlds(200)
-            runs = ar.simulate(
-                make(k, t, h), env, start_of(name), history=h, horizon=t, replications=many, keep="final"
-            )
+            runs = ar.simulate(make(k, t, h), env, REPLAY, history=h, horizon=t, replications=worlds(200), keep="final")
             yield line("arms", "K=10, T=10,000", name, h, 0, runs.regret[:, -1], runs.used[:, -1])
 
 
 def many() -> Iterator[Result]:
     """K = 100, means uniform, T = 100,000."""
     env, k, t = ar.environments.KArmed(100), 100, 100_000
-    for name, make in {**REPLAYED, **SHOWN}.items():
+    for name, make in some({**INDICES, **CERTIFIED}):
         for h in (0, 10_000):
-            count = worlds(10 if name in SHOWN else 40)
-            runs = ar.simulate(
-                make(k, t, h), env, start_of(name), history=h, horizon=t, replications=count, keep="final"
-            )
+            count = worlds(10 if "Thompson" in name else 40)
+            runs = ar.simulate(make(k, t, h), env, REPLAY, history=h, horizon=t, replications=count, keep="final")
             yield line("many", "K=100, T=100,000", name, h, 0, runs.regret[:, -1], runs.used[:, -1])
 
 
@@ -118,18 +122,17 @@ def drawn_log(rng: Any, means: Any, rows: int) -> ar.History:
 def clicks() -> Iterator[Result]:
     """K = 30, means uniform in [.002, .006], T = 1,000,000."""
     k, t = 30, 1_000_000
-    priors: dict[str, Make] = {
-        "Thompson sampling": lambda k, t, h: ar.ThompsonSampling(k),
+    fitted: dict[str, Make] = {
         'Thompson sampling, prior="log"': lambda k, t, h: ar.ThompsonSampling(k, prior="log" if h else (1, 1)),
     }
-    for name, make in {**REPLAYED, **priors, "UCB1": SHOWN["UCB1"]}.items():
+    for name, make in some({**INDICES, **CERTIFIED, **fitted}):
         for h in (0, 300_000):
             found = []
             for seed in range(worlds(6 if "Thompson" in name else 16)):
                 rng = np.random.default_rng([1, seed])
                 means = rng.uniform(0.002, 0.006, k)
                 log = drawn_log(rng, means, h)
-                found.append(one_world(make(k, t, h), means, log, t, seed, start_of(name)))
+                found.append(one_world(make(k, t, h), means, log, t, seed, REPLAY))
             yield line("clicks", "K=30, clicks, T=1,000,000", name, h, 0, *zip(*found, strict=True))
 
 
@@ -149,7 +152,7 @@ def length() -> Iterator[Result]:
         for name, base in bases.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that the horizon is too short is what is measured
-                found[name].append(one_world(base, means, log, t, seed, "artificial-replay"))
+                found[name].append(one_world(base, means, log, t, seed, REPLAY))
     for name, values in found.items():
         yield line("length", "K=10, T=1,000, H=100·T", name, h, 0, *zip(*values, strict=True))
 
@@ -197,11 +200,12 @@ def stale() -> Iterator[Result]:
     """K = 10, T = H = 10,000, logs that are right or wrong in several ways."""
     k, t, h = 10, 10_000, 10_000
     mine: list[tuple[str, Any, Any, Any]] = [
-        *(("KLUCB", ar.KLUCB(k, t + h), "artificial-replay", drift) for drift in (0, 0.05, 0.1, 0.2, "auto")),
-        *(("MonUCB (the paper's)", ar.MonUCB(k, t), "artificial-replay", drift) for drift in (0, "auto")),
-        ("Thompson sampling", ar.ThompsonSampling(k), "full-start", 0),
+        *(("KLUCB", ar.KLUCB(k, t + h), REPLAY, drift) for drift in (0, 0.05, 0.1, 0.2, "auto")),
+        *(("MonUCB (the paper's)", ar.MonUCB(k, t), REPLAY, drift) for drift in (0, "auto")),
+        *((name, make(k, t, h), REPLAY, 0) for name, make in CERTIFIED.items()),
         ("KLUCB, without the log", ar.KLUCB(k, t), "ignorant", 0),
     ]
+    mine = [one for one in mine if wanted(one[0])]
     for kind in LOGS:
         found: list[list[tuple[float, int]]] = [[] for _ in mine]
         for seed in range(worlds(60)):
@@ -270,9 +274,9 @@ def peers() -> Iterator[Result]:
     from river import bandit, proba
 
     k, t = 10, 10_000
-    made: dict[str, Callable[[int, Any], Any]] = {
+    made: dict[str, Any] = {
         "KLUCB": lambda seed, log: ar.ArtificialReplay(ar.KLUCB(k, t + len(log)), history_of(log)),
-        "Thompson sampling": lambda seed, log: ar.FullStart(ar.ThompsonSampling(k, seed), history_of(log)),
+        "Thompson sampling": lambda seed, log: ar.ArtificialReplay(ar.ThompsonSampling(k, seed), history_of(log)),
         "river, UCB": lambda seed, log: RiverPolicy(bandit.UCB(delta=1, seed=seed), log),
         "river, Thompson sampling": lambda seed, log: RiverPolicy(
             bandit.ThompsonSampling(reward_obj=proba.Beta(), seed=seed), log
@@ -280,7 +284,7 @@ def peers() -> Iterator[Result]:
         "MABWiser, UCB1": lambda seed, log: WiserPolicy(LearningPolicy.UCB1(alpha=1), seed, log),
         "MABWiser, Thompson sampling": lambda seed, log: WiserPolicy(LearningPolicy.ThompsonSampling(), seed, log),
     }
-    for name, make in made.items():
+    for name, make in some(made):
         for h in (0, 1_000):
             found = []
             for seed in range(worlds(5 if "MABWiser" in name else 10)):
@@ -312,6 +316,14 @@ PARTS = {
 }
 
 
+def place_of(row: dict[str, Any]) -> tuple[int, ...]:
+    """Where a line stands among those of its part: by what is wrong with the log, then by algorithm."""
+    first = list(LOGS).index(row["setting"]) if row["setting"] in LOGS else 0
+    order = (*INDICES, *CERTIFIED)
+    known = [number for number, name in enumerate(order) if row["algorithm"].startswith(name)]
+    return first, max(known, default=len(order)) if row["algorithm"] != "KLUCB, without the log" else len(order)
+
+
 def main() -> None:
     only = [part for part in os.environ.get("ONLY", "").split(",") if part] or list(PARTS)
     kept: list[dict[str, Any]] = []
@@ -320,11 +332,11 @@ def main() -> None:
             kept = list(csv.DictReader(file))
     for part in only:
         began = time.perf_counter()
-        found = [result._asdict() for result in PARTS[part]()]
+        found = [result._asdict() for result in PARTS[part]() if wanted(result.algorithm)]
         for result in found:
             result |= {name: f"{result[name]:.6g}" for name in ("regret", "error", "read")}
-        kept = [row for row in kept if row["part"] != part] + found
-        kept.sort(key=lambda row: list(PARTS).index(row["part"]))
+        kept = [row for row in kept if row["part"] != part or not wanted(row["algorithm"])] + found
+        kept.sort(key=lambda row: (list(PARTS).index(row["part"]), *place_of(row)))
         FILE.parent.mkdir(exist_ok=True)
         with FILE.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, Result._fields, lineterminator="\n")

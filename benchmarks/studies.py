@@ -1,68 +1,96 @@
 """Decisions that last: how many a second, how long a start takes, and what decisions in flight cost.
 
-    make bench-study                       everything, about ten minutes on two cores
+    make bench-study                       everything, about fifteen minutes on two cores
     make bench-study ONLY=speed            decisions with rewards a second, beside Optuna's ask and tell
     make bench-study ONLY=start ROWS=1e5   a start from so many decisions, 10⁶ by default
-    make bench-study ONLY=flight SEEDS=4   regret with decisions in flight, 5 seeds by default
+    make bench-study ONLY=flight SEEDS=4   regret with decisions in flight, 40 to 400 worlds by default
 
-Everything is durable: a call has returned when it is on disk. Optuna chooses among the same 80 arms, at random, which
-is the fastest it can do, and by its own sampler. A number for Optuna is of this machine and of this run only.
+Results go into docs/results/studies.csv, and the tables of docs/studies.md are written from there. Everything is
+durable: a call has returned when it is on disk. Optuna chooses among the same 80 arms, at random, which is the fastest
+it can do, and by its own sampler. A number for Optuna is of this machine and of this run only.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import tempfile
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import in_flight
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import artreplay as ar
-from artreplay.studies.choice import chooser_of
+from artreplay.engine.runs import mean_and_error
 from artreplay.studies.decisions import kept_action
 
-ARMS, HORIZON = 80, 100_000
-SECONDS = 6.0  # that each speed is measured for
+FILE = Path(__file__).parent.parent / "docs" / "results" / "studies.csv"
+ARMS = in_flight.ARMS
+WORLDS = (  # arms, decisions, and how many worlds
+    (in_flight.FEW, 10_000, 400),
+    (in_flight.FEW, 100_000, 200),
+    (in_flight.ARMS, 10_000, 400),
+    (in_flight.ARMS, 100_000, 200),
+    (in_flight.ARMS, 1_000_000, 40),
+)
+SLICE, SLICES = 1.5, 8  # seconds that each speed is measured for in turn, and how often
 GROUP, THREADS = 50, 16
 FLIGHTS = (0, 100, 1_000, 10_000)
 
 
+class Result(NamedTuple):
+    """One line of the file."""
+
+    part: str
+    setting: str
+    name: str
+    value: float
+    error: float = 0.0
+    ratio: float = 0.0  # to the same without decisions in flight
+    ratio_error: float = 0.0
+    worlds: int = 1
+
+
 def base() -> Any:
     """The algorithm of all studies here."""
-    return ar.KLUCB(ARMS, horizon=HORIZON)
+    return ar.KLUCB(ARMS, horizon=100_000)
 
 
 # -- speed --------------------------------------------------------------------------------------------------------
 
 
-def rate(turn: Callable[[], int]) -> float:
-    """Decisions with rewards a second: `turn` makes some and says how many."""
+Measured = Callable[[], tuple[int, float]]  # decisions with rewards, and the seconds they took
+
+
+def for_a_while(turn: Callable[[], int]) -> Measured:
+    """Turns, each of which makes some decisions and says how many, for as long as a slice is."""
+
+    def measured() -> tuple[int, float]:
+        began, done = time.perf_counter(), 0
+        while time.perf_counter() - began < SLICE:
+            done += turn()
+        return done, time.perf_counter() - began
+
     turn()
-    began, done = time.perf_counter(), 0
-    while time.perf_counter() - began < SECONDS:
-        done += turn()
-    return done / (time.perf_counter() - began)
+    return measured
 
 
-def study_rates(folder: Path) -> dict[str, float]:
+def our_studies(folder: Path) -> dict[str, Measured]:
     """A study in SQLite: one by one, from threads, and in groups."""
-    found = {}
-    with ar.Study.create(folder / "one", base()) as study:
-        found["one by one"] = rate(lambda: study.reward(study.decide().id, 0.0) or 1)
-    with ar.Study.create(folder / "threads", base()) as study:
-        found[f"{THREADS} threads"] = rate_of_threads(study)
-    with ar.Study.create(folder / "groups", base()) as study:
-        found[f"groups of {GROUP}"] = rate(lambda: study.together(one_group))
-    return found
+    one, threads, groups = (ar.Study.create(folder / name, base()) for name in ("one", "threads", "groups"))
+    return {
+        "study in SQLite, one by one": for_a_while(lambda: one.reward(one.decide().id, 0.0) or 1),
+        f"study in SQLite, {THREADS} threads": lambda: by_threads(threads),
+        f"study in SQLite, groups of {GROUP}": for_a_while(lambda: groups.together(one_group)),
+    }
 
 
 def one_group(study: ar.Study) -> int:
@@ -72,27 +100,26 @@ def one_group(study: ar.Study) -> int:
     return GROUP
 
 
-def rate_of_threads(study: ar.Study) -> float:
+def by_threads(study: ar.Study) -> tuple[int, float]:
     """Threads that each decide and reward, one after the other; commits are shared by whoever waits."""
-    until, done = time.perf_counter() + SECONDS, []
+    began, done = time.perf_counter(), []
 
     def work() -> None:
         count = 0
-        while time.perf_counter() < until:
+        while time.perf_counter() - began < SLICE:
             study.reward(study.decide().id, 0.0)
             count += 1
         done.append(count)
 
     threads = [threading.Thread(target=work) for _ in range(THREADS)]
-    began = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sum(done) / (time.perf_counter() - began)
+    return sum(done), time.perf_counter() - began
 
 
-def optuna_rates(folder: Path) -> dict[str, float]:
+def optunas(folder: Path) -> dict[str, Measured]:
     """Optuna's ask and tell on its SQLite and journal storages."""
     import optuna
     from optuna.storages import JournalStorage, RDBStorage
@@ -116,28 +143,37 @@ def optuna_rates(folder: Path) -> dict[str, float]:
                 peer.tell(trial, 0.0)
                 return 1
 
-            found[f"Optuna, {where}, {how}"] = rate(turn)
+            found[f"Optuna, {where}, {how}"] = for_a_while(turn)
     return found
 
 
-def speed(console: Console) -> None:
-    """Decisions with rewards a second, and the ratio to each of Optuna's."""
+def speed(console: Console) -> list[Result]:
+    """Decisions with rewards a second, and the ratio to each of Optuna's; all take turns, for the machine is busy."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER") or None) as name:
-        ours, theirs = study_rates(Path(name)), optuna_rates(Path(name))
+        theirs = optunas(Path(name))
+        measured = our_studies(Path(name)) | theirs
+        slices: dict[str, list[tuple[int, float]]] = {what: [] for what in measured}
+        for _ in range(SLICES):
+            for what, measure in measured.items():
+                slices[what].append(measure())
+    rates = {what: sum(done for done, _ in many) / sum(took for _, took in many) for what, many in slices.items()}
     table = Table(title=f"decisions with rewards a second, durable, {ARMS} arms")
-    table.add_column("what")
-    table.add_column("a second", justify="right")
-    for peer in theirs:
-        table.add_column(f"× {peer}", justify="right")
-    for what, per_second in {**{f"study, {how}": value for how, value in ours.items()}, **theirs}.items():
-        table.add_row(what, f"{per_second:,.0f}", *(f"{per_second / other:.1f}" for other in theirs.values()))
+    for heading in ("what", "a second", *(f"× {peer}" for peer in theirs)):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    for what, value in rates.items():
+        table.add_row(what, f"{value:,.0f}", *(f"{value / rates[peer]:.1f}" for peer in theirs))
     console.print(table)
+    return [
+        Result("speed", peer or "a second", what, value / rates.get(peer, 1.0))
+        for peer in ("", *theirs)
+        for what, value in rates.items()
+    ]
 
 
 # -- a start ------------------------------------------------------------------------------------------------------
 
 
-def start(console: Console) -> None:
+def start(console: Console) -> list[Result]:
     """A start from a journal of many decisions: folded from the beginning, and from a snapshot."""
     rows = int(float(os.environ.get("ROWS") or 1e6))
     with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER") or None) as name:
@@ -149,6 +185,14 @@ def start(console: Console) -> None:
         f"{rows:,} decisions with rewards, {size / rows:.0f} bytes each: the first decision after opening comes after "
         f"{times[0]:.1f} s without a snapshot, and after {times[1]:.2f} s from one"
     )
+    return [
+        Result("start", f"{rows} decisions", what, value)
+        for what, value in (
+            ("seconds without a snapshot", times[0]),
+            ("seconds from a snapshot", times[1]),
+            ("bytes a decision", size / rows),
+        )
+    ]
 
 
 def write_journal(place: Path, rows: int) -> None:
@@ -182,63 +226,71 @@ def first_decision(place: Path) -> float:
 # -- decisions in flight ------------------------------------------------------------------------------------------
 
 
-def flight(console: Console) -> None:
+def flight(console: Console) -> list[Result]:
     """Regret where the reward of a decision comes so many decisions later, open decisions counted and not."""
-    seeds = int(os.environ.get("SEEDS") or 5)
-    table = Table(
-        title=f"regret after {HORIZON:,} decisions among {ARMS} arms, mean of {seeds} worlds ± standard error"
-    )
-    for heading in ("in flight", "counted", "to none", "not counted", "to none"):
-        table.add_column(heading, justify="right")
-    none = np.array([regret(seed, 0, True) for seed in range(seeds)])
-    for flying in FLIGHTS:
-        cells = []
-        for counted in (True, False):
-            found = np.array([regret(seed, flying, counted) for seed in range(seeds)])
-            error = found.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else 0.0
-            cells += [f"{found.mean():,.0f} ± {error:,.0f}", f"{found.mean() / none.mean():.2f}"]
-        table.add_row(f"{flying:,}", *cells)
-    chance = np.mean([HORIZON * (means.max() - means.mean()) for means in map(world, range(seeds))])
-    console.print(table)
-    console.print(f"random play: {chance:,.0f}")
+    found = []
+    for arms, horizon, usual in WORLDS:
+        seeds = range(int(os.environ.get("SEEDS") or usual))
+        setting = f"K={arms} T={horizon}"
+        none = np.array([in_flight.regret(seed, arms, horizon, 0, True) for seed in seeds])
+        chance = np.array([in_flight.regret_at_random(seed, arms, horizon) for seed in seeds])
+        mine = [flight_line(setting, "at random", chance, none)]
+        for flying in FLIGHTS:
+            for counted in (True, False):
+                regrets = np.array([in_flight.regret(seed, arms, horizon, flying, counted) for seed in seeds])
+                name = f"{flying} in flight, {'' if counted else 'not '}counted"
+                mine.append(flight_line(setting, name, regrets, none))
+        table = Table("", "regret", "to none", title=f"{arms} arms, {horizon:,} decisions, {len(seeds)} worlds")
+        for one in mine:
+            row = (f"{one.value:,.0f} ± {one.error:,.0f}", f"{one.ratio:.2f} ± {one.ratio_error:.2f}")
+            table.add_row(one.name, *row)
+        console.print(table)
+        found += mine
+    return found
 
 
-def world(seed: int) -> Any:
-    """The chance of a click on each of the items of a page: a few in a hundred."""
-    return np.random.default_rng([seed, 0]).beta(2.0, 100.0, ARMS)
+def flight_line(setting: str, name: str, regrets: Any, none: Any) -> Result:
+    """A line about regrets in worlds, beside those with nothing in flight."""
+    return Result("flight", setting, name, *mean_and_error(regrets), *ratio(regrets, none), len(regrets))
 
 
-def regret(seed: int, flying: int, counted: bool) -> float:
-    """The regret of one run: the policy and the chooser of a study, without its database."""
-    means, draw = world(seed), np.random.default_rng([seed, 1])
-    gaps, uniform = means.max() - means, draw.random(HORIZON)
-    policy = ar.ArtificialReplay(ar.KLUCB(ARMS, horizon=HORIZON), ar.History([], []))
-    chooser = chooser_of(policy)
-    waiting: deque[tuple[int, int]] = deque()
-    total = 0.0
-    with ar.compiling.using("interpreted"):
-        for number in range(HORIZON):
-            arm = policy.choose(chooser if counted and chooser.is_needed else None, number)
-            total += gaps[arm]
-            waiting.append((number, arm))
-            if counted:
-                chooser.opened(number, [arm])
-            if len(waiting) > flying:
-                earlier, told = waiting.popleft()
-                policy.tell(told, float(uniform[earlier] < means[told]))
-                if counted:
-                    chooser.closed(earlier)
-                    chooser.renew()
-    return float(total)
+def ratio(some: Any, others: Any) -> tuple[float, float]:
+    """The ratio of two means over the same worlds, and its standard error: worlds are paired."""
+    quotient = float(some.mean() / others.mean())
+    if len(some) < 2:
+        return quotient, 0.0
+    return quotient, float((some - quotient * others).std(ddof=1) / np.sqrt(len(some)) / others.mean())
+
+
+# -- what is kept -------------------------------------------------------------------------------------------------
+
+
+def keep(part: str, found: list[Result]) -> None:
+    """Put the results of a part into the file, in place of those that are there."""
+    kept: list[dict[str, Any]] = []
+    if FILE.exists():
+        with FILE.open(newline="", encoding="utf-8") as file:
+            kept = [row for row in csv.DictReader(file) if row["part"] != part]
+    kept += [
+        {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in one._asdict().items()}
+        for one in found
+    ]
+    kept.sort(key=lambda row: list(PARTS).index(row["part"]))
+    with FILE.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, Result._fields, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+
+
+PARTS = {"speed": speed, "start": start, "flight": flight}
 
 
 def main() -> None:
     """Measure what was asked for."""
-    console, parts = Console(), {"speed": speed, "start": start, "flight": flight}
     only = os.environ.get("ONLY") or ""
-    for name, part in parts.items():
+    for name, part in PARTS.items():
         if only in ("", name):
-            part(console)
+            keep(name, part(Console()))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,17 @@ def test_inspect_warns_of_a_bonus_that_is_too_wide(run: Run) -> None:
     assert "no warnings" in run("inspect", "log.csv", *COLUMNS, "--level", "log").out
 
 
+def test_inspect_knows_of_drift(run: Run, refused: Refused) -> None:
+    def share(*options: object) -> float:
+        return float(run("inspect", "log.csv", *COLUMNS, *options, "--json").json["outlook"]["read_share"])
+
+    assert share() == share("--drift", 0) < share("--drift", "red=0.3") < share("--drift", 0.3)
+    assert share("--drift", "auto") == share("--drift", 0.05)
+    assert "cannot tell the arms apart" in run("inspect", "log.csv", *COLUMNS, "--drift", 0.3).out
+    assert "drift is for KLUCB" in refused("inspect", "log.csv", *COLUMNS, "--drift", 0.1, "--algorithm", "ucb1")
+    assert "--drift must name arms of the log" in refused("inspect", "log.csv", *COLUMNS, "--drift", "pink=1")
+
+
 def test_inspect_as_json_has_it_all(run: Run) -> None:
     found = run("inspect", "log.csv", *COLUMNS, "--propensity", "p", "--json").json
     assert found["outlook"]["leader"] == found["off_policy"]["arm"] == "blue"

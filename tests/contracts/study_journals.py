@@ -1,7 +1,7 @@
 """Random lives of a study, beside an oracle that is shown the whole journal before each decision.
 
-The oracle knows nothing of policies or choosers. It makes a fresh base, shows it every entry in order, shows a copy the
-lowest reward for each open unit, and takes the best of what is available.
+The oracle knows nothing of policies or choosers. It makes a fresh base, shows it every entry in order, counts open
+units as the docs say, and takes the best of what is available.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class StudyOracle:
         return self._opened(base, [base.unit(int(n), slot, self.number) for slot, n in enumerate(out[:count])])
 
     def _values(self, base: Any) -> list[float]:
-        """The index of each arm after as many failures as it has open units; without a lowest reward, at its mean."""
+        """The index of each arm after as many samples more as it has open units, at its mean with one failure more."""
         index, values = base.component.index, []
         open_ = Counter(unit for units in self.open.values() for unit in units)
         for arm, label in enumerate(base.arms):
@@ -105,8 +105,9 @@ class StudyOracle:
                 sums = [*held, (index.online, 0.0)]
             for tally, allowances in sums if open_[label] else []:
                 count, total = int(tally.counts[arm]), float(tally.totals[arm])
-                lost = total / count if count and base.reward_range[0] == -np.inf else 0.0
-                more = Tally(np.array([count + open_[label]]), np.array([total + open_[label] * lost]))
+                one_failure = 0 if base.reward_range[0] == -np.inf else 1
+                each = total / (count + one_failure) if count else 0.0
+                more = Tally(np.array([count + open_[label]]), np.array([total + open_[label] * each]))
                 value = index.bound.lowered(more, 0, allowances / (count + open_[label]), value)
             values.append(value)
         return values

@@ -55,8 +55,8 @@ def test_the_page_says_what_is_going_on(n_arms: int, tmp_path: Path) -> None:
     known = "html head meta title style body h1 h2 p img div table tr th td ul li code"
     assert tags.found <= set(known.split())
     said = " ".join(tags.texts)
-    assert "61 decisions of a horizon of 1,000: 29 expired, 1 open, 30 rewarded, 1 void" in said
-    assert f"Of the {30 * n_arms:,} rows of the log" in said
+    assert "61 decisions: 29 expired, 1 open, 30 rewarded, 1 void. Its horizon is 1,000." in said
+    assert f"Of the {30 * n_arms:,} samples of the log" in said
     assert "1 observations came of actions that nobody had asked for" in said
     assert NASTY in tags.texts
     assert ("more arms, which" in said) == (n_arms > 200)
@@ -70,3 +70,11 @@ def test_there_may_be_nothing_to_show_yet(base: ar.MonUCB) -> None:
         assert "There is no log." in study_page(view_of(study))
         study.reward(study.decide().id, [1.0, 0.0] if base.proposes_list else 1.0)
         assert len(draw_view(view_of(study)).axes) == 4
+
+
+def test_totals_have_a_rate_of_their_own() -> None:
+    with ar.Study.create(":memory:", ar.KLUCB(2, horizon=500), ar.Totals([0, 1], [100, 300], [10, 50])) as study:
+        study.reward(study.decide().id, 1.0)
+        page = study_page(view_of(study))
+    assert "the log has 0.15" in page
+    assert "Its horizon is 500, in which it counts the rows of the log." in page

@@ -220,6 +220,21 @@ def test_what_a_base_was_shown_before_is_not_taken_for_the_log(drift, tmp_path):
     assert nothing_logged.contradictions() == []
 
 
+def test_an_allowance_that_adapts_finds_a_hidden_arm_only_by_rewards_of_arms_that_were_not_chosen():
+    log = ar.History([0, 1] * 200, [float(row % 2 == 0 and row % 4 == 0) for row in range(400)])  # .5 and nothing
+    played = {}
+    for drift in (0.05, "auto"):
+        for told in (False, True):
+            policy = ar.ArtificialReplay(ar.KLUCB(2, 1000), log, drift=drift)
+            for round_ in range(80):
+                arm = policy.ask()
+                policy.tell(arm, float(round_ % 2) if arm == 0 else 1.0)
+                if told and round_ % 2:
+                    policy.tell(1, 1.0)
+            played[drift, told] = policy.ask()
+    assert played == {(0.05, False): 0, ("auto", False): 0, (0.05, True): 0, ("auto", True): 1}
+
+
 def test_drift_allows_for_what_would_contradict():
     log = ar.History([0, 1] * 500, [0.5, 0.0] * 500)
     noticed = {}

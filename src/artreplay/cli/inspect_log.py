@@ -10,7 +10,8 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
-from artreplay.cli.algorithm_options import LEVELS, Bonus, Prior, horizon_of, tuning_of
+from artreplay.algorithms.drift_indices import FIRST_ALLOWANCE
+from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Prior, drift_of, horizon_of, tuning_of
 from artreplay.cli.log_arguments import place_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
@@ -19,7 +20,7 @@ from artreplay.console.output import count, number, percent, show, show_json, te
 from artreplay.console.output import table as table_of
 from artreplay.engine.log_outlook import Outlook, outlook
 from artreplay.errors import InvalidParameter, checked_count, errors_in
-from artreplay.history import Totals, open_history
+from artreplay.history import History, Totals, open_history
 from artreplay.history.inspect_history import inspect_history
 from artreplay.history.inspection import Group, Inspection
 from artreplay.history.off_policy import Estimate, OffPolicy, weighted_rows
@@ -48,6 +49,7 @@ def inspect(
     algorithm: Annotated[str, typer.Option(help="Whose bonus and reading are judged, over arms.")] = name_of(KLUCB),
     bonus: Bonus = None,
     prior: Prior = None,
+    drift: Drift = None,
     reward_range: RewardBounds = None,
     propensity: Annotated[
         str | None, typer.Option(help="The column with the probability of the logged choice: what would an arm earn?")
@@ -66,7 +68,8 @@ def inspect(
     totals = {"count": count_, "sum": sum_}
     with errors_in(file=place_of(log)):
         found = _looked_at(log, columns, totals, {"seed": order_seed, "table": table})
-        decided = _outlook(cls, given, found, None if horizon is None else checked_count("horizon", horizon))
+        rounds = None if horizon is None else checked_count("horizon", horizon)
+        decided = _outlook(cls, given, found, rounds, drift)
         off_policy = None if propensity is None else _off_policy(log, columns, propensity, table, decided)
     if decided is not None:
         found.warnings += _more_warnings(decided.outlook, cls)
@@ -117,7 +120,9 @@ def _inspected(totals: Totals) -> Inspection:
     return found
 
 
-def _outlook(cls: type[ArmAlgorithm], given: dict[str, Any], found: Inspection, rounds: int | None) -> Decided | None:
+def _outlook(
+    cls: type[ArmAlgorithm], given: dict[str, Any], found: Inspection, rounds: int | None, drift: str | None
+) -> Decided | None:
     """What the log can decide; None for points, an empty log, and rewards that are not in their range."""
     low, high = given["reward_range"] or (0.0, 1.0)
     known = [] if math.isnan(found.low) else [found.low, found.high]
@@ -128,7 +133,20 @@ def _outlook(cls: type[ArmAlgorithm], given: dict[str, Any], found: Inspection, 
     rounds = found.rows if rounds is None else rounds
     fixed = {"horizon": horizon_of(cls, rounds, found.rows)} if takes(cls, "horizon") else {}
     base = make_base(cls, given, arms=[g.name for g in groups], **fixed)
-    return Decided(outlook(totals, base, rounds), base, totals)
+    return Decided(outlook(totals, base, rounds, _allowed(drift, base)), base, totals)
+
+
+def _allowed(drift: str | None, base: ArmAlgorithm) -> dict[Any, float]:
+    """The allowance of each arm; one that adapts itself begins with a small one."""
+    labels = {str(label): label for label in base.arms}
+    given = drift_of(drift, labels)
+    if given is None:
+        return {}
+    ArtificialReplay(base, History([], []), drift=given)  # which refuses what cannot be
+    if isinstance(given, dict):
+        return given
+    low, high = base.reward_range
+    return dict.fromkeys(labels.values(), FIRST_ALLOWANCE * (high - low) if given == "auto" else given)
 
 
 def _off_policy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +55,18 @@ class Outlook:
         return self.bonus > self.differences
 
 
-def outlook(totals: Totals, base: ArmAlgorithm, rounds: int) -> Outlook:
-    """What the log behind these totals can decide for an algorithm over its arms, with so many rounds to come."""
+def outlook(totals: Totals, base: ArmAlgorithm, rounds: int, drift: Mapping[Label, float] | None = None) -> Outlook:
+    """What the log behind these totals can decide for an algorithm over its arms, with so many rounds to come.
+
+    `drift` says by arm how far the mean behind its rows may lie from today's, in units of the reward.
+    """
     whole = Totals.of(totals)
     counts, sums = whole.counts, base.scaled_sums(whole.sums, whole.counts)
     means = sums / np.maximum(counts, 1)
+    unit = base.reward_range[1] - base.reward_range[0] if base.scales else 1.0
+    allowed = np.array([(drift or {}).get(label, 0.0) / unit for label in whole.labels], np.float64)
     low, high = _bounds(means, counts)
+    low, high = np.maximum(low - allowed, 0.0), np.minimum(high + allowed, 1.0)
     best = int(np.argmax(low + 1e-12 * means)) if counts.any() else -1
     worse = high < (low[best] if best >= 0 else -1.0)
     a, b = fitted_prior(counts, sums)
@@ -67,7 +74,6 @@ def outlook(totals: Totals, base: ArmAlgorithm, rounds: int) -> Outlook:
     undecided = ~worse & (np.arange(len(counts)) != best)
     columns = (base.unscaled(column).tolist() for column in (means, low, high))
     standings = list(map(Standing, whole.labels, counts.tolist(), *columns, worse.tolist()))
-    unit = base.reward_range[1] - base.reward_range[0] if base.scales else 1.0
     bound = getattr(getattr(base.component, "index", None), "bound", None) if base.takes_totals else None
     average = max(int((counts.sum() + rounds) / max(len(counts), 1)), 1)
     middle = float(sums.sum() / max(counts.sum(), 1))
@@ -76,11 +82,13 @@ def outlook(totals: Totals, base: ArmAlgorithm, rounds: int) -> Outlook:
         standings=sorted(standings, key=lambda one: (one.samples == 0, -one.mean)),
         leader=whole.labels[best] if best >= 0 else None,
         undecided=int(undecided.sum()),
-        rows_for_half=_rows_for_half(shrunk, counts, best, undecided),
+        rows_for_half=_rows_for_half(shrunk, counts, best, undecided, allowed),
         successes=float(sums.sum()),
         spread=unit * math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1.0))),
         rounds=rounds,
-        read_share=math.nan if bound is None else _read_share(bound, counts[order], sums[order], shrunk[order], rounds),
+        read_share=math.nan
+        if bound is None
+        else _read_share(bound, counts[order], sums[order], shrunk[order], allowed[order], rounds),
         bonus=math.nan if bound is None else unit * (_upper(bound, middle, average) - middle),
         differences=unit * float(np.ptp(shrunk[counts > 0])) if counts.any() else 0.0,
     )
@@ -95,14 +103,17 @@ def _bounds(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
     return np.where(counts > 0, centre - half, 0.0), np.where(counts > 0, centre + half, 1.0)
 
 
-def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any) -> float:
-    """Rows of a log with the same shares after which half of the undecided arms could be told from the leader."""
+def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any, allowed: Floats) -> float:
+    """Rows of a log with the same shares after which half of the undecided arms could be told from the leader.
+
+    Means that lie closer together than what is allowed for drift cannot be told apart by any log.
+    """
     if not undecided.any() or best < 0:
         return math.nan
     z2 = 2.0 * math.log(2.0 * len(counts) / _CHANCE)
     shares = np.maximum(counts, 1) / np.maximum(counts, 1).sum()
     noise = np.sqrt(means * (1 - means) / shares)  # of a mean, if the log had one row
-    gaps = np.maximum(means[best] - means[undecided], 1e-9)
+    gaps = np.maximum(means[best] - means[undecided] - allowed[best] - allowed[undecided], 1e-9)
     return float(np.median(z2 * (noise[best] + noise[undecided]) ** 2 / gaps**2))
 
 
@@ -114,7 +125,7 @@ def _upper(bound: Any, mean: float, count: int) -> float:
     return min(mean + float(bound.width(Tally(np.array([count]), np.array([mean * count])), 0)), 1.0)
 
 
-def _read_share(bound: Any, counts: Ints, sums: Floats, shrunk: Floats, rounds: int) -> float:
+def _read_share(bound: Any, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, rounds: int) -> float:
     """The share of a log that replay will have read after so many rounds.
 
     Replay and play push the indices of all arms down to one level: an arm is read until its index is there, and played
@@ -122,11 +133,11 @@ def _read_share(bound: Any, counts: Ints, sums: Floats, shrunk: Floats, rounds: 
     are played as often as there are rounds.
     """
     stride = -(-len(counts) // _MOST_ARMS)
-    counts, sums, shrunk, rounds = counts[::stride], sums[::stride], shrunk[::stride], rounds // stride
-    total = int(counts.sum())
+    counts, sums, shrunk, allowed = counts[::stride], sums[::stride], shrunk[::stride], allowed[::stride]
+    total, rounds = int(counts.sum()), rounds // stride
     if total == 0:
         return math.nan
-    indices = _Indices(bound, counts, sums, shrunk, total + rounds)
+    indices = _Indices(bound, counts, sums, shrunk, allowed, total + rounds)
     low, high = 0.0, _TOP
     for _ in range(_STEPS):
         level = 0.5 * (low + high)
@@ -142,15 +153,24 @@ def _read_share(bound: Any, counts: Ints, sums: Floats, shrunk: Floats, rounds: 
 
 
 class _Indices:
-    """How the index of each arm falls with the number of its samples."""
+    """How the index of each arm falls with the number of its samples: those of the log first, then online ones.
 
-    def __init__(self, bound: Any, counts: Ints, sums: Floats, shrunk: Floats, most: int) -> None:
+    Under drift it is the lower of two bounds: of all samples, with the mean of their allowances, and of online ones.
+    """
+
+    def __init__(self, bound: Any, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, most: int) -> None:
         self.sizes = np.unique(np.geomspace(1, most, _GRID).astype(np.int64))
         later = np.maximum(self.sizes[None, :] - counts[:, None], 0)  # samples that are not in the log
         logged = (sums / np.maximum(counts, 1))[:, None] * (self.sizes[None, :] - later)
         means = (logged + shrunk[:, None] * later) / self.sizes
-        upper = [[_upper(bound, m, n) for m, n in zip(row, self.sizes.tolist(), strict=True)] for row in means.tolist()]
-        self.values: Floats = np.minimum.accumulate(np.array(upper), axis=1)
+        upper = np.array(
+            [[_upper(bound, m, n) for m, n in zip(row, self.sizes.tolist(), strict=True)] for row in means.tolist()]
+        )
+        for arm in np.flatnonzero(allowed).tolist():
+            upper[arm] += allowed[arm] * (1.0 - later[arm] / self.sizes)
+            played = [_upper(bound, shrunk[arm], n) if n else 1.0 for n in later[arm].tolist()]
+            upper[arm] = np.minimum(np.minimum(upper[arm], played), 1.0)
+        self.values: Floats = np.minimum.accumulate(upper, axis=1)
 
     def samples_to(self, level: float) -> Floats:
         """How many samples it takes until the index of each arm has fallen to a level; many, if it does not."""

@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from artreplay.algorithms import KLUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
 from artreplay.history.stores import ArmStore
@@ -57,7 +58,7 @@ def view_of(study: Study) -> View:
     mean, error, means = math.nan, math.nan, {}
     if isinstance(log, History) and len(log):
         mean, error = float(log.rewards.mean()), float(log.rewards.std() / math.sqrt(len(log)))
-    if arms and isinstance(log, (History, ArmStore)) and len(log):
+    if arms and isinstance(log, (History, ArmStore, Totals)) and len(log):
         totals = Totals.of(log)
         means = dict(zip(totals.labels, (totals.sums / np.maximum(totals.counts, 1)).tolist(), strict=True))
         if math.isnan(mean):
@@ -278,15 +279,19 @@ def _sentences(view: View) -> list[str]:
     facts, known = view.facts, view.reward[~np.isnan(view.reward)]
     states = facts["decisions"]
     said = ", ".join(f"{count:,} {state}" for state, count in states.items()) or "none so far"
-    horizon = "" if facts["horizon"] is None else f" of a horizon of {facts['horizon']:,}"
-    lines = [f"{facts['algorithm']} has made {sum(states.values()):,} decisions{horizon}: {said}."]
+    lines = [f"{facts['algorithm']} has made {sum(states.values()):,} decisions: {said}."]
+    if facts["horizon"] is not None:
+        counted = ", in which it counts the rows of the log" if facts["algorithm"] == KLUCB.__name__ else ""
+        lines[0] += f" Its horizon is {facts['horizon']:,}{counted}."
     if len(known):
         against = "" if math.isnan(view.log_mean) else f"; the log has {view.log_mean:.4g}"
         lines.append(f"The mean reward of a decision is {known.mean():.4g}{against}.")
     log = facts["log"]
     if log["rows"]:
         share = log["used"] / log["rows"]
-        lines.append(f"Of the {log['rows']:,} rows of the log {log['used']:,} were used ({share:.1%}).")
+        lines.append(f"Of the {log['rows']:,} samples of the log {log['used']:,} were used ({share:.1%}).")
+        if facts["drift"] != 0.0:
+            lines.append("It is read as a log that may be stale, with an allowance for drift.")
     else:
         lines.append("There is no log.")
     if facts["late"]:
