@@ -191,7 +191,7 @@ def without_own_rows(live: Live, history: Any, exclude: Any, drift: Any, columns
         source = source_of(history, as_rows, columns.pop("table", None))
         if exclude not in source.column_names():
             raise InvalidParameter(f"exclude must name a column of the log, there is no {exclude!r}")
-        ids = [id_ for table in source.tables([exclude]) for id_ in table.column(exclude).to_pylist()]
+        ids = [id_ for table in source.tables([exclude]) for id_ in table[exclude].to_list()]
         history = open_history(history, **columns)
     else:
         ids = list(exclude)
