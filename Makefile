@@ -12,7 +12,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-decisions bench-space bench-stores bench-study clean
+.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-decisions bench-space bench-stores bench-large bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -59,6 +59,10 @@ bench-decisions: .venv-peers/.ready
 # Logs larger than memory: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept.
 bench-stores: $(VENV)/.dev
 	ROWS=$(ROWS) FOLDER=$(FOLDER) ONLY=$(ONLY) $(BIN)/python benchmarks/stores.py
+
+# How the cost of a log grows, and what 10¹⁰ rows would cost: docs/large-logs.md. SPARK=1 measures Spark too, with [all].
+bench-large: $(VENV)/.dev
+	ROWS=$(ROWS) FOLDER=$(FOLDER) SPARK=$(SPARK) $(BIN)/python benchmarks/large_logs.py
 
 # TreeUCB beside another library, which is installed into an environment of its own.
 bench-peers: .venv-peers/.ready

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import decision_tables  # noqa: E402
+import large_logs  # noqa: E402
 import patrol_tables  # noqa: E402
 
 
@@ -42,3 +43,7 @@ def test_what_the_page_says_in_short_is_what_was_measured():
         assert f"{ours[name]['ratio']:.2f} times (*{name}*)" in page
     for name, planners in found.items():
         assert ours[name]["finds"] > max(planners[rival]["finds"] for rival in ("chance", "tree under replay"))
+
+
+def test_the_page_about_large_logs_is_as_the_results_have_it() -> None:
+    assert large_logs.page() == large_logs.PAGE.read_text(encoding="utf-8"), "run benchmarks/large_logs.py --table"

@@ -14,14 +14,12 @@ import artreplay
 PACKAGE = Path(artreplay.__file__).parent
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-BEING_REPLACED = ("history/sources/", "history/stores/")
 
 
 def test_no_two_files_of_the_package_have_the_same_name() -> None:
     paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
-    settled = [path for path in paths if not path.as_posix().startswith(BEING_REPLACED)]
     names = Counter(path.name for path in paths)
-    assert [str(path) for path in settled if names[path.name] > 1] == []
+    assert [str(path) for path in paths if names[path.name] > 1] == []
 
 
 def test_the_architecture_names_files_and_folders_that_exist() -> None:

@@ -209,3 +209,15 @@ def test_full_start_uses_everything(run: Run, log: Path) -> None:
     assert "used 200 of 200 samples, 100.0 %" in done.out
     replay = run("recommend", log, *OPTIONS)
     assert done.out.splitlines()[0] == replay.out.splitlines()[0]
+
+
+def test_the_dialect_is_found_out_told_and_can_be_described(run: Run, folder: Path) -> None:
+    rows = samples(60)
+    plain = run("recommend", write_csv(folder / "log.csv", rows), *OPTIONS, "--json")
+    other = run("recommend", write_csv(folder / "other.csv", rows, ";"), *OPTIONS, "--json")
+    assert other.json == plain.json
+    assert plain.err == ""
+    assert other.err.strip() == f"{folder / 'other.csv'} is read as text separated by ';', quoted by '\"', in utf-8"
+    (folder / "tilde.csv").write_text((folder / "log.csv").read_text().replace(",", "~"), encoding="utf-16-be")
+    described = ("--csv", "delimiter=~", "--csv", "encoding=utf-16-be")
+    assert run("recommend", "tilde.csv", *OPTIONS, *described, "--json").json == plain.json

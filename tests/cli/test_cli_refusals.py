@@ -38,7 +38,7 @@ def test_bad_logs(refused: Refused, folder: Path, content: str, words: str) -> N
 
 def test_a_log_that_is_not_utf8(refused: Refused, folder: Path) -> None:
     (folder / "log.csv").write_bytes(b"arm,click\n\xff\xfe,1\n")
-    sentence = "log.csv is not in utf-8: --encoding must say in what it is written"
+    sentence = "log.csv is not in utf-8: --csv encoding= must say in what it is written"
     assert refused("recommend", "log.csv", *OPTIONS) == sentence
 
 

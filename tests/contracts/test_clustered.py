@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +14,10 @@ import pytest
 from store_logs import Log, played, random_log, stands
 
 import artreplay as ar
-from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history.stores import check_store, layouts
 from artreplay.history.stores.clustered import DIRECTORY, describe, write_directory
 from artreplay.history.stores.indexed_arms import IndexedArms
-from real_parts import needed_package
 
 BASE = ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5))
 
@@ -216,34 +214,3 @@ def test_points_have_no_such_layout(tmp_path):
     log = random_log(ar.TreeUCB(1, 20), 20, 1)
     with pytest.raises(InvalidParameter, match='format must be "store", or, for logs of arms, "parquet"'):
         ar.index_history(log.table, tmp_path / "log", format="parquet", **log.columns)
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore")
-def test_spark_writes_what_we_read(log, tmp_path):
-    needed_package("pyspark")
-    from pyspark.sql import SparkSession
-
-    from artreplay.history.stores.spark import write_clustered
-
-    rows = [
-        (arm, click, place * 3) for place, (arm, click) in enumerate(zip(*log.table.to_pydict().values(), strict=True))
-    ]
-    heard = signal.getsignal(signal.SIGINT)  # Spark takes Ctrl-C for itself, and keeps it
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
-    try:
-        frame = spark.createDataFrame(rows[::-1], ["arm", "click", "at"]).repartition(3)
-        write_clustered(frame, str(tmp_path / "log"), "arm", "click", "at")
-        as_in_memory(log, tmp_path / "log")
-        assert (
-            ar.open_history(tmp_path / "log").fingerprint.digests.tolist() == log.history().fingerprint.digests.tolist()
-        )
-        with pytest.raises(InvalidFile, match="exists already"):
-            write_clustered(frame, str(tmp_path / "log"), "arm", "click", "at")
-        gaps = spark.createDataFrame([(1, None, 1), (1, 0.5, 2)], "arm int, click double, at int")
-        with pytest.raises(InvalidHistory, match="lacks its unit, its reward or its order"):
-            write_clustered(gaps, str(tmp_path / "gaps"), "arm", "click", "at")
-    finally:
-        spark.stop()
-        signal.signal(signal.SIGINT, heard)

@@ -58,6 +58,8 @@ def test_points_are_played(address: str, capsys: pytest.CaptureFixture[str]) -> 
         "log",
         "--horizon",
         "50",
+        "--algorithm",
+        "tree-ucb",
     ]
     assert main(["recommend", address, *options]) == 2
     assert "(--allow-scan)" in capsys.readouterr().err

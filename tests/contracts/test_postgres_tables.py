@@ -116,6 +116,7 @@ def test_until_needs_an_index_of_its_own(address):
     assert opened(address, until=0).labels == []
 
 
+@pytest.mark.filterwarnings("ignore:40 rows have the same 'seq' as a row before")
 def test_rows_of_equal_order_in_different_arms(address, tmp_path):
     rows = [("ab"[arm], float((seq * 7 + arm) % 3 > 0), seq) for seq in range(40) for arm in (0, 1)]
     made(address, rows[::-1])
@@ -150,7 +151,7 @@ def test_a_row_without_order_is_refused(address, allow_scan):
         opened(address, allow_scan=allow_scan)
 
 
-def test_a_nan_is_named_by_its_own_row_or_by_none(address, monkeypatch):
+def test_a_nan_is_named_by_its_own_row_or_by_none(address, monkeypatch, tmp_path):
     monkeypatch.setattr("artreplay.history.postgres.postgres_source._FETCH", 4)
     rows = [("red", 1.0 if seq != 9 else float("nan"), seq) for seq in range(12)]
     made(address, rows)
@@ -160,6 +161,10 @@ def test_a_nan_is_named_by_its_own_row_or_by_none(address, monkeypatch):
     with pytest.raises(InvalidHistory) as refused:
         list(opened(address).stream(since=7))
     assert refused.value.row == 9
+    for types in ("arm text, click float8, seq bigint", "arm text, click numeric, seq bigint"):
+        made(address, rows, types)
+        with pytest.raises(InvalidHistory, match=r"reward \(column 'click'\) in row 9 is nan"):
+            ar.index_history(address, tmp_path / "log.arh", table="log", **COLUMNS)
     made(address, [(1.0, 1.0, 1), (float("nan"), 1.0, 2)], "arm float8, click float8, seq bigint")
     with pytest.raises(InvalidHistory, match=r"^unit \(column 'arm'\) is missing, expected a label") as refused:
         opened(address)
@@ -174,7 +179,7 @@ def test_rewards_that_are_texts_are_refused(address, tmp_path):
         lambda: opened(address).load(),
         lambda: ar.index_history(address, tmp_path / "log.arh", table="log", **COLUMNS),
     ):
-        with pytest.raises(InvalidHistory, match=r"column 'click' in row 0 is '0.0', expected a number"):
+        with pytest.raises(InvalidHistory, match=r"\(column 'click'\) in row 0 is '0.0', expected a number"):
             attempt()
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from artreplay.cli.log_arguments import place_of, units_of
-from artreplay.console.options import Level, Order, OrderSeed, Reward, Source, Table, Units
+from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
+from artreplay.console.options import Csv, Level, Order, OrderSeed, Reward, Source, Table, Units
 from artreplay.console.output import show, size
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
@@ -42,6 +42,7 @@ def index(
     order_seed: OrderSeed = None,
     until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     table: Table = None,
+    csv: Csv = None,
     format_: Annotated[
         Format | None,
         typer.Option(
@@ -70,7 +71,6 @@ def index(
     """Index a log: write it to disk in an order that lets policies read only the part they need.
 
     The store appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it.
-
     """
     if check:
         _check(log)
@@ -81,13 +81,16 @@ def index(
         return
     if output is None:
         raise InvalidParameter("-o must name the store to make or, with --append, the store to add to")
+    where: Any = {"table": table, "csv": csv_of(csv)}
+    with errors_in(file=place_of(log)):
+        say_dialect_of(log, **where)
     with errors_in(file=place_of(log)), Stages() as stages:
         if append:
-            added = append_history(log, output, grown=grown, table=table, memory=memory, advance=stages.advance)
+            added = append_history(log, output, grown=grown, **where, memory=memory, advance=stages.advance)
         else:
             added = -1
             columns = {"unit": units_of(unit), "reward": reward, "level": level, "order": order, "until": until}
-            how: Any = {"seed": order_seed, "table": table, "format": format_ and format_.value, "memory": memory}
+            how: Any = {"seed": order_seed, **where, "format": format_ and format_.value, "memory": memory}
             index_history(log, output, **columns, **how, advance=stages.advance)
     rows = f"{len(open_store(output)):,} rows"
     taken = size(_size_of(output))

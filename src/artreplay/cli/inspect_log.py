@@ -12,10 +12,22 @@ import typer
 from artreplay.algorithms import KLUCB, ArmAlgorithm
 from artreplay.algorithms.drift_indices import FIRST_ALLOWANCE
 from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Prior, drift_of, horizon_of, tuning_of
-from artreplay.cli.log_arguments import place_of, units_of
+from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
-from artreplay.console.options import AsJson, Count, Order, OrderSeed, Reward, RewardBounds, Source, Sum, Table, Units
+from artreplay.console.options import (
+    AsJson,
+    Count,
+    Csv,
+    Order,
+    OrderSeed,
+    Reward,
+    RewardBounds,
+    Source,
+    Sum,
+    Table,
+    Units,
+)
 from artreplay.console.output import count, number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.engine.log_outlook import Outlook, outlook
@@ -45,6 +57,7 @@ def inspect(
     order: Order = None,
     order_seed: OrderSeed = None,
     table: Table = None,
+    csv: Csv = None,
     horizon: Annotated[int | None, typer.Option(help="Rounds to come; by default as many as the log has rows.")] = None,
     algorithm: Annotated[str, typer.Option(help="Whose bonus and reading are judged, over arms.")] = name_of(KLUCB),
     bonus: Bonus = None,
@@ -66,11 +79,13 @@ def inspect(
     given = tuning_of(explores, bonus, prior) | {"reward_range": reward_range}
     columns = {"unit": units_of(unit), "reward": reward, "level": None if explores else level, "order": order}
     totals = {"count": count_, "sum": sum_}
+    how: dict[str, Any] = {"table": table, "csv": csv_of(csv)}
     with errors_in(file=place_of(log)):
-        found = _looked_at(log, columns, totals, {"seed": order_seed, "table": table})
+        found = _looked_at(log, columns, totals, {"seed": order_seed, **how})
+        say_dialect_of(log, **how)
         rounds = None if horizon is None else checked_count("horizon", horizon)
         decided = _outlook(cls, given, found, rounds, drift)
-        off_policy = None if propensity is None else _off_policy(log, columns, propensity, table, decided)
+        off_policy = None if propensity is None else _off_policy(log, columns, propensity, how, decided)
     if decided is not None:
         found.warnings += _more_warnings(decided.outlook, cls)
     if out is not None and kind is not None:
@@ -150,14 +165,14 @@ def _allowed(drift: str | None, base: ArmAlgorithm) -> dict[Any, float]:
 
 
 def _off_policy(
-    log: str, columns: dict[str, Any], propensity: str, table: str | None, decided: Decided | None
+    log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decided: Decided | None
 ) -> OffPolicy:
     """What the arm that is recommended earns, against what was played."""
     if decided is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
         raise InvalidParameter("--propensity needs --unit and --reward, and a log of arms with rewards in their range")
     action = ArtificialReplay(decided.base, decided.totals).ask()
     arm = action[0] if isinstance(action, list) else action
-    return weighted_rows(log, columns["unit"], columns["reward"], propensity, table).estimate(arm)
+    return weighted_rows(log, columns["unit"], columns["reward"], propensity, **how).estimate(arm)
 
 
 # -- what is said ---------------------------------------------------------------------------------------------------

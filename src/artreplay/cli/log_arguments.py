@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import sys
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
@@ -13,7 +14,10 @@ from artreplay.history.addresses import shown
 from artreplay.history.labels import as_label
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
+from artreplay.history.sources.text_files import PLAIN
 from artreplay.history.stores.manifest import is_store
+
+_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delimiter", "tab"): "\t"}
 
 
 class Log(NamedTuple):
@@ -47,9 +51,39 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
     with errors_in(file=place_of(path)):
         history = open_history(path, **columns)
     in_memory = not isinstance(history, Store) and not is_postgres(path)
-    written = in_memory and find_source(path, columns.get("table")).written
+    source = find_source(path, columns.get("table"), columns.get("csv")) if in_memory else None
+    written = source is not None and source.written
+    if source is not None:
+        say_dialect(source)
     labels = getattr(history, "labels", [])
     return Log(path, history, not written and all(isinstance(label, str) for label in labels) and len(labels) > 0)
+
+
+def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
+    """How a CSV file is written, from NAME=VALUE.
+
+    >>> csv_of(["delimiter=;", "header=no"]), csv_of(["delimiter=tab"])
+    ({'delimiter': ';', 'header': False}, {'delimiter': '\\t'})
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equal, value = pair.partition("=")
+        if not equal:
+            raise InvalidParameter(f"--csv must be NAME=VALUE, got {pair!r}")
+        found[name] = _MEANT.get((name, value), value)
+    return found or None
+
+
+def say_dialect(source: Any) -> None:
+    """Say how text was read, unless it was as plain as can be."""
+    if source.dialect not in (None, PLAIN):
+        print(f"{source.name} is read as text {source.dialect}", file=sys.stderr)
+
+
+def say_dialect_of(path: str, table: str | None, csv: dict[str, Any] | None) -> None:
+    """Say how the text at a place is read."""
+    if not is_postgres(path) and not is_store(path):
+        say_dialect(find_source(path, table, csv))
 
 
 def place_of(path: str) -> str:

@@ -11,12 +11,14 @@ import typer
 
 from artreplay.cli.actions import Actions, actions_of
 from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Level, Prior, tuning_of
+from artreplay.cli.log_arguments import csv_of
 from artreplay.cli.names import ALLOCATORS, name_of
 from artreplay.cli.state import Recommended, recommended, told
 from artreplay.console.options import (
     Arms,
     AsJson,
     Count,
+    Csv,
     Order,
     OrderSeed,
     Request,
@@ -75,6 +77,7 @@ def recommend(
     order: Order = None,
     order_seed: OrderSeed = None,
     table: Table = None,
+    csv: Csv = None,
     allow_scan: Annotated[
         bool, typer.Option("--allow-scan", help="Read a PostgreSQL table although it lacks an index.")
     ] = False,
@@ -111,8 +114,9 @@ def recommend(
             f"--level must be {', '.join(LEVELS)}, got {level!r}; for points, with several --unit or --algorithm "
             "cell-regression, it names the column of effort"
         )
-    columns = {"reward": reward, "until": until, "order": order, "seed": order_seed, "table": table}
+    columns: dict[str, Any] = {"reward": reward, "until": until, "order": order, "seed": order_seed, "table": table}
     columns |= {"allow_scan": allow_scan or None, "count": count, "sum": sum_, "level": level if is_column else None}
+    columns |= {"csv": csv_of(csv)}
     parameters: dict[str, Any] = {"horizon": horizon, "max_units": places, "seed": seed, "reward_range": reward_range}
     parameters["budget"] = int(budget) if budget is not None and budget.is_integer() else budget
     parameters |= {"epsilon": epsilon, "cells_per_side": cells_per_side}

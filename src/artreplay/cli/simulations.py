@@ -10,7 +10,7 @@ import typer
 from artreplay.algorithms import KLUCB, ArmAlgorithm, LinUCB, MonUCB, RandomChoice
 from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, horizon_of, tuning_of
 from artreplay.cli.compare import FULL_START, REPLAY, Comparison, Contestant, compare, show_comparison
-from artreplay.cli.log_arguments import units_of
+from artreplay.cli.log_arguments import csv_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.cli.simulate_log import simulate_log
 from artreplay.console.figures import checked_figure, write_figure
@@ -19,6 +19,7 @@ from artreplay.console.options import (
     AsJson,
     Budget,
     Count,
+    Csv,
     LogShares,
     Replications,
     Reward,
@@ -85,6 +86,7 @@ def simulate(
     count: Count = None,
     sum_: Sum = None,
     table: Table = None,
+    csv: Csv = None,
     level: Level = None,
     bonus: Bonus = None,
     prior: Prior = None,
@@ -117,6 +119,7 @@ def simulate(
     """
     tuning = tuning_of(level, bonus, prior)
     columns = {"unit": units_of(unit), "reward": reward, "count": count, "sum": sum_, "table": table}
+    columns |= {"csv": csv_of(csv)}
     if log not in [shares.value for shares in LogShares]:
         how = {"rounds": checked_count("horizon", horizon), "seed": seed, "threads": threads}
         how["worlds"] = checked_count("replications", replications)

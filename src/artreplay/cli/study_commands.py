@@ -11,7 +11,7 @@ import typer
 
 from artreplay.cli.actions import Arms, Points, actions_of, algorithm_named, box_of
 from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, drift_of, horizon_of, tuning_of
-from artreplay.cli.log_arguments import place_of, read_log, split_labels
+from artreplay.cli.log_arguments import csv_of, place_of, read_log, split_labels
 from artreplay.cli.names import make_base, name_of
 from artreplay.cli.recommend import outcome_value
 from artreplay.cli.state import asked_drift, made_base
@@ -20,6 +20,7 @@ from artreplay.console.options import (
     AsJson,
     Budget,
     Count,
+    Csv,
     Order,
     Request,
     Reward,
@@ -67,6 +68,7 @@ def create(
     until: Annotated[int | None, typer.Option(help="Only the first so many rows are the log.")] = None,
     order: Order = None,
     table: Table = None,
+    csv: Csv = None,
     wait: Annotated[
         str | None, typer.Option(metavar="2d", help="How long a reward is waited for: 30s, 15m, 12h, 2d, 1w.")
     ] = None,
@@ -81,7 +83,15 @@ def create(
     """Make a study over a log, or over arms alone."""
     parameters = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
-    columns = {"reward": reward, "until": until, "order": order, "table": table, "count": count, "sum": sum_}
+    columns: dict[str, Any] = {
+        "reward": reward,
+        "until": until,
+        "order": order,
+        "table": table,
+        "count": count,
+        "sum": sum_,
+    }
+    columns |= {"csv": csv_of(csv)}
     given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default, "lower": lower}
     request = Request(
         log or "", unit or None, columns, algorithm, parameters, arms or None, box or None, unknown, None, drift

@@ -79,13 +79,23 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="LOG", help="The log: a CSV, TSV, Parquet or DuckDB file, a folder, a pattern, a store, postgresql://…"
+        metavar="LOG",
+        help="The log: a file (CSV, JSON lines, Parquet, Feather, ORC, SQLite, DuckDB), a folder of them, a pattern, a "
+        "Delta or Iceberg table, a bucket, a store, postgresql://…",
     ),
 ]
 Order = Annotated[
     str | None, typer.Option(help='The column to sort the log by, or "shuffle"; by default the log keeps its order.')
 ]
 OrderSeed = Annotated[int | None, typer.Option(help="The seed of --order shuffle.")]
+Csv = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="How a CSV file is written, where that is found out wrongly: delimiter, quote, encoding, header (yes or "
+        "no) or decimal (a comma). May be repeated.",
+    ),
+]
 Table = Annotated[str | None, typer.Option(help="A table of the database, or a query.")]
 Units = Annotated[
     list[str] | None,

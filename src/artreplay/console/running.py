@@ -23,7 +23,8 @@ _OPTION = re.compile(
     r"|decimal)="
     r"(None\b|True\b|\"\w+\")?(?=(.?))"
 )
-_OTHERWISE_CALLED = {"seed": "order-seed", "allow_scan": "allow-scan", "replay": ""}
+_OTHERWISE_CALLED = {name: f"csv {name}=" for name in ("delimiter", "quote", "encoding", "decimal")}
+_OTHERWISE_CALLED |= {"seed": "order-seed", "allow_scan": "allow-scan", "replay": ""}
 
 
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
@@ -108,6 +109,6 @@ def _as_option(found: re.Match[str]) -> str:
     if value == "None":
         return f"no {option}"
     if value is None:
-        return option if not after or after in " ),:;" else f"{option} "
+        return option if not after or after in " ),:;" or option.endswith("=") else f"{option} "
     word = "" if value == "True" else value.strip('"')
     return f"{option} {word}".rstrip() if option != "--" else option + word

@@ -188,7 +188,7 @@ def without_own_rows(live: Live, history: Any, exclude: Any, drift: Any, columns
         if columns.get("order") is not None:
             raise InvalidParameter("order must be left out with exclude=: sort the log first")
         as_rows = as_columns(columns.get("unit"), columns.get("reward"), columns.get("level"))
-        source = source_of(history, as_rows, columns.pop("table", None))
+        source = source_of(history, as_rows, columns.get("table"), columns.get("csv"))
         if exclude not in source.column_names():
             raise InvalidParameter(f"exclude must name a column of the log, there is no {exclude!r}")
         ids = [id_ for table in source.tables([exclude]) for id_ in table[exclude].to_list()]

@@ -113,3 +113,71 @@ def test_what_has_no_order_is_refused(order, sentence, tmp_path):
         ar.open_history(log, **columns)
     with pytest.raises(InvalidHistory, match=sentence):
         ar.index_history(log, tmp_path / "log.arh", **columns)
+
+
+def times(column: list[str], folder: Any) -> list[float]:
+    """The rows of a log in the order of these texts: in memory, in a store, from CSV and from a frame."""
+    lines = "".join(f'{row % 3},{row},"{text}"\n' for row, text in enumerate(column))
+    (folder / "log.csv").write_text("arm,click,at\n" + lines)
+    columns = {"unit": "arm", "reward": "click", "order": "at"}
+    found = rewards(ar.open_history(folder / "log.csv", **columns))
+    frame = pa.table({"arm": [row % 3 for row in range(len(column))], "click": range(len(column)), "at": column})
+    ar.index_history(frame, folder / "log.arh", **columns)
+    assert rewards(ar.open_history(frame, **columns)) == rewards(ar.open_history(folder / "log.arh")) == found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("column", "order"),
+    [
+        (["2024-01-01T10:00:00+02:00", "2024-01-01T09:30:00Z", "2024-01-01T08:15:00+0000"], [0, 2, 1]),
+        (["2024-02-01", "2024-01-31 23:59", "2024-01-31T23:59:30.5"], [1, 2, 0]),
+        (["9999-01-01", "2024-01-01"], [1, 0]),
+        (["2024-01-01 00:00:00.000000002", "2024-01-01 00:00:00.000000001"], [1, 0]),
+        (["10", "9", "1e1"], [1, 0, 2]),
+    ],
+    ids=str,
+)
+def test_times_are_compared_as_moments(column, order, tmp_path):
+    assert times(column, tmp_path) == order
+
+
+@pytest.mark.parametrize(
+    ("column", "row"),
+    [
+        (["1/2/2024", "1/10/2023"], 0),
+        (["9:00", "10:00"], 0),
+        (["2024-01-01", "yesterday"], 1),
+        (["2024-01-01T10:00:00Z", "2024-01-01T10:00:00"], 1),
+        (["2024-01-01", "17"], 1),
+        (["b", "a"], 0),
+    ],
+    ids=str,
+)
+def test_what_letters_would_order_wrongly_is_refused(column, row, tmp_path):
+    sentence = rf"column 'at' in row {row} is '{column[row]}': an order must be numbers, or times written as 2024-02-01"
+    with pytest.raises(InvalidHistory, match=sentence):
+        times(column, tmp_path)
+
+
+def test_times_of_several_files_may_be_as_fine_as_they_are(tmp_path):
+    (tmp_path / "parts").mkdir()
+    for number, unit in enumerate(("s", "us")):
+        at = pa.array([1 - number, 3 - number], pa.int64()).cast(pa.timestamp("s", "Europe/Berlin"))
+        table = pa.table(
+            {"arm": [0, 1], "click": [2.0 * number, 2.0 * number + 1], "at": at.cast(pa.timestamp(unit, "UTC"))}
+        )
+        pq.write_table(table, tmp_path / "parts" / f"{number}.parquet")
+    assert rewards(ar.open_history(tmp_path / "parts", "arm", "click", order="at")) == [2, 0, 3, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_ties_are_told(tmp_path):
+    log = pa.table({"arm": [0, 1, 2, 0], "click": [0.0, 1.0, 2.0, 3.0], "at": [5, 1, 5, 5]})
+    columns = {"unit": "arm", "reward": "click", "order": "at"}
+    sentence = "2 rows have the same 'at' as a row before: such rows stay in the order of the Table"
+    with pytest.warns(UserWarning, match=sentence):
+        assert rewards(ar.open_history(log, **columns)) == [1, 0, 2, 3]
+    with pytest.warns(UserWarning, match=sentence):
+        ar.index_history(log, tmp_path / "log.arh", **columns)
+    assert rewards(ar.open_history(tmp_path / "log.arh")) == [1, 0, 2, 3]

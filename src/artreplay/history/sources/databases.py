@@ -81,7 +81,14 @@ class SQLiteSource(DatabaseFile):
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         address = f"{Path(self._path).absolute().as_uri()}?mode=ro"
-        with reading(self.name, "SQLite"), closing(sqlite3.connect(address, uri=True)) as connection:
+        with (
+            reading(self.name, "SQLite"),
+            closing(
+                sqlite3.connect(
+                    address, uri=True, check_same_thread=False
+                )  # threads of DuckDB ask for the rows it sorts
+            ) as connection,
+        ):
             yield connection
 
 

@@ -37,26 +37,31 @@ class FileSource(Source):
                     problem = f"there must be one column {name!r}, the columns are {listed}"
                     raise InvalidHistory(problem, file=file.name)
             with reading(file.name, self._kind):
-                for table in self._tables_of(file, [name for name in columns if name not in file.partition]):
-                    yield self._partitioned(table, file, columns)
+                own = self._names_of(file)
+                folders = [name for name in columns if name not in own]
+                for table in self._tables_of(file, [name for name in columns if name in own]):
+                    yield self._with_folders(table, file, folders) if folders else table
 
     def _all_names(self, file: Found) -> list[str]:
+        """The columns of a file, and those that its folders add."""
         with reading(file.name, self._kind):
-            return [name for name in self._names_of(file) if name not in file.partition] + list(file.partition)
+            own = self._names_of(file)
+            return own + [name for name in file.partition if name not in own]
 
-    def _partitioned(self, table: Any, file: Found, columns: Sequence[str]) -> Any:
+    def _with_folders(self, table: Any, file: Found, names: Sequence[str]) -> Any:
         """A table with the columns that are the names of folders; numbers among them are numbers, as in text."""
         import pyarrow as pa
 
-        names = [name for name in columns if name in file.partition]
-        if not names:
-            return table
         native = table.to_native()
         for name in names:
             text = file.partition[name]
-            value = text if self.written or text is None else as_label(text)
+            value = None if text is None else self._partition_value(text)
             native = native.append_column(name, pa.array([value] * len(table), pa.string() if text is None else None))
         return frames.as_frame(native)
+
+    def _partition_value(self, text: str) -> Any:
+        """The name of a folder as a value of this source."""
+        return as_label(text)
 
     def _names_of(self, file: Found) -> list[str]:
         raise NotImplementedError

@@ -27,6 +27,7 @@ _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endin
 PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"ORC": ORC, b"SQLite format 3\0": SQLITE}
 _BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16 and UTF-32
+_MARKS = {"_delta_log", ".hoodie", "metadata"}  # folders of tables
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -121,25 +122,33 @@ def _said_in_a_sentence(where: str) -> Iterator[None]:
 
 def _sorted(where: str, paths: Iterable[str], root: str, system: Any = None) -> list[Found]:
     """Files that hold rows, in the order of their names, in which numbers count as numbers."""
-    listed = sorted(paths, key=_natural)
-    _refuse_tables(where, listed, system)
-    plain = [path for path in listed if not _is_hidden(path, root)]
+    listed = sorted(paths, key=by_number)
+    base = _base(root)
+    _refuse_tables(where, listed, base, system)
+    plain = [path for path in listed if not _is_hidden(path, base)]
     found = [path for path in plain if _kind_by_name(path) is not None] or plain  # a note beside the data is no log
     if not found:
         raise InvalidFile(f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=shown(where))
     return [Found(path, system, _partition(Path(path).as_posix())) for path in found]
 
 
-def _natural(path: str) -> list[Any]:
+def by_number(path: str) -> list[Any]:
     """What sorts names as people do: numbers by their size."""
     parts = re.split(r"(\d+)", path)
     return [*((int(part), part) if place % 2 else part for place, part in enumerate(parts))]
 
 
-def _is_hidden(path: str, root: str) -> bool:
+def _is_hidden(path: str, base: str) -> bool:
     """Whether a file is one of those that engines leave beside their data, such as `_SUCCESS`."""
-    below = PurePosixPath(Path(path).as_posix().removeprefix(Path(root).as_posix()))
-    return any(part.startswith(("_", ".")) and "=" not in part for part in below.parts)
+    below = Path(os.path.relpath(path, base or ".")).parts
+    return any(part.startswith(("_", ".")) and "=" not in part and part != ".." for part in below)
+
+
+def _base(root: str) -> str:
+    """The folder in which a pattern, or a folder, looks for files."""
+    parts = Path(root).parts
+    fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return Path(*parts[:fixed]).as_posix()
 
 
 def _partition(path: str) -> dict[str, str | None]:
@@ -148,11 +157,12 @@ def _partition(path: str) -> dict[str, str | None]:
     return {name: None if value == _NO_VALUE else urllib.parse.unquote(value) for name, value in pairs if name}
 
 
-def _refuse_tables(where: str, paths: Sequence[str], system: Any) -> None:
+def _refuse_tables(where: str, paths: Sequence[str], base: str, system: Any) -> None:
     """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
-    for folder in sorted(
-        {parent.as_posix() for path in paths for parent in PurePosixPath(Path(path).as_posix()).parents}
-    ):
+    posix = [PurePosixPath(Path(path).as_posix()) for path in paths]
+    if system is not None:  # where every look is a request: what was listed tells of the tables below
+        posix = [PurePosixPath(base, "any"), *(path for path in posix if _MARKS.intersection(path.parts))]
+    for folder in sorted({parent.as_posix() for path in posix for parent in path.parents}):
         kind = table_format(folder, system)
         if kind is not None:
             raise InvalidFile(f"is, or is part of, {kind}: name the folder {folder} itself", file=shown(where))
@@ -171,5 +181,5 @@ def table_format(folder: str, system: Any = None) -> str | None:
 def newest_metadata(folder: str, system: Any = None) -> str | None:
     """The file that describes an Iceberg table as it is now."""
     pattern = f"{glob.escape(folder)}/metadata/*.metadata.json"
-    found = sorted(glob.glob(pattern) if system is None else system.glob(pattern), key=_natural)
+    found = sorted(glob.glob(pattern) if system is None else system.glob(pattern), key=by_number)
     return found[-1] if found else None

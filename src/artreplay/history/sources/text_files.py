@@ -30,6 +30,7 @@ _FLAGS = {"true": 1.0, "false": 0.0}
 _BOMS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16"}
 _BOMS |= {codecs.BOM_UTF16_BE: "utf-16"}  # behind UTF-32, which begins alike
 _DELIMITERS = ("\t", ";", "|", ",")
+_OWN = {"hive_partitioning": False}  # the names of folders are for whoever knows all files
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 
 
@@ -52,6 +53,9 @@ class Dialect(NamedTuple):
         return ", ".join([*said, *([] if self.decimal == "." else ["with decimal commas"])])
 
 
+PLAIN = str(Dialect(",", '"', "utf-8"))
+
+
 def as_dialect(given: Mapping[str, Any] | None) -> Dialect:
     """The dialect as a caller describes it.
 
@@ -59,7 +63,7 @@ def as_dialect(given: Mapping[str, Any] | None) -> Dialect:
     ','
     """
     checks: dict[str, tuple[Callable[[Any], bool], str]] = {
-        "delimiter": (lambda value: isinstance(value, str) and 1 <= len(value) <= 4, "one to four characters"),
+        "delimiter": (lambda value: isinstance(value, str) and len(value) == 1, "one character"),
         "quote": (lambda value: isinstance(value, str) and len(value) <= 1, "one character, or none"),
         "encoding": (_is_encoding, "the name of an encoding, such as utf-16"),
         "header": (lambda value: isinstance(value, bool), "True or False"),
@@ -111,7 +115,7 @@ class TextFiles(FileSource):
             "escape": dialect.escape,
             "skip": dialect.skip,
             "columns": {f"c{place}": "VARCHAR" for place in range(len(names))},
-        }
+        } | _OWN
         wanted = ", ".join(f"c{names.index(name)} AS {quoted(name)}" for name in columns) or "1 AS nothing"
         return arrow_batches(self._query(f"SELECT {wanted} FROM read_csv", self._local(file), options))
 
@@ -146,6 +150,8 @@ class TextFiles(FileSource):
     def _marked_encoding(self, file: Found) -> str:
         with file.open() as opened:
             start = opened.read(4)
+        if len(start) == 4 and 0 in start and not start.startswith(tuple(_BOMS)):  # UTF-16 without a mark
+            return "utf-16-le" if start[1] == 0 else "utf-16-be"
         return next((name for mark, name in _BOMS.items() if start.startswith(mark)), "utf-8")
 
     def _text(self, file: Found) -> io.TextIOWrapper:
@@ -169,7 +175,10 @@ class TextFiles(FileSource):
     def _query(self, statement: str, path: str, options: Mapping[str, Any]) -> Any:
         """A statement that ends in a function of DuckDB, over a file, with options of which some may be None."""
         given = ", ".join(f"{name}={_literal(value)}" for name, value in options.items() if value is not None)
-        return self._connection.sql(f"{statement}({_literal(glob.escape(path))}, {given})")
+        return self._connection.cursor().sql(f"{statement}({_literal(glob.escape(path))}, {given})")
+
+    def _partition_value(self, text: str) -> Any:
+        return text
 
     def labels(self, table: Any, name: str) -> Any:
         """A column of a batch as labels: each text is a number or a text for itself, so that later rows change none."""
@@ -180,10 +189,11 @@ class TextFiles(FileSource):
             return column  # the row is named by whoever checks labels
         distinct = column.unique().to_pylist()
         labels = dict(zip(distinct, map(self.label_of, distinct), strict=True))
-        kinds = set(map(type, labels.values()))
-        if kinds == {str} and all(text == label for text, label in labels.items()):
+        if all(label is text for text, label in labels.items()):
             return column
-        return column.cast(pa.int64()) if kinds == {int} else [labels[text] for text in column.to_pylist()]
+        if all(type(label) is int and abs(label) < 1 << 63 for label in labels.values()):
+            return column.cast(pa.int64())
+        return [labels[text] for text in column.to_pylist()]
 
     def numbers(self, table: Any, name: str, what: str) -> Floats:
         """A column of a batch as numbers; the first text that is not one is refused with its row."""
@@ -211,22 +221,25 @@ class TextFiles(FileSource):
 class JsonFiles(TextFiles):
     """One object of JSON in each line, or an array of them; values are of the types that JSON has."""
 
-    label_of = staticmethod(json.loads)
+    label_of = staticmethod(lambda text: _label_of_json(text))
     dialect = None
 
     def __init__(self, name: str, files: Sequence[Found], dialect: Dialect) -> None:
         super().__init__(name, files, dialect, JSON)
 
     def _names_of(self, file: Found) -> list[str]:
-        return list(self._query("SELECT * FROM read_json", self._local(file), {"maximum_depth": 1}).columns)
+        return list(self._query("SELECT * FROM read_json", self._local(file), {"maximum_depth": 1} | _OWN).columns)
 
     def _tables_of(self, file: Found, columns: Sequence[str]) -> Iterator[Any]:
         wanted = ", ".join(map(quoted, columns)) or "1 AS nothing"
-        options = {"columns": dict.fromkeys(columns or self._names_of(file), "JSON")}
+        options = {"columns": dict.fromkeys(columns or self._names_of(file), "JSON")} | _OWN
         return arrow_batches(self._query(f"SELECT {wanted} FROM read_json", self._local(file), options))
 
     def _sniffed(self, file: Found, dialect: Dialect) -> Dialect:
         return dialect
+
+    def _partition_value(self, text: str) -> Any:
+        return json.dumps(as_label(text))
 
     def order(self, table: Any, name: str) -> Any:
         """A column of a batch to order by: texts without the quotes of JSON."""
@@ -234,6 +247,13 @@ class JsonFiles(TextFiles):
 
         column = table.to_native().column(name)
         return pa.array([text if text is None or text[0] != '"' else json.loads(text) for text in column.to_pylist()])
+
+
+def _label_of_json(text: str) -> Label:
+    value = json.loads(text)
+    if not isinstance(value, (str, int)):
+        raise InvalidHistory(f"labels must be texts or whole numbers, got {text}")
+    return value
 
 
 def _is_encoding(name: Any) -> bool:

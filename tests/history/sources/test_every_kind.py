@@ -1,0 +1,395 @@
+"""The same log in files, tables and frames of every kind is the same history and gives the same decision."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import fsspec
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.feather
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+
+import artreplay as ar
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from real_parts import needed_package
+
+ROWS = 40
+RNG = np.random.default_rng(0)
+ARMS = ["red", "blue; dark", 'say "hi"', "grün, ü", "line\nbreak"]
+TABLE = pa.table(
+    {
+        "arm": [ARMS[place] for place in RNG.integers(0, 5, ROWS)],
+        "click": RNG.integers(0, 2, ROWS).astype(float),
+        "at": RNG.permutation(ROWS),
+    }
+)
+COLUMNS = {"unit": "arm", "reward": "click", "order": "at"}
+
+
+def text_of(delimiter: str = ",", newline: str = "\n") -> str:
+    def field(value: Any) -> str:
+        return '"' + str(value).replace('"', '""') + '"' if isinstance(value, str) else str(value)
+
+    lines = [delimiter.join(map(field, row.values())) for row in TABLE.to_pylist()]
+    return newline.join([delimiter.join(TABLE.column_names), *lines, ""])
+
+
+def in_sqlite(path: Path) -> Path:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE log (arm TEXT, click REAL, at INTEGER)")
+        connection.executemany("INSERT INTO log VALUES (?, ?, ?)", [tuple(row.values()) for row in TABLE.to_pylist()])
+    connection.close()
+    return path
+
+
+def in_duckdb(path: Path) -> Path:
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", TABLE)
+        connection.execute("CREATE TABLE log AS SELECT * FROM given")
+    return path
+
+
+def written(name: str, data: bytes | str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / name).write_bytes(data.encode() if isinstance(data, str) else data)
+        return folder / name
+
+    return write
+
+
+def folder_of(name: str, write: Callable[[Any, Path], None]) -> Callable[[Path], Path]:
+    """The log in twelve parts, of which the tenth must come behind the second; and a note beside them."""
+
+    def make(folder: Path) -> Path:
+        (folder / "parts").mkdir()
+        for part in range(12):
+            first = part * 4
+            rows = TABLE.slice(first, 4 if part < 11 else ROWS)
+            write(rows, folder / "parts" / name.format(part))
+        (folder / "parts" / "README.md").write_text("what this is")
+        (folder / "parts" / "_SUCCESS").write_text("")
+        return folder / "parts"
+
+    return make
+
+
+def by(write: Callable[[Any, Any], Any], name: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        write(TABLE, str(folder / name))
+        return folder / name
+
+    return make
+
+
+def hive(folder: Path) -> Path:
+    """Partitioned by the arm, whose names are written as in an address."""
+    pyarrow.dataset.write_dataset(
+        TABLE, folder / "hive", format="parquet", partitioning=["arm"], partitioning_flavor="hive"
+    )
+    return folder / "hive"
+
+
+def packed_by_arrow(folder: Path, name: str) -> Path:
+    with pa.output_stream(str(folder / name), compression="detect") as stream:
+        stream.write(text_of().encode())
+    return folder / name
+
+
+KINDS: dict[str, Callable[[Path], Any]] = {
+    "csv": written("log.csv", text_of()),
+    "csv with semicolons": written("log.csv", text_of(";")),
+    "csv with bars": written("log.txt", text_of("|")),
+    "tsv": written("log.tsv", text_of("\t")),
+    "csv of windows": written("log.csv", text_of(newline="\r\n")),
+    "csv with a mark": written("log.csv", "\ufeff" + text_of()),
+    "csv in utf-16": written("log.csv", ("\ufeff" + text_of()).encode("utf-16-le")),
+    "csv in utf-16 without a mark": written("log.csv", text_of().encode("utf-16-be")),
+    "csv with a strange name": written("log[1] *?'s.csv", text_of()),
+    "csv behind a preface": written("log.csv", "# made today\n# by hand\n" + text_of()),
+    "csv.gz": written("log.csv.gz", gzip.compress(text_of().encode())),
+    "csv.bz2": written("log.csv.bz2", bz2.compress(text_of().encode())),
+    "csv.zst": lambda folder: packed_by_arrow(folder, "log.csv.zst"),
+    "jsonl": written("log.jsonl", pl.from_arrow(TABLE).write_ndjson()),
+    "json": written("log.json", pl.from_arrow(TABLE).write_json()),
+    "parquet": by(pq.write_table, "log.parquet"),
+    "feather": by(pyarrow.feather.write_feather, "log.feather"),
+    "orc": by(pyarrow.orc.write_table, "log.orc"),
+    "sqlite": lambda folder: in_sqlite(folder / "log.db"),
+    "duckdb": lambda folder: in_duckdb(folder / "log.db"),
+    "folder of parquet": folder_of("part-{}.parquet", pq.write_table),
+    "folder of csv": folder_of("part-{}.csv", pyarrow.csv.write_csv),
+    "pattern": lambda folder: str(folder_of("part-{}.parquet", pq.write_table)(folder) / "part-*"),
+    "hive": hive,
+    "file://": lambda folder: by(pq.write_table, "log.parquet")(folder).as_uri(),
+    "pandas": lambda folder: TABLE.to_pandas(),
+    "polars": lambda folder: pl.from_arrow(TABLE),
+    "lazy polars": lambda folder: pl.from_arrow(TABLE).lazy(),
+    "arrow": lambda folder: TABLE,
+    "batch": lambda folder: TABLE.to_batches()[0],
+    "dataset": lambda folder: pyarrow.dataset.dataset(TABLE),
+    "relation": lambda folder: duckdb.from_arrow(TABLE),
+}
+DATABASES = ("sqlite", "duckdb")
+EXPECTED = ar.History.from_frame(TABLE.sort_by("at"), "arm", "click")
+BASE = ar.MonUCB(arms=ARMS, horizon=20)
+
+
+def samples(history: ar.History) -> list[tuple[Any, float]]:
+    return [(history.unit(row), reward) for row, reward in enumerate(history.rewards.tolist())]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_log_is_the_same_history_and_the_same_decision(kind, tmp_path):
+    log = KINDS[kind](tmp_path)
+    how = {"table": "log"} if kind in DATABASES else {}
+    history = ar.open_history(log, **COLUMNS, **how)
+    assert samples(history) == samples(EXPECTED)
+    history.check_continues(EXPECTED.fingerprint)
+    assert ar.ArtificialReplay(BASE, history).ask() == ar.ArtificialReplay(BASE, EXPECTED).ask()
+    if kind != "hive":  # whose files are sorted by arm
+        in_file = ar.open_history(log, "arm", "click", until=30, **how)
+        assert samples(in_file) == samples(ar.History.from_frame(TABLE.slice(0, 30), "arm", "click"))
+
+
+@pytest.mark.parametrize("kind", ["csv with semicolons", "jsonl", "sqlite", "lazy polars", "relation", "hive", "orc"])
+def test_the_same_log_is_the_same_store(kind, tmp_path):
+    how = {"table": "log"} if kind in DATABASES else {}
+    ar.index_history(KINDS[kind](tmp_path), tmp_path / "log.arh", **COLUMNS, **how)
+    assert samples(ar.open_history(tmp_path / "log.arh").load()) == samples(EXPECTED)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_bucket_is_read_as_a_folder_is(ending, tmp_path):
+    bucket = fsspec.filesystem("memory")
+    write = {"csv": pyarrow.csv.write_csv, "parquet": pq.write_table}[ending]
+    parts = folder_of(f"part-{{}}.{ending}", write)(tmp_path)
+    bucket.put(f"{parts}/", f"/sources/{ending}", recursive=True)
+    try:
+        for place in (f"memory://sources/{ending}", f"memory://sources/{ending}/*.{ending}"):
+            assert samples(ar.open_history(place, **COLUMNS)) == samples(EXPECTED)
+    finally:
+        bucket.rm("/sources", recursive=True)
+
+
+def test_queries_views_and_totals_come_from_any_database(tmp_path):
+    query = 'SELECT arm, count(*) AS shown, sum(click) AS clicked FROM log GROUP BY arm ORDER BY min("at")'
+    expected = ar.Totals.of(EXPECTED)
+    for path in (in_sqlite(tmp_path / "one.db"), in_duckdb(tmp_path / "two.db")):
+        totals = ar.open_history(path, unit="arm", count="shown", sum="clicked", table=query)
+        assert (totals.labels, totals.counts.tolist()) == (expected.labels, expected.counts.tolist())
+        with pytest.raises(InvalidParameter, match=r"is a database: table= must name a table of it, or be a query"):
+            ar.open_history(path, **COLUMNS)
+        with pytest.raises(InvalidFile, match=r"cannot be read as \w+: .*nothing"):
+            ar.open_history(path, **COLUMNS, table="nothing")
+
+
+# -- CSV, JSON and partitions, as people have them ---------------------------------------------------------------------
+
+
+def opened(folder: Path, text: str | bytes, name: str = "log.csv", **csv: Any) -> list[tuple[Any, float]]:
+    (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return samples(ar.open_history(folder / name, "arm", "click", csv=csv or None))
+
+
+@pytest.mark.parametrize(
+    ("text", "csv", "expected"),
+    [
+        ("arm;click\n007;0,5\n7;1\n", {"decimal": ","}, [("007", 0.5), (7, 1.0)]),
+        ("arm,click\n'a,b',1\n", {"quote": "'"}, [("a,b", 1.0)]),
+        ('arm,click\n5" pipe,1\n', {"quote": ""}, [('5" pipe', 1.0)]),
+        ("arm~click\nred~1\n", {"delimiter": "~"}, [("red", 1.0)]),
+        ("arm,click\nrot,1\ngr\u00fcn,0\n".encode("latin-1"), {"encoding": "latin-1"}, [("rot", 1.0), ("grün", 0.0)]),
+        ("arm,click\nNA,true\nnull,False\n", {}, [("NA", 1.0), ("null", 0.0)]),
+        ("click,note,arm\n1,,red\n", {}, [("red", 1.0)]),
+        ("arm,click\n", {}, []),
+    ],
+    ids=str,
+)
+def test_a_dialect_can_be_described(text, csv, expected, tmp_path):
+    assert opened(tmp_path, text, **csv) == expected
+
+
+def test_a_file_without_a_header_has_numbered_columns(tmp_path):
+    (tmp_path / "log.csv").write_text("red,1\nblue,0\n")
+    history = ar.open_history(tmp_path / "log.csv", "column0", "column1", csv={"header": False})
+    assert samples(history) == [("red", 1.0), ("blue", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "csv", "sentence"),
+    [
+        ("arm,click\nred,1\nblue\n", {}, "Line: 3 .* Expected Number of Columns: 2 Found: 1"),
+        ("arm,click,arm\nred,1,blue\n", {}, "there must be one column 'arm'"),
+        ("arm;click\nred;0,5\n", {}, r"row 0 is '0,5', expected a number \(decimal=\",\" reads a comma"),
+        (b"arm,click\ngr\xfcn,1\n", {}, "log.csv is not in utf-8: encoding= must say in what it is written"),
+        ("arm,click\nred,1\n", {"encoding": "klingon"}, "encoding must be the name of an encoding"),
+        ("arm,click\nred,1\n", {"colour": "red"}, "csv must be made of delimiter, quote, .* got 'colour'"),
+        ("arm,click\nred,1\n", {"header": "yes"}, "header must be True or False, got 'yes'"),
+        ("arm,click\nred,1\n,0\n", {}, "unit .* in row 1 is missing"),
+        ("arm,click\nred,1\nblue,inf\n", {}, "reward .* in row 1 is inf"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_a_sentence(text, csv, sentence, tmp_path):
+    with pytest.raises((InvalidFile, InvalidHistory, InvalidParameter), match=sentence):
+        opened(tmp_path, text, **csv)
+
+
+def test_a_dialect_belongs_to_text(tmp_path):
+    pq.write_table(TABLE, tmp_path / "log.parquet")
+    with pytest.raises(InvalidParameter, match=r"delimiter= belong to CSV files, .* is none"):
+        ar.open_history(tmp_path / "log.parquet", **COLUMNS, csv={"delimiter": ";"})
+
+
+def test_json_keeps_its_types(tmp_path):
+    text = '{"arm": "7", "click": 1}\n{"arm": 7, "click": true}\n{"click": 0.5, "arm": "a\\"b"}\n'
+    assert opened(tmp_path, text, "log.jsonl") == [("7", 1.0), (7, 1.0), ('a"b', 0.5)]
+    for bad, sentence in (
+        ('{"arm": 1, "click": "0.5"}', "reward .* in row 0 is '\"0.5\"', expected a number"),
+        ('{"arm": 1, "click": 1}\n{"arm": 1}', "reward .* in row 1 is nan"),
+        ('{"arm": 1, "click"', "log.jsonl cannot be read as JSON"),
+        ('{"arm": [1], "click": 1}', r"labels must be texts or whole numbers, got \[1\]"),
+        ('{"arms": 1, "click": 1}', "there must be one column 'arm'"),
+    ):
+        with pytest.raises((InvalidFile, InvalidHistory), match=sentence):
+            opened(tmp_path, bad, "log.jsonl")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_the_folders_of_hive_are_columns(ending, tmp_path):
+    for day, arm in ((10, "red"), (2, "7"), (2, "a%20b")):
+        folder = tmp_path / "log" / f"day={day}" / f"arm={arm}"
+        folder.mkdir(parents=True)
+        table = pa.table({"click": [1.0, 0.0], "seq": [day, day + 1]})
+        if ending == "parquet":
+            pq.write_table(table, folder / "x.parquet")
+        elif ending == "csv":
+            pyarrow.csv.write_csv(table, folder / "x.csv")
+        else:
+            (folder / "x.jsonl").write_text(pl.from_arrow(table).write_ndjson())
+    history = ar.open_history(tmp_path / "log", "arm", "click")
+    assert [label for label, _ in samples(history)] == [7, 7, "a b", "a b", "red", "red"]
+    with pytest.warns(UserWarning, match=r"4 rows have the same 'day' as a row before"):
+        by_day = ar.open_history(tmp_path / "log", "arm", "click", order="day")
+    assert samples(by_day) == samples(history)
+
+
+def test_hidden_folders_and_columns_of_the_file_itself(tmp_path):
+    folder = tmp_path / ".cache" / "arm=blue"
+    folder.mkdir(parents=True)
+    (folder / "log.csv").write_text("arm,click\nred,1\n")
+    for place in (folder / "log.csv", folder, str(tmp_path / ".cache" / "*" / "*.csv")):
+        assert samples(ar.open_history(place, "arm", "click")) == [("red", 1.0)]
+    with pytest.raises(InvalidFile, match="has no file in it"):
+        ar.open_history(tmp_path, "arm", "click")
+
+
+def test_a_partition_without_a_value_is_missing(tmp_path):
+    folder = tmp_path / "log" / "arm=__HIVE_DEFAULT_PARTITION__"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"click": [1.0]}), folder / "x.parquet")
+    with pytest.raises(InvalidHistory, match=r"unit .* in row 0 is missing"):
+        ar.open_history(tmp_path / "log", "arm", "click")
+
+
+def test_every_file_must_have_the_columns_and_be_of_one_kind(tmp_path):
+    (tmp_path / "1.csv").write_text("arm,click\nred,1\n")
+    (tmp_path / "2.csv").write_text("arm,clicks\nred,1\n")
+    with pytest.raises(
+        InvalidHistory, match=r"2.csv: there must be one column 'click', the columns are 'arm', 'clicks'"
+    ):
+        ar.open_history(tmp_path, "arm", "click")
+    pq.write_table(TABLE, tmp_path / "3.parquet")
+    with pytest.raises(InvalidFile, match="must be of one kind, they are CSV and Parquet"):
+        ar.open_history(tmp_path, "arm", "click")
+
+
+def test_a_folder_that_can_only_be_read_is_read(tmp_path):
+    path = written("log.csv", text_of(";"))(tmp_path)
+    path.chmod(0o400)
+    tmp_path.chmod(0o500)
+    try:
+        assert samples(ar.open_history(path, **COLUMNS)) == samples(EXPECTED)
+        assert [found.name for found in tmp_path.iterdir()] == ["log.csv"]
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_columns_of_one_database_column_are_of_one_type(tmp_path):
+    with sqlite3.connect(tmp_path / "log.db") as connection:
+        connection.execute("CREATE TABLE log (arm, click)")
+        connection.executemany("INSERT INTO log VALUES (?, ?)", [(1, 1.0), ("a", 0.0)])
+    connection.close()
+    with pytest.raises(InvalidHistory, match="column 'arm' must be of one type that arrow knows"):
+        ar.open_history(tmp_path / "log.db", "arm", "click", table="log")
+
+
+def test_frames_without_an_order_must_be_given_one():
+    class Unordered:
+        """What a lazy frame of a cluster looks like from here."""
+
+    with pytest.raises(InvalidHistory, match="a log must be a path, a folder, a pattern, an address or a frame"):
+        ar.open_history(Unordered(), **COLUMNS)
+    frame = pd.DataFrame([[1, 2, 3]], columns=["arm", "arm", "click"])
+    with pytest.raises(InvalidHistory, match="must have a name of its own"):
+        ar.open_history(frame, "arm", "click")
+
+
+# -- tables that keep a list of their files ----------------------------------------------------------------------------
+
+
+def test_a_table_of_a_lake_is_never_loose_parquet(tmp_path):
+    for mark, kind in (("_delta_log", "Delta"), (".hoodie", "Hudi"), ("metadata", "Iceberg")):
+        folder = tmp_path / kind / "tables" / "clicks"
+        (folder / mark).mkdir(parents=True)
+        (folder / mark / "v1.metadata.json").write_text("{}")
+        pq.write_table(TABLE, folder / "part-0.parquet")
+        for place in (tmp_path / kind / "tables", str(folder / "*.parquet"), str(folder.parent / "*" / "*.parquet")):
+            with pytest.raises(InvalidFile, match=rf"is, or is part of, an? {kind} table: name the folder .*clicks"):
+                ar.open_history(place, **COLUMNS)
+    with pytest.raises(InvalidFile, match="is a Hudi table, which cannot be read"):
+        ar.open_history(tmp_path / "Hudi" / "tables" / "clicks", **COLUMNS)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_a_delta_table_is_read_as_it_is_now(tmp_path):
+    needed_package("deltalake")
+    import deltalake
+
+    deltalake.write_deltalake(tmp_path / "log", TABLE.slice(0, 10))
+    deltalake.write_deltalake(tmp_path / "log", TABLE, mode="overwrite")
+    assert samples(ar.open_history(tmp_path / "log", **COLUMNS)) == samples(EXPECTED)
+    ar.index_history(tmp_path / "log", tmp_path / "log.arh", **COLUMNS)
+    assert samples(ar.open_history(tmp_path / "log.arh").load()) == samples(EXPECTED)
+    with pytest.raises(InvalidHistory, match=r"order= must name a column: the rows of .* have no order of their own"):
+        ar.open_history(tmp_path / "log", "arm", "click")
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_an_iceberg_table_is_read_as_it_is_now(tmp_path):
+    needed_package("pyiceberg")
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("here", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("shop")
+    table = catalog.create_table("shop.clicks", schema=TABLE.schema)
+    table.append(TABLE.slice(0, 10))
+    table.overwrite(TABLE)
+    folder = table.location().removeprefix("file://")
+    assert samples(ar.open_history(folder, **COLUMNS)) == samples(EXPECTED)
+    with pytest.raises(InvalidHistory, match="order= must name a column"):
+        ar.open_history(folder, "arm", "click")
