@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
-from artreplay.history.addresses import check_address
+from artreplay.history.addresses import check_address, is_address, shown
 from artreplay.history.history import History
 from artreplay.history.labels import present_labels
 from artreplay.history.postgres import Database, PostgresArms, Table, is_postgres
@@ -82,6 +83,12 @@ def open_history(
         raise InvalidHistory(
             "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
             "(allow_scan=True), or index the log"
+        )
+    if is_address(source) and not is_postgres(source):
+        warnings.warn(
+            f"{shown(source)} is read whole each time it is opened: `artreplay index` lays it out, also in a bucket, "
+            "so that little of it is read",
+            stacklevel=2,
         )
     return read_whole(source_of(source, columns, table, csv), columns, until, seed)
 

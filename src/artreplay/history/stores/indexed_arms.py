@@ -24,7 +24,7 @@ from artreplay.history.stores.running_sums import how_many_kept, kept_ends
 from artreplay.history.stores.store import ArmStore, Fetched, Sums
 
 _GAP = 1 << 12  # rows between two arms that may be read along rather than asked for apart ...
-_GAP_FROM_AFAR = 1 << 15  # ... where a request takes longer
+_GAP_FROM_AFAR = 1 << 13  # ... where a request takes longer
 
 
 class _Generation(NamedTuple):

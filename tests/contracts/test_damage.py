@@ -1,0 +1,121 @@
+"""Whatever happens to the files of a store, there is a sentence or the very same decisions, never others."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from store_logs import Log, played, random_log
+
+import artreplay as ar
+from artreplay.errors import ArtReplayError
+
+ARMS = ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5))
+POINTS = ar.TreeUCB(2, 20)
+FLIPS = 200 if os.environ.get("ARTREPLAY_THOROUGH") else 3
+
+
+def decisions(base: Any, place: Path, lower: str) -> list[Any]:
+    history = ar.open_history(place)
+    found = [played(ar.ArtificialReplay(base, history, lower=lower), 6, 1)]
+    if lower == "rows":
+        found.append(played(ar.FullStart(base, history), 6, 1))
+        found.append(history.load().fingerprint.digests.tolist())
+    return [*found, history.fingerprint.digests.tolist()]
+
+
+def grown_store(log: Log, place: Path, layout: str | None) -> None:
+    """A store of two pieces."""
+    cut = 3 * len(log.table) // 4
+    ar.index_history(log.table[:cut], place, format=layout, **log.columns)
+    ar.append_history(log.table[cut:], place)
+
+
+@pytest.mark.parametrize(
+    ("base", "layout"),
+    [(ARMS, "parquet"), pytest.param(ARMS, "store", marks=pytest.mark.long), (POINTS, None)],
+)
+def test_a_flipped_bit_is_a_sentence_and_never_a_decision(base, layout, tmp_path):
+    place, rng = tmp_path / "log.arh", np.random.default_rng(0)
+    grown_store(random_log(base, 400, 1), place, layout)
+    ways = ["rows", "blocks"] if base is ARMS else ["rows"]
+    expected = {lower: decisions(base, place, lower) for lower in ways}
+    sentences = 0
+    for file in sorted(path for path in place.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        for _ in range(FLIPS if content else 0):
+            damaged = bytearray(content)
+            damaged[rng.integers(len(content))] ^= 1 << rng.integers(8)
+            file.write_bytes(damaged)
+            lower = ways[rng.integers(len(ways))]
+            try:
+                assert decisions(base, place, lower) == expected[lower], file.name
+            except ArtReplayError:
+                sentences += 1
+        file.write_bytes(content)
+    assert sentences > 3 * FLIPS  # much of what is damaged is read
+    assert {lower: decisions(base, place, lower) for lower in ways} == expected
+
+
+@pytest.mark.parametrize("layout", ["store", pytest.param("parquet", marks=pytest.mark.long)])
+@pytest.mark.parametrize("change", ["made anew", "compacted", "removed", "grown"])
+def test_a_policy_goes_on_with_the_log_it_was_made_of(layout, change, tmp_path):
+    log, other, place = random_log(ARMS, 400, 1), random_log(ARMS, 400, 2), tmp_path / "log.arh"
+    grown_store(log, place, layout)
+    policy = ar.ArtificialReplay(ARMS, ar.open_history(place))
+    if change == "compacted":
+        assert ar.compact_history(place) == 2
+    elif change == "grown":
+        assert ar.append_history(pa.table(other.table), place) == 400
+    else:
+        shutil.rmtree(place)
+        if change == "made anew":
+            grown_store(other, place, layout)
+    assert played(policy, 8, 1) == played(ar.ArtificialReplay(ARMS, log.history()), 8, 1)
+
+
+def test_a_store_that_travels_notices_that_it_was_made_anew(tmp_path):
+    log, place = random_log(ARMS, 400, 1), tmp_path / "log.arh"
+    grown_store(log, place, "store")
+    sent = pickle.dumps(ar.open_history(place))
+    policy = ar.ArtificialReplay(ARMS, pickle.loads(sent))
+    assert played(policy, 8, 1) == played(ar.ArtificialReplay(ARMS, log.history()), 8, 1)
+    shutil.rmtree(place)
+    grown_store(random_log(ARMS, 400, 2), place, "store")
+    with pytest.raises(ArtReplayError, match="does not exist"):
+        ar.ArtificialReplay(ARMS, pickle.loads(sent)).ask()
+
+
+@pytest.mark.long
+def test_forty_days_are_few_pieces(tmp_path):
+    log, place = random_log(ARMS, 400, 1), tmp_path / "log.arh"
+    ar.index_history(log.table[:10], place, unit="arm", reward="click")
+    for first in range(10, 400, 10):
+        ar.append_history(log.table[first : first + 10], place, grown=False)
+    assert len(list(place.glob("g*"))) <= 6
+    saved = ar.ArtificialReplay(ARMS, ar.open_history(place, until=200))
+    saved.ask()
+    saved.save(tmp_path / "policy.ar")
+    again = ar.load(tmp_path / "policy.ar", ar.open_history(place))  # known from when it had 200 rows
+    assert again.unused + again.used == 400
+    whole = played(ar.ArtificialReplay(ARMS, ar.open_history(place)), 8, 1)
+    assert whole == played(ar.ArtificialReplay(ARMS, log.history()), 8, 1)
+
+
+def test_rows_that_seem_to_be_there_already_are_refused_unless_it_is_said(tmp_path):
+    log, place = random_log(ARMS, 60, 1).table, tmp_path / "log.arh"
+    ar.index_history(log[:30], place, unit="arm", reward="click")
+    with pytest.raises(ArtReplayError, match="begins with all rows of the store"):
+        ar.append_history(log, place)
+    assert ar.append_history(log[30:40], place) == 10
+    with pytest.raises(ArtReplayError, match="very rows that were added once before"):
+        ar.append_history(log[30:40], place)
+    assert ar.append_history(log[30:40], place, grown=False) == 10
+    with pytest.raises(ArtReplayError, match="changed"):
+        ar.append_history(log, place, grown=True)
