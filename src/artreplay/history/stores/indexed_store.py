@@ -13,7 +13,7 @@ from artreplay.history.stores.places import OpenFile, Place
 from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.store import Store
 
-_AT_FIRST_FROM_AFAR = 512  # samples of a cell: a request to a bucket costs more than they do
+_AT_FIRST_FROM_AFAR = 1024  # samples of a cell: a request to a bucket costs more than they do
 
 
 class Indexed(Store):
