@@ -103,10 +103,10 @@ class StudyOracle:
                 logged, stage = int(index.tally.counts[arm] - index.online.counts[arm]), int(index.stage[arm])
                 held = [(index.tally, 0.05 * 2**stage * logged)] if stage < 5 else []  # else the log is left out
                 sums = [*held, (index.online, 0.0)]
+            known, one_failure = int(index.tally.counts[arm]), 0 if base.reward_range[0] == -np.inf else 1
+            each = float(index.tally.totals[arm]) / (known + one_failure) if known else 0.0
             for tally, allowances in sums if open_[label] else []:
                 count, total = int(tally.counts[arm]), float(tally.totals[arm])
-                one_failure = 0 if base.reward_range[0] == -np.inf else 1
-                each = total / (count + one_failure) if count else 0.0
                 more = Tally(np.array([count + open_[label]]), np.array([total + open_[label] * each]))
                 value = index.bound.lowered(more, 0, allowances / (count + open_[label]), value)
             values.append(value)

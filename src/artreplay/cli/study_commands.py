@@ -12,7 +12,7 @@ import typer
 from artreplay.cli.actions import Arms, Points, actions_of, algorithm_named, box_of
 from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, drift_of, horizon_of, tuning_of
 from artreplay.cli.log_arguments import csv_of, place_of, read_log, split_labels
-from artreplay.cli.names import make_base, name_of
+from artreplay.cli.names import make_base, name_of, takes
 from artreplay.cli.recommend import outcome_value
 from artreplay.cli.state import asked_drift, made_base
 from artreplay.console.options import Arms as ArmLabels
@@ -227,7 +227,7 @@ def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
 @study.command()
 def change(
     place: Place,
-    horizon: Annotated[int | None, typer.Option(help="How many decisions there are to be in all.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions there are to be in all.")] = None,
     unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
     drift: Drift = None,
     lower: Annotated[str | None, typer.Option(help="Where rows of the log lower an index: rows, or blocks.")] = None,
@@ -235,6 +235,8 @@ def change(
     """Change the settings of a study: its whole journal is folded again under them."""
     with Study.open(place) as opened:
         labels = {str(label): label for label in getattr(opened.base, "arms", ())}
+        if horizon is not None and not takes(type(opened.base), "horizon"):
+            raise InvalidParameter(f"{name_of(type(opened.base))} has no horizon: leave --horizon out")
         opened.change(unknown=unknown, drift=drift_of(drift, labels), lower=lower)
         if horizon is not None:
             rows = opened.facts()["log"]["rows"]
@@ -314,7 +316,7 @@ def show_study(
 def _drift_in_words(drift: Any) -> str:
     if isinstance(drift, dict):
         return ",".join(f"{text_of(label)}={value:g}" for label, value in drift.items())
-    return drift if isinstance(drift, str) else f"{drift:g}" if isinstance(drift, float) else "of each row"
+    return drift if isinstance(drift, str) else f"{drift:g}" if isinstance(drift, (int, float)) else "of each row"
 
 
 @study.command()

@@ -109,19 +109,16 @@ class ArmChooser(Chooser):
         value, open_ = float(index.value[arm]), int(self._now[arm])
         if open_ == 0:
             return value
-        more, allowance = self._foreseen(index.tally, arm, open_), allowance_of(index, arm)
-        if allowance < np.inf:
-            value = float(index.bound.lowered(more, 0, allowance / int(more.counts[0]), value))
-        if not isinstance(index, MeanIndex):
-            value = float(index.bound.lowered(self._foreseen(index.online, arm, open_), 0, 0.0, value))
-        return value
-
-    def _foreseen(self, tally: Tally, arm: int, open_: int) -> Tally:
-        """The tally of an arm with as many samples more as it has open units."""
-        count, total = int(tally.counts[arm]), float(tally.totals[arm])
+        count, total = int(index.tally.counts[arm]), float(index.tally.totals[arm])
         failed = int(self._adapter.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
-        expected = total / (count + failed) if count else 0.0
-        return Tally(np.array([count + open_]), np.array([total + open_ * expected]))
+        earned = open_ * (total / (count + failed)) if count else 0.0
+        allowance = allowance_of(index, arm)
+        if allowance < np.inf:
+            more = with_more(index.tally, arm, open_, earned)
+            value = float(index.bound.lowered(more, 0, allowance / (count + open_), value))
+        if not isinstance(index, MeanIndex):
+            value = float(index.bound.lowered(with_more(index.online, arm, open_, earned), 0, 0.0, value))
+        return value
 
 
 class CopyChooser(Chooser):
@@ -236,6 +233,11 @@ def chooser_of(policy: Policy) -> Chooser:
     if plain and isinstance(component.selector, (Best, Top)):
         return ArmChooser(policy)
     return CopyChooser(policy)
+
+
+def with_more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
+    """The tally of one arm with so many samples more, which earned so much."""
+    return Tally(np.array([tally.counts[arm] + samples]), np.array([tally.totals[arm] + total]))
 
 
 def allowance_of(index: ArmIndex, arm: int) -> float:
