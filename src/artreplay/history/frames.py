@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from artreplay.compiling import Floats
@@ -20,11 +21,13 @@ def as_native(frame: Any) -> Any:
         name = str(error).partition("- ")[2]
         raise InvalidHistory(f"every column of a frame must have a name of its own, got {name}") from None
     except TypeError:
-        if isinstance(frame, type) or not hasattr(frame, "__arrow_c_stream__"):
-            raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}") from None
+        pass  # narwhals does not know it; arrow may
     import pyarrow as pa
 
-    return as_native(pa.table(frame))
+    if hasattr(frame, "__arrow_c_stream__") and not isinstance(frame, type):
+        with suppress(TypeError, pa.ArrowException):
+            return as_native(pa.table(frame))
+    raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}")
 
 
 def as_frame(frame: Any) -> Any:
@@ -54,6 +57,11 @@ def to_order_by(frame: Any, name: str) -> Any:
     import pyarrow as pa
 
     try:
-        return frame[name].to_arrow()
+        found = frame[name].to_arrow()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidHistory(f"column {name!r} must be of one type that can be ordered: {error}") from error
+    if pa.types.is_timestamp(found.type) and str(frame[name].dtype) == "Object":
+        zones = {time.tzinfo is None for time in frame[name].drop_nulls().to_list()}
+        if len(zones) > 1:
+            raise InvalidHistory(f"the times in column {name!r} must all have a zone, or none of them")
+    return found

@@ -215,8 +215,12 @@ def opened(folder: Path, text: str | bytes, name: str = "log.csv", **csv: Any) -
         ("arm,click\nNA,true\nnull,False\n", {}, [("NA", 1.0), ("null", 0.0)]),
         ("click,note,arm\n1,,red\n", {}, [("red", 1.0)]),
         ("arm,click\n", {}, []),
+        ("sep=;\narm;click\nred;1\n", {}, [("red", 1.0)]),
+        ("\n\narm,click,\n#1,1,\n\n#2,0,\n", {}, [("#1", 1.0), ("#2", 0.0)]),
+        ("arm,click\rred,1\r", {}, [("red", 1.0)]),
+        ("arm,click\n" + "a,1\n" * 30_000 + '"q,r",0\n', {}, [("a", 1.0)] * 30_000 + [("q,r", 0.0)]),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 def test_a_dialect_can_be_described(text, csv, expected, tmp_path):
     assert opened(tmp_path, text, **csv) == expected
@@ -232,6 +236,8 @@ def test_a_file_without_a_header_has_numbered_columns(tmp_path):
     ("text", "csv", "sentence"),
     [
         ("arm,click\nred,1\nblue\n", {}, "Line: 3 .* Expected Number of Columns: 2 Found: 1"),
+        ("arm,click\n" + "a,1\n" * 30_000 + "b,1,2\n", {}, "Line: 30002 .* Expected Number of Columns: 2 Found: 3$"),
+        ("arm,click\n" + "a,1\n" * 30_000 + "b,x\n", {}, "reward .* in row 30000 is 'x', expected a number"),
         ("arm,click,arm\nred,1,blue\n", {}, "there must be one column 'arm'"),
         ("arm;click\nred;0,5\n", {}, r"row 0 is '0,5', expected a number \(decimal=\",\" reads a comma"),
         (b"arm,click\ngr\xfcn,1\n", {}, "log.csv is not in utf-8: encoding= must say in what it is written"),
@@ -241,6 +247,7 @@ def test_a_file_without_a_header_has_numbered_columns(tmp_path):
         ("arm,click\nred,1\n,0\n", {}, "unit .* in row 1 is missing"),
         ("arm,click\nred,1\nblue,inf\n", {}, "reward .* in row 1 is inf"),
     ],
+    ids=lambda value: str(value)[:60],
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(text, csv, sentence, tmp_path):
     with pytest.raises((InvalidFile, InvalidHistory, InvalidParameter), match=sentence):
@@ -336,12 +343,20 @@ def test_columns_of_one_database_column_are_of_one_type(tmp_path):
         ar.open_history(tmp_path / "log.db", "arm", "click", table="log")
 
 
-def test_frames_without_an_order_must_be_given_one():
-    class Unordered:
-        """What a lazy frame of a cluster looks like from here."""
-
-    with pytest.raises(InvalidHistory, match="a log must be a path, a folder, a pattern, an address or a frame"):
-        ar.open_history(Unordered(), **COLUMNS)
+def test_what_is_no_frame_is_refused():
+    for given in (pd.Series([1]), {"arm": [1]}, [1], None, pd.DataFrame):
+        with pytest.raises(InvalidHistory, match="a log must be a path, a folder, a pattern, an address or a frame"):
+            ar.open_history(given, **COLUMNS)
+    with pytest.raises(InvalidFile, match="must not be empty"):
+        ar.open_history("", **COLUMNS)
+    with pytest.raises(InvalidFile, match=r"the LazyFrame cannot be collected: .*nowhere"):
+        ar.open_history(pl.scan_csv("/nowhere.csv"), **COLUMNS)
+    noon = pd.Timestamp("2024-01-01 12:00")
+    mixed = pd.DataFrame(
+        {"arm": [1, 2], "click": [0, 1], "at": pd.Series([noon, noon.tz_localize("UTC")], dtype=object)}
+    )
+    with pytest.raises(InvalidHistory, match="times in column 'at' must all have a zone, or none"):
+        ar.open_history(mixed, **COLUMNS)
     frame = pd.DataFrame([[1, 2, 3]], columns=["arm", "arm", "click"])
     with pytest.raises(InvalidHistory, match="must have a name of its own"):
         ar.open_history(frame, "arm", "click")

@@ -24,29 +24,24 @@ class FileSource(Source):
         self._kind = kind
 
     def column_names(self) -> list[str]:
-        """The columns of the first file; the others must have those that are read."""
-        return self._all_names(self.files[0])
+        """The columns of the first file, and those that its folders add; the others must have those that are read."""
+        with reading(self.files[0].name, self._kind):
+            return _with_partition(self._names_of(self.files[0]), self.files[0])
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows of all files, in the order of their names."""
         for file in self.files:
-            names = self._all_names(file)
-            for name in columns:
-                if names.count(name) != 1:
-                    listed = ", ".join(map(repr, names)) or "none"
-                    problem = f"there must be one column {name!r}, the columns are {listed}"
-                    raise InvalidHistory(problem, file=file.name)
             with reading(file.name, self._kind):
                 own = self._names_of(file)
+                names = _with_partition(own, file)
+                for name in columns:
+                    if names.count(name) != 1:
+                        listed = ", ".join(map(repr, names)) or "none"
+                        problem = f"there must be one column {name!r}, the columns are {listed}"
+                        raise InvalidHistory(problem, file=file.name)
                 folders = [name for name in columns if name not in own]
                 for table in self._tables_of(file, [name for name in columns if name in own]):
                     yield self._with_folders(table, file, folders) if folders else table
-
-    def _all_names(self, file: Found) -> list[str]:
-        """The columns of a file, and those that its folders add."""
-        with reading(file.name, self._kind):
-            own = self._names_of(file)
-            return own + [name for name in file.partition if name not in own]
 
     def _with_folders(self, table: Any, file: Found, names: Sequence[str]) -> Any:
         """A table with the columns that are the names of folders; numbers among them are numbers, as in text."""
@@ -68,3 +63,8 @@ class FileSource(Source):
 
     def _tables_of(self, file: Found, columns: Sequence[str]) -> Iterator[Any]:
         raise NotImplementedError
+
+
+def _with_partition(own: list[str], file: Found) -> list[str]:
+    """The columns of a file, and those that its folders add; if both have one, that of the file counts."""
+    return own + [name for name in file.partition if name not in own]

@@ -26,6 +26,8 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
         _refuse(table, csv, f"a {type(where).__name__}")
         return _in_memory(where)
     place = os.fspath(where)
+    if not place:
+        raise InvalidFile("the path of a log must not be empty")
     name = shown(place)
     lake = _table_of_files(place, name)
     if lake is not None:

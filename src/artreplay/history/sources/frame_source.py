@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from artreplay.errors import InvalidFile
 from artreplay.history.frames import as_native
 from artreplay.history.sources.source import Source, arrow_batches, reading
 
@@ -21,7 +23,8 @@ class FrameSource(Source):
 
     def column_names(self) -> list[str]:
         """The columns there are."""
-        return list(self._frame.collect_schema().names())
+        with self._collecting():
+            return list(self._frame.collect_schema().names())
 
     def rows(self) -> int | None:
         """How many rows there are."""
@@ -36,4 +39,16 @@ class FrameSource(Source):
             with reading(self.name, "a DuckDB relation"):
                 yield from arrow_batches(found.to_native())
         else:
-            yield found.collect()
+            with self._collecting():
+                collected = found.collect()
+            yield collected
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """A block in which a frame works out what it has promised; its errors are its own."""
+        try:
+            yield
+        except Exception as error:
+            if not self._is_lazy:
+                raise
+            raise InvalidFile(f"cannot be collected: {error}", file=self.name) from error

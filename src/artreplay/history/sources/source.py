@@ -19,6 +19,7 @@ from artreplay.history.history import History
 from artreplay.history.sources.log_columns import Columns
 
 BATCH = 1 << 18  # rows that are read at once
+_MOST_SAID = 100  # letters of a line that an engine says
 
 
 class Source:
@@ -106,8 +107,8 @@ def reading(name: object, kind: str) -> Iterator[None]:
         raise InvalidFile(f"is not in {error.encoding}: encoding= must say in what it is written", file=name) from error
     except (sqlite3.Error, pa.ArrowException) as error:
         raise InvalidFile(f"cannot be read as {kind}: {_in_short(error)}", file=name) from error
-    except OSError as error:
-        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=name) from error
+    except OSError as error:  # also what an engine says while arrow asks it for rows
+        raise InvalidFile(f"cannot be read: {error.strerror or _in_short(error)}", file=name) from error
     except Exception as error:
         duckdb = sys.modules.get("duckdb")
         if duckdb is None or not isinstance(error, duckdb.Error):
@@ -118,4 +119,5 @@ def reading(name: object, kind: str) -> Iterator[None]:
 def _in_short(error: Exception) -> str:
     """What an engine says, in one line and without its advice, which is about options of its own."""
     said = re.split(r"\s*(?:Possible fixes|Possible Solution|LINE 1):", str(error) or type(error).__name__)[0]
-    return textwrap.shorten(re.sub(r"^(\w+ )+Error: ", "", said), 300, placeholder=" …")
+    lines = [line.strip()[:_MOST_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", said).splitlines()]
+    return textwrap.shorten(" ".join(lines), 3 * _MOST_SAID, placeholder=" …")

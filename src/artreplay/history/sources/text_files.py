@@ -129,6 +129,10 @@ class TextFiles(FileSource):
 
     def _sniffed(self, file: Found, dialect: Dialect) -> Dialect:
         self._found = dialect  # what is known so far
+        with self._text(file) as text:
+            first = text.readline().strip()
+        if re.fullmatch("sep=.", first):  # which spreadsheets write, and read
+            return dialect._replace(delimiter=dialect.delimiter or first[4], quote=dialect.quote or '"', skip=1)
         delimiter = dialect.delimiter or ("\t" if ".tsv" in Path(file.path).suffixes else None)
         options = {"header": dialect.header, "comment": "", "delim": delimiter, "quote": dialect.quote}
         try:
