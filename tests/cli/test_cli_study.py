@@ -52,6 +52,16 @@ def test_arms_that_come_and_go(run: Run, refused: Refused, made: Path) -> None:
     assert said == "'red' is a retired arm: `artreplay study arms STUDY --add` brings it back"
 
 
+def test_rewards_that_contradict_the_log_are_shown(run: Run, folder: Path) -> None:
+    Path("totals.csv").write_text("arm,shown,clicked\nred,200,190\nblue,200,10\n")
+    run("study", "create", "t", "totals.csv", "--unit", "arm", "--count", "shown", "--sum", "clicked", "--horizon", 99)
+    with ar.Study.open("t") as study:
+        for _ in range(40):
+            study.observe("red", 0.0)
+    assert "the log may be out of date: 'red' earned 0 on average" in run("study", "show", "t").out
+    assert [one["unit"] for one in run("study", "show", "t", "--json").json["contradictions"]] == ["red"]
+
+
 def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
     run("study", "create", WHERE, log, *OPTIONS, "--drift", "red=0.2", "--level", "log")
     assert "the log may be stale: drift red=0.2" in run("study", "show", WHERE).out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -284,9 +285,9 @@ def show_study(
         if open_:
             _show_decisions(opened.open_decisions(), actions_of(opened.base), as_json, False)
             return
-        facts = opened.facts()
+        facts, wrong = opened.facts(), opened.contradictions()
         if as_json:
-            show_json(facts)
+            show_json(facts | {"contradictions": [dataclasses.asdict(one) for one in wrong]})
             return
         states = facts["decisions"]
         horizon = "" if facts["horizon"] is None else f", for {facts['horizon']:,} decisions"
@@ -308,6 +309,7 @@ def show_study(
             if log["rows"]
             else "no log"
         )
+        show(*(f"the log may be out of date: {one}" for one in wrong[:_MOST_ROWS]))
         if hasattr(opened.base, "arms"):
             show("")
             _show_arms(opened, False, False)

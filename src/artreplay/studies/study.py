@@ -33,7 +33,7 @@ class Study(Owned):
 
     >>> import artreplay as ar
     >>> log = ar.History(["red", "blue", "blue"], [0, 1, 1])
-    >>> study = ar.Study.create(":memory:", ar.MonUCB(arms=["red", "blue"], horizon=100), history=log)
+    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=103), history=log)
     >>> first, second = study.decide(), study.decide(request_id="visitor 7")
     >>> study.reward(first.id, 1.0)
     >>> study.decide(request_id="visitor 7") == second
