@@ -84,7 +84,7 @@ def open_history(
             "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
             "(allow_scan=True), or index the log"
         )
-    if is_address(source) and not is_postgres(source):
+    if is_address(source) and not is_postgres(source) and not source.lower().startswith("file:"):
         warnings.warn(
             f"{shown(source)} is read whole each time it is opened: `artreplay index` lays it out, also in a bucket, "
             "so that little of it is read",
