@@ -2,7 +2,7 @@
 
     make bench            everything
     make bench ONLY=c     one part: c, kl, arms, headline, random, certified, ask, start, threads,
-                          trees, allocations, points
+                          trees, allocations, points, surfaces
 
 Times are the best of several, on whatever machine this is; goals are what the project aims at, not assertions. What
 runs in one thread is measured in processor time, so that other work on the machine does not count.
@@ -294,6 +294,33 @@ def large_point_log() -> Iterator[Row]:
     took = time.perf_counter() - began
     yield f"    first action, after {policy.used:,} samples", f"{took:.2f} s", "", None
 
+    def decided() -> ar.ArtificialReplay:
+        policy = ar.ArtificialReplay(ar.PointRegression(2, 1000), ar.History(points, rewards))
+        policy.ask()
+        return policy
+
+    with ar.compiling.using("compiled"):
+        seconds = best_of(3, decided)
+    yield "    PointRegression: ready, all read, and the first action", f"{seconds:.2f} s", "< 1 s", seconds < 1.0
+
+
+def surfaces() -> Iterator[Row]:
+    """CellRegression per round, 32 × 32 boxes at two levels, without a log and with 3,000 rows."""
+    levels, horizon = (0.5, 1.0), 1_000
+    env = ar.environments.Quadratic(levels)
+    for name, options, goal in (
+        ("cells=1", {}, 0.4e-3),
+        ("cells=2", {"cells": 2}, 0.06e-3),
+        ("joint", {"effort": "joint"}, None),
+    ):
+        base = ar.CellRegression(2, levels, 2.0, 5, horizon, **options)
+        for rows in (0, 3_000):
+            run = partial(ar.simulate, base, env, "artificial-replay", rows, horizon, replications=1, keep="final")
+            with ar.compiling.using("compiled"):
+                each = best_of(3, run) / horizon
+            measured, wanted = f"{each * 1e3:.3f} ms", f"≤ {goal * 1e3:g} ms" if goal else ""
+            yield f"CellRegression, {name}, a log of {rows:,}", measured, wanted, each <= goal if goal else None
+
 
 PARTS = {
     "c": against_c,
@@ -308,6 +335,7 @@ PARTS = {
     "trees": trees,
     "allocations": allocations,
     "points": large_point_log,
+    "surfaces": surfaces,
 }
 
 

@@ -3,7 +3,7 @@
     make bench-space                     everything with 8 seeds, in two processes: about half an hour on two idle cores
     make bench-space SEEDS=16 MINUTES=60 more seeds; after an hour nothing new is begun, and the next call goes on
     make bench-space SEEDS=3 ONLY="quadratic,hot;bernoulli" RULES="CellRegression;TreeAllocation"
-    make bench-space TABLES=1            nothing is played: the tables of docs/continuous.md are made from the results
+    make bench-space TABLES=1            nothing is played: the docs are written from the results
 
 Results go to benchmarks/space.csv, one line for each rule in each setting, with the number of seeds behind it; a line
 that is there with at least as many seeds is kept. ONLY names domains, noises and logs as they stand in the file;
@@ -30,7 +30,8 @@ import artreplay as ar
 from artreplay.engine.runs import mean_and_error
 
 HERE = Path(__file__).parent
-RESULTS, DOCS = HERE / "space.csv", HERE.parent / "docs" / "continuous.md"
+RESULTS = HERE / "space.csv"
+SUMMARY, PAGE = (HERE.parent / "docs" / name for name in ("continuous.md", "space-results.md"))
 HORIZON, SIDE = 1_000, 32
 EFFORT: dict[str, Any] = {"levels": (0.5, 1.0), "budget": 2.0, "max_units": 5}
 THREE_LEVELS = (0.25, 0.5, 1.0)
@@ -283,25 +284,98 @@ def table(results: dict[Task, list[str]], domains: list[str], noise: str) -> str
             if there:
                 cells = " | ".join(map(cell_text, row))
                 lines.append(f"| {domain} | {rule} | {cells} | {int(there[-1][7]):,} | {float(there[-1][8]):.2f} |")
-    return "\n".join(
-        [*lines, "", f"Seeds behind a number: {' to '.join(map(str, {seeds[0], seeds[-1]}))}." if seeds else ""]
+    if not seeds:
+        return "Not played yet."
+    return "\n".join([*lines, "", f"Seeds behind a number: {' to '.join(map(str, sorted({seeds[0], seeds[-1]})))}."])
+
+
+class Compared(NamedTuple):
+    """One rule against another, over the settings in which both were played."""
+
+    lower: list[Task]  # by more than two standard errors of the difference
+    higher: list[Task]
+    settings: int
+    ratio: float  # the geometric mean of (regret + 5) over (regret + 5)
+
+
+def compared(results: dict[Task, list[str]], rule: str, other: str, domains: Iterable[str]) -> Compared:
+    lower, higher, logs = [], [], []
+    for task in tasks():
+        rival = results.get(task._replace(rule=other))
+        if task.rule == rule and task.domain in domains and task in results and rival is not None:
+            (mine, error), (theirs, doubt) = regret_of(results[task]), regret_of(rival)
+            logs.append(math.log((mine + 5.0) / (theirs + 5.0)))
+            if abs(mine - theirs) > 2.0 * math.hypot(error, doubt):
+                (lower if mine < theirs else higher).append(task)
+    return Compared(lower, higher, len(logs), math.exp(sum(logs) / len(logs)) if logs else math.nan)
+
+
+def regret_of(line: list[str]) -> tuple[float, float]:
+    return float(line[5]), float(line[6])
+
+
+def losses(results: dict[Task, list[str]], rule: str, others: list[str], domains: Iterable[str]) -> list[str]:
+    """Where a rule is higher than one of the others by more than two standard errors, in words."""
+    found: dict[Task, list[str]] = {}
+    for other in others:
+        for task in compared(results, rule, other, domains).higher:
+            found.setdefault(task, []).append(f"{other} {cell_text(results[task._replace(rule=other)])}")
+    return [
+        f"- {task.domain}, {'Bernoulli' if task.noise == 'bernoulli' else 'no noise'}, log of {task.log}: "
+        f"{cell_text(results[task])} against {', '.join(rivals)}"
+        for task, rivals in found.items()
+    ]
+
+
+def verdict(results: dict[Task, list[str]], rule: str, others: list[str], domains: Iterable[str], goal: str) -> str:
+    """How often a rule is not beaten, by how much it is lower, and where it is not."""
+    known = [task for task in tasks() if task.rule == rule and task.domain in domains and task in results]
+    if not known:
+        return ""
+    lost = losses(results, rule, others, domains)
+    ratios = []
+    for other in others:
+        found = compared(results, rule, other, domains)
+        counts = f"lower in {len(found.lower)}, higher in {len(found.higher)} of {found.settings}"
+        ratios.append(f"{found.ratio:.2f} of the regret of {other} ({counts})")
+    words = f"`{rule}` is beaten by none of {', '.join(others)} by more than two standard errors in "
+    words += f"{len(known) - len(lost)} of {len(known)} settings{goal}. It has {'; '.join(ratios)}."
+    return "\n".join([*([f"{words} It loses here:", "", *lost] if lost else [words]), ""])
+
+
+def summary(results: dict[Task, list[str]]) -> str:
+    """What the results say about the goals, losses first."""
+    goal = " (the goal was 62 of 72, and a quarter of the regret of each)"
+    parts = [
+        verdict(results, "CellRegression", ["TreeAllocation", "network"], list(SURFACES), goal),
+        verdict(results, "CellRegression, joint", ["CellRegression"], list(SURFACES), ""),
+        verdict(results, "CellRegression, joint", ["CellRegression"], list(EFFORTS), " with three levels of effort"),
+        verdict(results, "PointRegression", ["TreeUCB, sharp", "HCT"], list(POINTS), " (the goal was 18 of 24)"),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def documents() -> dict[Path, str]:
+    """The page of tables, and the one with the summary between its marks, as they are written from the results."""
+    results, text = read(), SUMMARY.read_text(encoding="utf-8")
+    mark = "<!-- space -->"
+    first, last = text.find(mark), text.rfind(mark)
+    text = f"{text[:first]}{mark}\n{summary(results)}{text[last:]}"
+    words = (
+        "Regret after 1,000 rounds, mean ± standard error, by the rows of the log; five places, a budget of 2, levels "
+        "{½, 1} (three levels {¼, ½, 1} where it says so), 32 × 32 boxes. Imbalanced logs have seven rows in ten where "
+        "the mean is in its lowest fifth. Ours are played by Artificial Replay; the network, the Gaussian process and "
+        "chance see the whole log. `make bench-space` writes this page from benchmarks/space.csv."
     )
-
-
-def write_tables() -> None:
-    """Put the tables between their marks in the docs."""
-    results, text = read(), DOCS.read_text(encoding="utf-8")
-    made = {
-        "allocation": table(results, list(SURFACES), "bernoulli"),
-        "without noise": table(results, list(SURFACES), "none"),
-        "points": table(results, list(POINTS), "bernoulli"),
-    }
-    for name, lines in made.items():
-        mark = f"<!-- space: {name} -->"
-        first, last = text.find(mark), text.rfind(mark)
-        if first < last:
-            text = f"{text[:first]}{mark}\n{lines}\n{text[last:]}"
-    DOCS.write_text(text, encoding="utf-8")
+    parts = [
+        "# Points and budgets: all results",
+        words,
+        *("## A budget over places, Bernoulli rewards", table(results, list(SURFACES), "bernoulli")),
+        *("## The same without noise", table(results, list(SURFACES), "none")),
+        *("## Effort that matters in other ways, three levels", table(results, list(EFFORTS), "bernoulli")),
+        *("## Single points, Bernoulli rewards", table(results, list(POINTS), "bernoulli")),
+    ]
+    return {SUMMARY: text, PAGE: "\n\n".join(part.strip() for part in parts) + "\n"}
 
 
 def line_of(job: tuple[Task, int, float]) -> list[Any] | None:
@@ -337,7 +411,8 @@ def main() -> None:
                     results[Task(*line[:4])] = line
                     print(",".join(map(str, line)), flush=True)
                     write(results)
-    write_tables()
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -246,22 +246,27 @@ def allocating_policy(base: type[ar.CellRegression | ar.TreeAllocation], **given
     return ar.ArtificialReplay(made, ar.History(*points(), levels=1.0 + np.arange(ROWS) % 2))
 
 
-def test_a_budget_is_divided_over_places(run: Run, patrols: Path) -> None:
-    """As Python does it: from a file and from a store, and by a tree where that is asked for."""
+@pytest.mark.parametrize(
+    ("base", "options"),
+    [
+        pytest.param(ar.CellRegression, {}, marks=pytest.mark.long),
+        (ar.TreeAllocation, {"epsilon": 0.25}),
+    ],
+)
+def test_a_budget_is_divided_over_places_as_python_does_it(
+    run: Run, patrols: Path, base: type[ar.TreeAllocation], options: dict[str, float]
+) -> None:
+    """From a file and from a store; a tree where its finest boxes are named."""
     run("index", patrols, *UNITS, "--level", "effort", "-o", "patrols.arh")
-    for options, policy in (
-        ((), allocating_policy(ar.CellRegression)),
-        (("--epsilon", "0.25"), allocating_policy(ar.TreeAllocation, epsilon=0.25)),
-    ):
-        expected = [{"point": list(unit.point), "level": unit.level} for unit in policy.ask()]
-        answer = run("recommend", patrols, *UNITS, *EFFORTS, *BOX, *options, "--json").json
-        assert answer["action"] == expected
-        assert answer["log"] == {"samples": ROWS, "used": policy.used, "skipped": 0}
-        assert {cell["level"] for cell in answer["cells"]} == {1.0, 2.0}
-        stored = run("recommend", "patrols.arh", *EFFORTS[2:], *BOX, *options, "--json").json
-        assert stored["action"] == expected
-    out = run("recommend", patrols, *UNITS, *EFFORTS, *BOX).out
-    assert "by cell-regression, which reads the log in one pass and fits a surface to it" in out
+    policy = allocating_policy(base, **options)
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    expected = [{"point": list(unit.point), "level": unit.level} for unit in policy.ask()]
+    answer = run("recommend", patrols, *UNITS, *EFFORTS, *BOX, *words, "--json").json
+    assert answer["action"] == expected
+    assert answer["log"] == {"samples": ROWS, "used": policy.used, "skipped": 0}
+    assert {cell["level"] for cell in answer["cells"]} == {1.0, 2.0}
+    stored = run("recommend", "patrols.arh", *EFFORTS[2:], *BOX, *words, "--json").json
+    assert stored["action"] == expected
 
 
 def test_places_are_told_with_their_levels(run: Run, refused: Refused, patrols: Path) -> None:
@@ -271,6 +276,7 @@ def test_places_are_told_with_their_levels(run: Run, refused: Refused, patrols: 
         out = run("recommend", patrols, *UNITS, *EFFORTS, *BOX, *KEPT).out
         words = [f"{','.join(map(repr, unit.point))}@{unit.level:g}" for unit in action]
         assert f"next action: {', '.join(words)}" in out
+        assert "by cell-regression, which reads the log in one pass and fits a surface to it" in out
         told = [word for pair in zip(words, rewards, strict=False) for word in pair]
         assert run("tell", *told, *KEPT).code == 0
         policy.tell(action, [float(reward) for reward in rewards[: len(action)]])
