@@ -11,8 +11,8 @@ from artreplay.history.column_values import as_arrow, as_numbers
 from artreplay.history.labels import is_arrow
 
 
-def as_native(frame: Any) -> Any:
-    """A frame as narwhals has it, a `DataFrame` or, if its rows are not there yet, a `LazyFrame`."""
+def as_narwhals(frame: Any) -> Any:
+    """A frame as narwhals has it, lazy if its rows are not there yet; None for anything else."""
     import narwhals as nw
 
     try:
@@ -26,13 +26,15 @@ def as_native(frame: Any) -> Any:
 
     if hasattr(frame, "__arrow_c_stream__") and not isinstance(frame, type):
         with suppress(TypeError, pa.ArrowException):
-            return as_native(pa.table(frame))
-    raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}")
+            return as_narwhals(pa.table(frame))
+    return None
 
 
 def as_frame(frame: Any) -> Any:
     """A frame as narwhals has it, with its rows."""
-    found = as_native(frame)
+    found = as_narwhals(frame)
+    if found is None:
+        raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}")
     return found.collect() if hasattr(found, "collect") else found
 
 

@@ -195,6 +195,11 @@ def test_queries_views_and_totals_come_from_any_database(tmp_path):
             ar.open_history(path, **COLUMNS)
         with pytest.raises(InvalidFile, match=r"cannot be read as \w+: .*nothing"):
             ar.open_history(path, **COLUMNS, table="nothing")
+    with pytest.raises(InvalidFile, match="must be of one kind, they are DuckDB and SQLite"):
+        ar.open_history(str(tmp_path / "*.db"), **COLUMNS, table="log")
+    in_sqlite(tmp_path / "three.db")
+    with pytest.raises(InvalidFile, match="must be one SQLite file on a disk of this machine"):
+        ar.open_history(str(tmp_path / "[ot][nh]*.db"), **COLUMNS, table="log")
 
 
 # -- CSV, JSON and partitions, as people have them ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.addresses import shown
+from artreplay.history.frames import as_narwhals
 from artreplay.history.sources import found_files
 from artreplay.history.sources.arrow_files import ArrowFiles, DatasetSource, IcebergSource, delta_source
 from artreplay.history.sources.databases import DuckDBSource, SQLiteSource
@@ -41,6 +42,8 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
     database = {found_files.DUCKDB: DuckDBSource, found_files.SQLITE: SQLiteSource}.get(kind)
     if database is not None:
         _refuse(None, csv, name)
+        if len(files) > 1 or files[0].system is not None:
+            raise InvalidFile(f"must be one {kind} file on a disk of this machine", file=name)
         return database(files[0].path, table)
     _refuse(table, csv if kind != found_files.TEXT else None, name)
     if kind == found_files.TEXT:
@@ -60,14 +63,12 @@ def _in_memory(where: Any) -> Source:
     """A frame, or a dataset of arrow."""
     if hasattr(where, "to_batches") and hasattr(where, "count_rows"):
         return DatasetSource(f"the {type(where).__name__}", where)
-    try:
-        return FrameSource(where)
-    except InvalidHistory as error:
-        if "expected a pandas" not in str(error):
-            raise
-    raise InvalidHistory(
-        f"a log must be a path, a folder, a pattern, an address or a frame, got {type(where).__name__}"
-    )
+    frame = as_narwhals(where)
+    if frame is None:
+        raise InvalidHistory(
+            f"a log must be a path, a folder, a pattern, an address or a frame, got {type(where).__name__}"
+        )
+    return FrameSource(f"the {type(where).__name__}", frame)
 
 
 def _table_of_files(place: str, name: str) -> Source | None:

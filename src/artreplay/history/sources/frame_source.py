@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from artreplay.errors import InvalidFile
-from artreplay.history.frames import as_native
 from artreplay.history.sources.source import Source, arrow_batches, reading
 
 
 class FrameSource(Source):
-    """A frame, which is in memory already, or will be when its columns are asked for."""
+    """A frame of narwhals, whose rows are in memory already, or will be when they are asked for."""
 
-    def __init__(self, frame: Any) -> None:
-        super().__init__(f"the {type(frame).__name__}")
-        self._frame = as_native(frame)
+    def __init__(self, name: str, frame: Any) -> None:
+        super().__init__(name)
+        self._frame = frame
         self._is_lazy = hasattr(self._frame, "collect")
         engine = self._frame.implementation
         self.has_order = not self._is_lazy or engine.is_polars() or engine.is_duckdb()

@@ -27,10 +27,14 @@ class Source:
 
     written = False  # whether labels are texts that may stand for numbers; others have a type of their own
     has_order = True  # whether the rows have an order of their own; if not, a column must order them
-    dialect: str | None = None  # how text was read, for people; None where there is nothing to tell
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @property
+    def dialect(self) -> str | None:
+        """How text is read, for people; None where there is nothing to tell."""
+        return None
 
     def column_names(self) -> list[str]:
         """The columns there are."""

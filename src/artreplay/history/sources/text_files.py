@@ -35,7 +35,7 @@ _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 
 
 class Dialect(NamedTuple):
-    """How a CSV file is written. What is None is found out by DuckDB; the encoding is by the mark at the beginning."""
+    """How a CSV file is written; what is None is found out."""
 
     delimiter: str | None = None
     quote: str | None = None
@@ -93,7 +93,7 @@ class TextFiles(FileSource):
         self._connection = self._duckdb.connect()
 
     @property
-    def dialect(self) -> str | None:  # type: ignore[override]
+    def dialect(self) -> str | None:
         """How the text of the first file is written."""
         return str(self._dialect_of(self.files[0]))
 
@@ -222,11 +222,19 @@ class TextFiles(FileSource):
         raise InvalidHistory(problem, what=what, row=row, column=name)
 
 
+def label_of_json(text: str) -> Label:
+    """A label that is written as JSON."""
+    value = json.loads(text)
+    if not isinstance(value, (str, int)):
+        raise InvalidHistory(f"labels must be texts or whole numbers, got {text}")
+    return value
+
+
 class JsonFiles(TextFiles):
     """One object of JSON in each line, or an array of them; values are of the types that JSON has."""
 
-    label_of = staticmethod(lambda text: _label_of_json(text))
     dialect = None
+    label_of = staticmethod(label_of_json)
 
     def __init__(self, name: str, files: Sequence[Found], dialect: Dialect) -> None:
         super().__init__(name, files, dialect, JSON)
@@ -251,13 +259,6 @@ class JsonFiles(TextFiles):
 
         column = table.to_native().column(name)
         return pa.array([text if text is None or text[0] != '"' else json.loads(text) for text in column.to_pylist()])
-
-
-def _label_of_json(text: str) -> Label:
-    value = json.loads(text)
-    if not isinstance(value, (str, int)):
-        raise InvalidHistory(f"labels must be texts or whole numbers, got {text}")
-    return value
 
 
 def _is_encoding(name: Any) -> bool:
