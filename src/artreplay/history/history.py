@@ -81,17 +81,18 @@ class History:
     @classmethod
     def coded(cls, labels: list[Label], codes: Ints, rewards: Floats) -> History:
         """A history of labels that are numbered already, and checked."""
-        return cls._made(rewards, labels, codes, None, None)
+        return cls.made(rewards, labels, codes, None, None)
 
     @classmethod
     def placed(cls, points: Floats, rewards: Floats, levels: Floats | None) -> History:
         """A history of points that are checked already."""
-        return cls._made(rewards, [], np.empty(0, np.int64), points, levels)
+        return cls.made(rewards, [], np.empty(0, np.int64), points, levels)
 
     @classmethod
-    def _made(
+    def made(
         cls, rewards: Floats, labels: list[Label], codes: Ints, points: Floats | None, levels: Floats | None
     ) -> History:
+        """A history of columns that are checked already."""
         made = cls([], [])
         made.rewards, made.labels, made.codes = rewards, labels, codes
         made.points, made.levels = points, levels
@@ -159,7 +160,7 @@ class History:
         points = None if self.points is None else self.points[order]
         levels = None if self.levels is None else self.levels[order]
         codes = self.codes[order] if self.points is None else self.codes
-        return History._made(self.rewards[order], self.labels, codes, points, levels)
+        return History.made(self.rewards[order], self.labels, codes, points, levels)
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """Yields the log from a row on: all of it at once, because it is in memory."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import artreplay as ar
@@ -57,6 +57,7 @@ def containers(table: pa.Table, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before")
 @given(labels=LABELS, data=st.data())
+@settings(max_examples=settings().max_examples // 3)
 def test_every_container_gives_the_same_log(labels, data, tmp_path_factory, monkeypatch_module):
     table = table_of(labels, data)
     until = data.draw(st.one_of(st.none(), st.integers(0, 30)))

@@ -51,7 +51,7 @@ def small_batches() -> Any:
 
 
 @given(kind=st.sampled_from(sorted(TEXTS)), data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 4)
 def test_text_is_ordered_as_what_it_stands_for(kind, data, tmp_path_factory):
     texts = data.draw(st.lists(TEXTS[kind], max_size=12))
     folder = tmp_path_factory.mktemp("log")

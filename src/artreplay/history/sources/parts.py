@@ -45,13 +45,13 @@ def joined(parts: Iterable[History]) -> History:
     if not coded:
         return History([], [])
     some = coded[0][0]
-    whole = object.__new__(History)
-    whole.rewards = np.concatenate([part.rewards for part, _ in coded])
-    whole.points = None if some.points is None else np.concatenate([_known(part.points) for part, _ in coded])
-    whole.levels = None if some.levels is None else np.concatenate([_known(part.levels) for part, _ in coded])
-    whole.labels = list(numbering.labels)
-    whole.codes = np.concatenate([codes for _, codes in coded])
-    return whole
+    return History.made(
+        np.concatenate([part.rewards for part, _ in coded]),
+        list(numbering.labels),
+        np.concatenate([codes for _, codes in coded]),
+        None if some.points is None else np.concatenate([_known(part.points) for part, _ in coded]),
+        None if some.levels is None else np.concatenate([_known(part.levels) for part, _ in coded]),
+    )
 
 
 class Numbering:

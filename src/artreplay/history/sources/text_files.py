@@ -8,11 +8,13 @@ import glob
 import io
 import json
 import math
+import os
 import re
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,8 +91,6 @@ class TextFiles(FileSource):
         self._asked = dialect
         self._found: Dialect | None = None
         self._copies: dict[str, str] = {}
-        self._duckdb = needed("duckdb", "reading text")
-        self._connection = self._duckdb.connect()
 
     @property
     def dialect(self) -> str | None:
@@ -139,7 +139,9 @@ class TextFiles(FileSource):
             sniffed = self._query(
                 "SELECT Delimiter, Quote, Escape, SkipRows, len(Columns) FROM sniff_csv", self._local(file), options
             ).fetchall()[0]
-        except self._duckdb.Error:  # rows of unequal length, perhaps: reading them will name the line
+        except needed(
+            "duckdb", "reading text"
+        ).Error:  # rows of unequal length, perhaps: reading them will name the line
             sniffed = (",", '"', '"', 0, 1)
         known: list[Any] = [None if value == "(empty)" else value for value in sniffed]
         with self._text(file) as text:
@@ -179,7 +181,7 @@ class TextFiles(FileSource):
     def _query(self, statement: str, path: str, options: Mapping[str, Any]) -> Any:
         """A statement that ends in a function of DuckDB, over a file, with options of which some may be None."""
         given = ", ".join(f"{name}={_literal(value)}" for name, value in options.items() if value is not None)
-        return self._connection.cursor().sql(f"{statement}({_literal(glob.escape(path))}, {given})")
+        return _connection(os.getpid()).cursor().sql(f"{statement}({_literal(glob.escape(path))}, {given})")
 
     def _partition_value(self, text: str) -> Any:
         return text
@@ -259,6 +261,15 @@ class JsonFiles(TextFiles):
 
         column = table.to_native().column(name)
         return pa.array([text if text is None or text[0] != '"' else json.loads(text) for text in column.to_pylist()])
+
+
+@cache
+def _connection(process: int) -> Any:
+    """The DuckDB of this process: starting one takes longer than a small file does. It fetches nothing by itself."""
+    offline = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    connection = needed("duckdb", "reading text").connect(config=offline)
+    connection.execute("SET enable_progress_bar=false")
+    return connection
 
 
 def _is_encoding(name: Any) -> bool:
