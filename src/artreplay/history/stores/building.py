@@ -64,7 +64,7 @@ def index_history(
     ...     history = ar.open_history(f"{folder}/log.arh")
     ...     policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=9), history)
     ...     policy.ask(), policy.reading.rows
-    ('red', 2)
+    ('red', 3)
     """
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)
