@@ -139,7 +139,9 @@ def test_algorithms_are_listed(run: Run) -> None:
         "random",
         "tree-ucb",
         "grid-ucb",
+        "tree-allocation",
+        "cell-regression",
     ):
         assert f"\n{name} " in done.out
-    assert "tree-allocation" not in done.out  # which all commands refuse
-    assert "(Python)" in next(line for line in done.out.splitlines() if " TreeAllocation " in line)
+    assert "grid-allocation" not in done.out  # which all commands refuse
+    assert "(Python)" in next(line for line in done.out.splitlines() if " GridAllocation " in line)
