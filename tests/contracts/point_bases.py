@@ -31,7 +31,7 @@ REGRESSIONS: dict[str, Callable[[], Any]] = {
     "CellRegression, greedy": lambda: ar.CellRegression(1, side=6, cells=2, solver="greedy", **MORE),
     "CellRegression, joint": lambda: ar.CellRegression(1, side=8, cells=8, effort="joint", **EFFORT),
     "CellRegression, joint, d=2": lambda: ar.CellRegression(
-        2, side=4, cells=2, effort="joint", solver="greedy", **MORE
+        2, side=4, cells=4, effort="joint", solver="greedy", **EFFORT
     ),
     "CellRegression, mask": lambda: ar.CellRegression(
         1, side=6, cells=3, mask=[True, False, True, True, False, True], **EFFORT
