@@ -393,7 +393,8 @@ def documents() -> dict[Path, str]:
         "Regret after 1,000 rounds, mean ± standard error, by the rows of the log; five places, a budget of 2, levels "
         "{½, 1} (three levels {¼, ½, 1} where it says so), 32 × 32 boxes. Imbalanced logs have seven rows in ten where "
         "the mean is in its lowest fifth. Ours are played by Artificial Replay; the network, the Gaussian process and "
-        "chance see the whole log. What is empty was not played. `make bench-space` writes this page from benchmarks/space.csv."
+        "chance see the whole log. What is empty was not played. `make bench-space` writes this page from "
+        "benchmarks/space.csv."
     )
     parts = [
         "# Points and budgets: all results",
