@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import decision_tables  # noqa: E402
 import large_logs  # noqa: E402
 import patrol_tables  # noqa: E402
+import store_tables  # noqa: E402
 
 
 def test_the_tables_are_those_of_the_results():
@@ -47,3 +48,8 @@ def test_what_the_page_says_in_short_is_what_was_measured():
 
 def test_the_page_about_large_logs_is_as_the_results_have_it() -> None:
     assert large_logs.page() == large_logs.PAGE.read_text(encoding="utf-8"), "run benchmarks/large_logs.py --table"
+
+
+def test_the_tables_about_stores_are_those_of_the_results() -> None:
+    page = store_tables.PAGE.read_text(encoding="utf-8")
+    assert store_tables.written(page) == page, "run benchmarks/store_tables.py: docs/logs.md is out of date"

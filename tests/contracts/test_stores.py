@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from bases import EXACT
 from hypothesis import given, settings
@@ -81,6 +82,24 @@ def test_everything_related_is_a_full_start(name, rows, seed):
         trivial = ar.ArtificialReplay(BASES[name](), store, relation="trivial")
         full = ar.FullStart(BASES[name](), store)
         assert [action for action, _ in played(trivial, 6, seed)] == [action for action, _ in played(full, 6, seed)]
+
+
+@pytest.mark.parametrize("layout", ["store", "parquet"])
+@pytest.mark.parametrize("lower", ["rows", "blocks"])
+def test_many_arms_that_are_read_at_once_are_as_good_as_memory(layout, lower, tmp_path):
+    rng = np.random.default_rng(3)
+    arms = rng.permutation(50)[np.minimum(rng.geometric(0.1, 1500) - 1, 49)]
+    log = pa.table({"arm": arms, "click": rng.random(1500)})
+    ar.index_history(log, tmp_path / "log.arh", unit="arm", reward="click", format=layout)
+    logs = ar.open_history(tmp_path / "log.arh"), ar.History.from_frame(log, "arm", "click")
+    policies = [ar.ArtificialReplay(ar.KLUCB(50, 1600), history, lower=lower) for history in logs]
+    policies.append(ar.FullStart(ar.KLUCB(50, 1600), logs[0], lower=lower))
+    for _ in range(20):
+        (action,) = {policy.ask() for policy in policies}
+        reward = float(rng.random())
+        for policy in policies:
+            policy.tell(action, reward)
+    assert policies[0].used == policies[1].used
 
 
 SAVED = sorted(

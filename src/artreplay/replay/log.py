@@ -110,6 +110,16 @@ class Log:
         samples, totals = samples[-len(ends) :], totals[-len(ends) :]
         return samples, scaled_sums(self.adapter, totals, samples)
 
+    def kept_blocks(self, codes: Ints) -> tuple[Ints, Ints, Floats] | None:
+        """The same of several labels, all at once: how many blocks each has; None if the store has to add them up."""
+        store = cast(ArmStore, self.store)
+        found = None if self.part_ends or store.reward_bounds is None else store.kept_blocks(codes)
+        if found is None:
+            return None
+        self.checked_rewards(np.array(store.reward_bounds))
+        sizes, samples, totals = found
+        return sizes, samples, scaled_sums(self.adapter, totals, samples)
+
     def unit(self, place: int) -> Any:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
         if self.whole is None or not isinstance(self.history, History):

@@ -31,7 +31,8 @@ from artreplay.replay.plain_objects import PlainAdapter
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
 _SLOWLY = 8  # how long it takes until much is read at once
-_FEW = 4  # a cell of whose rows so small a part is left will soon want more
+_OFTEN = 32  # requests after which all cells behind that which is wanted get more rows, and not only ...
+_FEW = 4  # ... a cell of whose rows so small a part is left will soon want more
 _MOST_AHEAD = 1 << 14  # cells that are read at once
 
 
@@ -202,10 +203,9 @@ class ArmReader(Reader):
         if self.counts is None or not cast(ArmStore, self.log.store).reads_ahead:
             return np.array([cell]), np.array([self._wanted_rows(cell)])
         rows = _MOST_PREFETCH if self._whole else min(max(first * self._asked**2 // _SLOWLY, first), _MOST_PREFETCH)
-        behind = np.arange(cell + 1, min(cell + 1 + min(rows, _MOST_AHEAD), len(self._code)))
-        left = ledger.stop[behind] - ledger.next[behind]
-        behind = behind[(left <= ledger.end[behind] // _FEW) & (ledger.more[behind] > 0)]
-        behind = behind[self.arms[behind] == 1]
+        some = slice(cell + 1, cell + 1 + min(rows // 4, _MOST_AHEAD))
+        few = ledger.stop[some] - ledger.next[some] <= ledger.end[some] // (_FEW if self._asked < _OFTEN else 1)
+        behind = np.flatnonzero(few & (ledger.more[some] > 0) & (self.arms[some] == 1)) + cell + 1
         cells = np.concatenate([[cell], behind])
         sizes = self.counts[cells] - ledger.end[cells]
         if not self._whole:
@@ -245,23 +245,48 @@ def _spread(starts: Ints, sizes: Ints) -> Ints:
 
 
 class BlockReader(Reader):
-    """Reads the sums of an arm, all that are left: there are few."""
+    """Reads the sums of an arm, all that are left, because there are few; of many arms where a store keeps them."""
 
-    def __init__(self, log: Log, cell: Ints) -> None:
+    def __init__(self, log: Log, cell: Ints, n_cells: int) -> None:
         """`cell` has the cell of each unit."""
         super().__init__(log)
         known = np.flatnonzero(log.numbers >= 0)
-        self.code_of = dict(zip(cell[log.numbers[known]].tolist(), known.tolist(), strict=True))
+        self.code_of: Ints = np.full(n_cells, -1, np.int64)  # of each cell: its arm
+        self.code_of[cell[log.numbers[known]]] = known
+        self._asked = 0
+        self._read: tuple[Ints, Ints, Ints] | None = None  # cells that are filled at once, their blocks and samples
 
     def read(self, ledger: Ledger) -> Rows:
-        """The blocks of the arm that is wanted."""
+        """The blocks of the arm that is wanted, and perhaps of others."""
         cell = int(ledger.wanted[0])
-        code, since = self.code_of[cell], int(ledger.end[cell])
-        samples, sums = self.log.blocks(code, since)
-        ends = since + np.cumsum(samples)
-        units = np.full(len(samples), self.log.numbers[code])
-        end = int(ends[-1]) if len(ends) else since
-        return Rows(units, sums, ends - samples, end, False, samples)
+        code, since = int(self.code_of[cell]), int(ledger.end[cell])
+        self._asked += 1
+        behind = np.arange(cell + 1, min(cell + self._asked**2, len(self.code_of)))
+        behind = behind[(ledger.end[behind] == 0) & (ledger.more[behind] > 0) & (ledger.next[behind] == 0)]
+        cells = np.concatenate([[cell], behind])
+        kept = self.log.kept_blocks(self.code_of[cells]) if since == 0 else None
+        if kept is None:
+            samples, sums = self.log.blocks(code, since)
+            cells, sizes = cells[:1], np.array([len(samples)])
+        else:
+            sizes, samples, sums = kept
+        before = np.cumsum(samples) - samples
+        starts = np.cumsum(sizes) - sizes
+        first = before[np.minimum(starts, max(len(before) - 1, 0))] if len(before) else np.zeros(len(cells), np.int64)
+        places = before - np.repeat(first, sizes)
+        self._read = cells, sizes, np.bincount(np.repeat(np.arange(len(cells)), sizes), samples, len(cells)).astype(int)
+        units = np.repeat(self.log.numbers[self.code_of[cells]], sizes)
+        return Rows(units, sums, since + places, since + int(self._read[2][0]), False, samples)
+
+    def put(self, ledger: Ledger, rows: Rows) -> Ledger:
+        """Put blocks into the queues."""
+        ledger = super().put(ledger, rows)
+        if self._read is not None:
+            cells, sizes, samples = self._read
+            stop = self._free - len(rows.units) + np.cumsum(sizes)
+            ledger.next[cells], ledger.stop[cells], ledger.more[cells] = stop - sizes, stop, 0
+            ledger.end[cells[1:]] = samples[1:]
+        return ledger
 
 
 class BoxReader(Reader):
@@ -336,10 +361,11 @@ def _lazy_ledger(
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
         ledger.end[: len(marks)] = marks
     if log.in_blocks:
-        sums = BlockReader(log, cells.cell)
-        counts = None if log.adapter.certified is None else cast(ArmStore, store).counts()
-        for cell, code in sums.code_of.items():
-            ledger.more[cell] = 1 if counts is None else counts[code] - ledger.end[cell]
+        sums = BlockReader(log, cells.cell, n_cells)
+        ledger.more[:] = sums.code_of >= 0
+        if log.adapter.certified is not None:
+            some = np.flatnonzero(sums.code_of >= 0)
+            ledger.more[some] = cast(ArmStore, store).counts()[sums.code_of[some]] - ledger.end[some]
         return ledger, sums
     if not counted:
         ledger.more[:] = ledger.end < len(store)

@@ -160,6 +160,29 @@ class IndexedArms(Indexed, ArmStore):
                 self.reading.sums += len(mine)
         return self._completed(code, np.concatenate(kept), np.concatenate(totals), ends)
 
+    def kept_blocks(self, codes: Ints) -> tuple[Ints, Ints, Floats] | None:
+        """Where nothing was added: of several labels the samples and rewards between one kept sum and the next."""
+        sums = self._generations[0].sums
+        if not self._is_whole or len(self._generations) > 1 or sums is None:
+            return None
+        counts = self._counts[codes]
+        sizes = how_many_kept(np.zeros_like(counts), counts)
+        first = self._generations[0].sums_at[codes]
+        order = np.argsort(first, kind="stable")
+        read = self._ranges(sums, first[order], (first + sizes)[order], len(sums), rows=False)
+        totals = np.concatenate([np.empty(0), *read])
+        stop = np.cumsum(sizes[order])
+        places = np.repeat((stop - sizes[order])[np.argsort(order)] - np.cumsum(sizes) + sizes, sizes)
+        totals = totals[places + np.arange(len(totals))]
+        self.reading.sums += len(totals)
+        begins = np.cumsum(sizes) - sizes
+        ends = 1 << (np.arange(len(totals)) - np.repeat(begins, sizes))
+        ends[(begins + sizes - 1)[sizes > 0]] = counts[sizes > 0]
+        samples, rewards = np.diff(ends, prepend=0), np.diff(totals, prepend=0.0)
+        at = begins[sizes > 0]
+        samples[at], rewards[at] = ends[at], totals[at]
+        return sizes, samples, rewards
+
     def totals(self) -> Floats:
         """The sum of all rewards of each label, from the sums that are kept."""
         return self.totals_before(len(self._generations))[1] if self._is_whole else super().totals()
@@ -228,7 +251,7 @@ class IndexedArms(Indexed, ArmStore):
             rewards = rewards[np.argsort(owner, kind="stable")]
         return stop - after, rewards, (stop < self._counts[codes]).astype(np.int64)
 
-    def _ranges(self, column: Column, first: Ints, last: Ints, gap: int) -> list[Floats]:
+    def _ranges(self, column: Column, first: Ints, last: Ints, gap: int, rows: bool = True) -> list[Floats]:
         """Ranges of a column one behind the other; they rise."""
         gap = _GAP_FROM_AFAR if self.place.folder is None else min(gap, _GAP)
         breaks = (np.flatnonzero(first[1:] - last[:-1] > gap) + 1).tolist()
@@ -236,7 +259,7 @@ class IndexedArms(Indexed, ArmStore):
         for start, stop in zip([0, *breaks], [*breaks, len(first)], strict=True):
             if start < stop:
                 low, sizes = int(first[start]), last[start:stop] - first[start:stop]
-                read = column.read(low, int(last[stop - 1]), self.reading, rows=True)
+                read = column.read(low, int(last[stop - 1]), self.reading, rows=rows)
                 if int(sizes.sum()) < len(read):
                     shifts = first[start:stop] - low - np.cumsum(sizes) + sizes
                     read = read[np.repeat(shifts, sizes) + np.arange(int(sizes.sum()))]

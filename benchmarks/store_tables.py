@@ -1,0 +1,109 @@
+"""Writes the tables and the figure of docs/logs.md about stores from benchmarks/stores.csv.
+
+    python benchmarks/store_tables.py            writes them
+    python benchmarks/store_tables.py --check    says whether the tables are as the results have them
+
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE, FIGURE = ROOT / "docs/logs.md", ROOT / "docs/stores-growth.png"
+POWERS = {6: "10⁶", 7: "10⁷", 8: "10⁸"}
+Found = dict[tuple[str, int, int], dict[str, dict[str, str]]]
+
+
+def results() -> Found:
+    """What `stores.py` measured: by means, rows and arms."""
+    found: Found = {}
+    with open(ROOT / "benchmarks/stores.csv", newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["arms"]:
+                found.setdefault((row["means"], int(row["rows"]), int(row["arms"])), {})[row["measure"]] = row
+    return found
+
+
+def rows_and_arms(rows: int, arms: int) -> str:
+    """The size of a log as people read it."""
+    return f"{POWERS[len(str(rows)) - 1]}, {arms:,}"
+
+
+def ratio(full: dict[str, str], other: dict[str, str] | None) -> str:
+    """How many times sooner something comes than a full start."""
+    if other is None:
+        return "–"
+    value = float(full["seconds"]) / float(other["seconds"])
+    return f"{value:.0f}×" if value >= 9.5 else f"{value:.1f}×" if value >= 0.095 else f"{value:.2f}×"
+
+
+def table_of(found: Found, means: str) -> str:
+    """Ratios within each line, against the exact full start over the same store."""
+    head = ["rows, arms", "full start", "replay", "its rows", "its bytes", "block ends", "replay, Parquet"]
+    head += ["`GROUP BY` (DuckDB)", "window function (DuckDB)"]
+    lines = [head, ["---"] * len(head)]
+    for (kind, rows, arms), line in sorted(found.items()):
+        if kind == means and "full_start" in line:
+            full, replay = line["full_start"], line["replay"]
+            read, size = (float(replay[name]) / float(full[name]) for name in ("read", "bytes"))
+            others = [ratio(full, line.get(name)) for name in ("block_ends", "clustered", "group_by", "window")]
+            seconds = f"{float(full['seconds']):.2g} s"
+            share = [f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.0f} %" for part in (read, size)]
+            lines.append([rows_and_arms(rows, arms), seconds, ratio(full, replay), *share, *others])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def draw(found: Found) -> None:
+    """Processor time to the first decision by the length of the log."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    kinds = sorted({means for means, _, _ in found}, reverse=True)
+    sizes = sorted({arms for _, _, arms in found})
+    figure, axes = pyplot.subplots(len(kinds), len(sizes), figsize=(9, 7), sharex=True, sharey=True, squeeze=False)
+    styles = {"full_start": "full start", "replay": "replay", "block_ends": "block ends"}
+    styles |= {"group_by": "GROUP BY", "window": "window function"}
+    for row, means in enumerate(kinds):
+        for column, arms in enumerate(sizes):
+            panel: Any = axes[row][column]
+            for measure, label in styles.items():
+                points = sorted(
+                    (rows, float(line[measure]["seconds"]))
+                    for (kind, rows, k), line in found.items()
+                    if kind == means and k == arms and measure in line
+                )
+                panel.loglog(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+            panel.set_title(f"{means}, {arms:,} arms", fontsize=9)
+            panel.grid(alpha=0.3)
+    axes[0][0].legend(fontsize=7)
+    figure.supxlabel("rows in the log")
+    figure.supylabel("processor seconds to the first decision")
+    figure.tight_layout()
+    figure.savefig(FIGURE, dpi=110)
+
+
+def written(page: str) -> str:
+    """The page with its tables as the results have them."""
+    found = results()
+    pattern = r"(<!-- table: stores, ([a-z ]+) -->\n).*?(\n<!-- end of table -->)"
+    return re.sub(pattern, lambda match: match[1] + table_of(found, match[2]) + match[3], page, flags=re.DOTALL)
+
+
+def main() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    if "--check" in sys.argv:
+        sys.exit(written(page) != page and "the tables of docs/logs.md are not those of benchmarks/stores.csv")
+    PAGE.write_text(written(page), encoding="utf-8")
+    draw(results())
+
+
+if __name__ == "__main__":
+    main()
