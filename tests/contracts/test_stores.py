@@ -54,6 +54,7 @@ ROWS = st.integers(0, 60)
 SEEDS = st.integers(0, 10**6)
 
 
+@pytest.mark.filterwarnings("ignore:the horizon of .* must count")
 @pytest.mark.parametrize("place", PLACES)
 @given(
     name=st.sampled_from(sorted(BASES)),

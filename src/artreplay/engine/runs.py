@@ -71,7 +71,7 @@ class Runs:
         >>> env = ar.environments.Metric(lambda points: points[:, 0], dim=1)
         >>> runs = ar.simulate(ar.GridUCB(1, 4, cells_per_side=2), env, history=0, horizon=2, replications=1)
         >>> runs.points().tolist()
-        [[[0.25], [0.75]]]
+        [[[0.25], [0.25]]]
         """
         if self.lattice is None or self.actions is None:
             has = "its actions are arms" if self.lattice is None else 'keep="final" keeps no actions'

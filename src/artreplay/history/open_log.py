@@ -84,13 +84,15 @@ def open_history(
             "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
             "(allow_scan=True), or index the log"
         )
+    found = source_of(source, columns, table, csv)
+    columns.check(found.column_names())  # before anything is said of a source that is not there
     if is_address(source) and not is_postgres(source) and not source.lower().startswith("file:"):
         warnings.warn(
             f"{shown(source)} is read whole each time it is opened: `artreplay index` lays it out, also in a bucket, "
             "so that little of it is read",
             stacklevel=2,
         )
-    return read_whole(source_of(source, columns, table, csv), columns, until, seed)
+    return read_whole(found, columns, until, seed)
 
 
 def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], until: int | None, how: Any) -> Totals:
