@@ -73,8 +73,9 @@ def _in_memory(where: Any) -> Source:
 
 def _table_of_files(place: str, name: str) -> Source | None:
     """A table that keeps a list of its files; None for anything else."""
-    system, folder = found_files.file_system(place)
-    kind = found_files.table_format(folder, system)
+    with found_files.looked_at(place):
+        system, folder = found_files.file_system(place)
+        kind = found_files.table_format(folder, system)
     if kind == "a Delta table":
         return delta_source(name, place)
     if kind == "an Iceberg table":

@@ -83,7 +83,7 @@ def file_system(where: str) -> tuple[Any, str]:
     if where.lower().startswith("file://"):
         return None, urllib.parse.unquote(urllib.parse.urlsplit(where).path)
     fsspec = needed("fsspec", f"reading {shown(where)}")
-    with _said_in_a_sentence(where):
+    with looked_at(where):
         system, root = fsspec.core.url_to_fs(where)
         return system, root
 
@@ -92,7 +92,7 @@ def files_at(where: str) -> list[Found]:
     """The files at a path, in a folder, of a pattern or at an address, `part-2` before `part-10`."""
     system, name = file_system(where)
     if system is not None:
-        with _said_in_a_sentence(where):
+        with looked_at(where):
             if not glob.has_magic(name) and system.isfile(name):
                 return [Found(name, system, _partition(name))]
             return _sorted(where, system.glob(name) if glob.has_magic(name) else system.find(name), name, system)
@@ -109,7 +109,7 @@ def files_at(where: str) -> list[Found]:
 
 
 @contextmanager
-def _said_in_a_sentence(where: str) -> Iterator[None]:
+def looked_at(where: str) -> Iterator[None]:
     """A block that looks at an address; drivers of buckets have errors of their own, which may show a password."""
     try:
         yield
