@@ -12,7 +12,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, errors_in
-from artreplay.history.inspect_history import inspect_history
+from artreplay.inspecting.inspect_history import inspect_history
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import artreplay as ar
+from artreplay.addresses import is_postgres, masked, shown
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
-from artreplay.history.addresses import is_postgres, masked, shown
-from artreplay.history.inspect_history import inspect_history
 from artreplay.history.stores import check_store
+from artreplay.inspecting.inspect_history import inspect_history
 
 COLUMNS = {"table": "clicks", "unit": "arm", "reward": "click", "order": "seq"}
 NASTY = [

@@ -33,9 +33,7 @@ from artreplay.console.output import table as table_of
 from artreplay.engine.log_outlook import Outlook, outlook
 from artreplay.errors import InvalidParameter, checked_count, errors_in
 from artreplay.history import History, Totals, open_history
-from artreplay.history.inspect_history import inspect_history
-from artreplay.history.inspection import Group, Inspection
-from artreplay.history.off_policy import Estimate, OffPolicy, weighted_rows
+from artreplay.inspecting import Estimate, Group, Inspection, OffPolicy, inspect_history, weighted_rows
 from artreplay.replay import ArtificialReplay
 
 _MOST_ROWS = 20

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
+from artreplay.addresses import shown
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import History, Store, Totals, open_history
-from artreplay.history.addresses import shown
 from artreplay.history.labels import as_label
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.addresses import check_address, is_address, shown
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
-from artreplay.history.addresses import check_address, is_address, shown
 from artreplay.history.history import History
 from artreplay.history.labels import present_labels
 from artreplay.history.postgres import Database, PostgresArms, Table, is_postgres

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from artreplay.addresses import check_address
 from artreplay.errors import InvalidHistory
-from artreplay.history.addresses import check_address
 from artreplay.history.postgres import Database, PostgresSource, Table, is_postgres
 from artreplay.history.sources import Columns, Source, find_source
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, masked, shown
 from artreplay.errors import InvalidParameter, StudyUnavailable
-from artreplay.history.addresses import check_address, for_libpq, is_address, is_postgres, masked, shown
 from artreplay.optional_packages import needed
 
 VERSION = 1  # of the tables

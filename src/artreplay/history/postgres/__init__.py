@@ -1,6 +1,6 @@
 """Logs in PostgreSQL: read arm by arm through an index, or whole."""
 
-from artreplay.history.addresses import is_postgres
+from artreplay.addresses import is_postgres
 from artreplay.history.postgres.database import Database, Table
 from artreplay.history.postgres.postgres_source import PostgresSource
 from artreplay.history.postgres.postgres_store import PostgresArms

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from artreplay.addresses import check_address, for_libpq, masked, shown
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.history.addresses import check_address, for_libpq, masked, shown
 from artreplay.history.sources.databases import is_query
 from artreplay.optional_packages import needed
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from artreplay.addresses import shown
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.addresses import shown
 from artreplay.history.frames import as_narwhals
 from artreplay.history.sources import found_files
 from artreplay.history.sources.arrow_files import ArrowFiles, DatasetSource, IcebergSource, delta_source

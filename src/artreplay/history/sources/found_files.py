@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from artreplay.addresses import is_address, masked, shown
 from artreplay.errors import ArtReplayError, InvalidFile
-from artreplay.history.addresses import is_address, masked, shown
 from artreplay.optional_packages import needed
 
 TEXT, JSON, PARQUET, FEATHER, ORC, DUCKDB, SQLITE = "CSV", "JSON", "Parquet", "Feather", "ORC", "DuckDB", "SQLite"

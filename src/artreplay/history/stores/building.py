@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from artreplay.addresses import check_address
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
-from artreplay.history.addresses import check_address
 from artreplay.history.fingerprint import Fingerprint, RunningDigests
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.source_of import source_of

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.addresses import is_postgres
 from artreplay.errors import CannotSave, InvalidFile
-from artreplay.history.addresses import is_postgres
 from artreplay.history.labels import Label
 from artreplay.history.stores.checked_columns import BLOCK, checksums_of
 from artreplay.history.stores.places import OpenFile, Place

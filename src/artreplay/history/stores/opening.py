@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from artreplay.addresses import check_address
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.history.addresses import check_address
 from artreplay.history.stores.indexed_arms import IndexedArms
 from artreplay.history.stores.indexed_points import IndexedPoints
 from artreplay.history.stores.manifest import check_files, read_manifest

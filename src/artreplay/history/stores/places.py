@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from artreplay.addresses import is_address, masked, shown
 from artreplay.errors import ArtReplayError, InvalidFile
-from artreplay.history.addresses import is_address, masked, shown
 from artreplay.optional_packages import needed
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from artreplay.addresses import shown
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.addresses import shown
 from artreplay.history.sources.found_files import by_number
 from artreplay.history.sources.log_columns import as_columns
 from artreplay.history.stores.clustered import DIRECTORY, GROUP, MANIFEST, describe, directory_bytes

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history import frames
 from artreplay.history.history import History
-from artreplay.history.inspection import Inspection, inspected
 from artreplay.history.labels import is_arrow, is_missing
 from artreplay.history.open_log import open_history, read_whole
 from artreplay.history.postgres import is_postgres
@@ -20,6 +19,7 @@ from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
 from artreplay.history.sources.log_columns import check_seed_and_order
 from artreplay.history.stores.manifest import is_store
+from artreplay.inspecting.inspection import Inspection, inspected
 
 Flags = NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from artreplay.errors import InvalidHistory
-from artreplay.history.off_policy import Weighted, weighted_rows
+from artreplay.inspecting.off_policy import Weighted, weighted_rows
 
 
 def drawn(rng: np.random.Generator, rows: int) -> tuple[list[str], np.ndarray, np.ndarray]:

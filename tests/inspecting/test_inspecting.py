@@ -14,8 +14,8 @@ import pytest
 
 from artreplay.errors import InvalidHistory
 from artreplay.history.history import History
-from artreplay.history.inspect_history import inspect_history
-from artreplay.history.inspection import Inspection, inspected
+from artreplay.inspecting.inspect_history import inspect_history
+from artreplay.inspecting.inspection import Inspection, inspected
 
 ARMS = ["a", "b", None, "a", "b", "a", "b", "a"]
 CLICKS = [1.0, None, 1.0, float("nan"), float("inf"), 0.0, 1.0, -float("inf")]

@@ -11,8 +11,8 @@ import numpy as np
 from artreplay.compiling import Floats, Ints
 from artreplay.history.history import History
 from artreplay.history.labels import Label
-from artreplay.history.repeats import Repeats
 from artreplay.history.sources.parts import Numbering
+from artreplay.inspecting.repeats import Repeats
 
 _SIDE = 8  # regions along an axis
 _LEAST = 20  # samples of an arm from which its order can be judged
