@@ -119,6 +119,19 @@ def by_threads(study: ar.Study) -> tuple[int, float]:
     return sum(done), time.perf_counter() - began
 
 
+def bare_writes(folder: Path) -> dict[str, Measured]:
+    """What the disk allows whoever forces a decision and its reward to it, one by one."""
+    file = (folder / "lines").open("ab", buffering=0)
+
+    def turn() -> int:
+        for _ in ("a decision", "its reward"):
+            file.write(b"." * 200)
+            os.fsync(file.fileno())
+        return 1
+
+    return {"two lines of a file, forced to disk, nothing else": for_a_while(turn)}
+
+
 def optunas(folder: Path) -> dict[str, Measured]:
     """Optuna's ask and tell on its SQLite and journal storages."""
     import optuna
@@ -151,7 +164,7 @@ def speed(console: Console) -> list[Result]:
     """Decisions with rewards a second, and the ratio to each of Optuna's; all take turns, for the machine is busy."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER") or None) as name:
         theirs = optunas(Path(name))
-        measured = our_studies(Path(name)) | theirs
+        measured = our_studies(Path(name)) | bare_writes(Path(name)) | theirs
         slices: dict[str, list[tuple[int, float]]] = {what: [] for what in measured}
         for _ in range(SLICES):
             for what, measure in measured.items():

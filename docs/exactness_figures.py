@@ -15,7 +15,6 @@ from matplotlib.patches import FancyBboxPatch
 
 import artreplay as ar
 
-FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
 MEANS = (0.2, 0.35, 0.45, 0.6, 0.85)
 BLUE, DARK, PALE = "#68a8d4", "#1d3f57", "#d3e5f3"
 
@@ -104,6 +103,8 @@ def draw_certified() -> Figure:
     return figure
 
 
-for made, name in ((draw_step(), "step.png"), (draw_certified(), "certified.png")):
-    made.savefig(FOLDER / name, dpi=110, metadata={"Software": None})
-print(f"wrote {FOLDER / 'step.png'} and {FOLDER / 'certified.png'}")
+if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    for figure, name in ((draw_step(), "step.png"), (draw_certified(), "certified.png")):
+        figure.savefig(folder / name, dpi=110, metadata={"Software": None})
+    print(f"wrote {folder / 'step.png'} and {folder / 'certified.png'}")

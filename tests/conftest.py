@@ -31,7 +31,7 @@ loops.LOADING = loops.COMPILING = 0.0
 ALL = bool(os.environ.get("ARTREPLAY_THOROUGH"))
 WHOLLY_LONG = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.long\b", re.MULTILINE)
 
-hypothesis.settings.register_profile("artreplay", deadline=None, max_examples=100 if ALL else 15)
+hypothesis.settings.register_profile("artreplay", deadline=None, max_examples=100 if ALL else 10)
 hypothesis.settings.load_profile("artreplay")
 
 
@@ -79,6 +79,14 @@ def _values_of(item: pytest.Item) -> Iterator[tuple[object, ...]]:
         names = mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0]
         yield test, *((name, id(given.pop(name))) for name in map(str.strip, names) if name in given)
     yield from ((test, name, id(value)) for name, value in given.items())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_forced_to_disk() -> Iterator[None]:
+    """A disk that is waited for thousands of times. No test cuts the power; a kill leaves what was written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from functools import partial
 from pathlib import Path
@@ -22,11 +21,6 @@ from artreplay.testing import check_coupling
 REPLAY, FULL = (partial(policy, lower="blocks") for policy in (ar.ArtificialReplay, ar.FullStart))
 NAMES = [name for name in EXACT if not name.startswith("LinUCB")]
 FRACTIONS = [0.0, 0.1, 0.3, 0.7, 1.0]  # whose sums are rounded
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_forced_to_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: int) -> None:

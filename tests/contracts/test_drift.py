@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from functools import partial
 from pathlib import Path
@@ -20,11 +19,6 @@ ALL = {**EXACT, **EXACT_POINTS}
 ARMS = [name for name in EXACT if not name.startswith("LinUCB")]
 POINTS = [name for name in EXACT_POINTS if "Regression" not in name and "sharp" not in name]  # which refuse drift
 BY_ARM = {0: 0.3, 2: 0.05}
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_forced_to_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 def check(name: str, drift: Any, cases: int, mode: ar.compiling.Mode, folder: Path, seed: int) -> None:

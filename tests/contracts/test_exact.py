@@ -11,12 +11,12 @@ import artreplay as ar
 
 @pytest.mark.parametrize("name", FEW)
 def test_exact_interpreted(name: str) -> None:
-    check_exact(EXACT[name], "interpreted", cases=30, seed=1)
+    check_exact(EXACT[name], "interpreted", cases=12, seed=1)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in FEW])
 def test_exact_compiled(name: str) -> None:
-    check_exact(EXACT[name], "compiled", cases=30, seed=2)
+    check_exact(EXACT[name], "compiled", cases=12, seed=2)
 
 
 @pytest.mark.long
@@ -39,7 +39,7 @@ def test_with_the_trivial_relation_replay_is_full_start(make) -> None:
     """Everything is related to everything: every sample is shown, in order, before the first online action."""
     ar.testing.check_coupling(make, relation="trivial")
     ar.testing.check_completion(make, relation="trivial")
-    ar.testing.check_coupling(make, relation=lambda logged, proposed, base: True, cases=30)
+    ar.testing.check_coupling(make, relation=lambda logged, proposed, base: True, cases=12)
 
 
 def test_one_feature_component_means_the_whole_log_is_read() -> None:

@@ -11,14 +11,14 @@ import artreplay as ar
 
 @pytest.mark.parametrize("name", FEW_POINTS)
 def test_exact_over_points_interpreted(name: str) -> None:
-    check_exact(EXACT_POINTS[name], "interpreted", cases=20, seed=1)
+    check_exact(EXACT_POINTS[name], "interpreted", cases=8, seed=1)
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"compiled {name}")) for name in COMPILED_SOON]
 )
 def test_exact_over_points_compiled(name: str) -> None:
-    check_exact(EXACT_POINTS[name], "compiled", cases=30, seed=2)
+    check_exact(EXACT_POINTS[name], "compiled", cases=12, seed=2)
 
 
 @pytest.mark.long
@@ -45,8 +45,8 @@ def test_every_coupled_algorithm_over_points_is_among_them() -> None:
 
 @pytest.mark.parametrize("name", ["GridUCB", "TreeUCB by confidence", "GridAllocation", "TreeAllocation, greedy"])
 def test_with_the_trivial_relation_replay_is_full_start_over_points(name: str) -> None:
-    ar.testing.check_coupling(EXACT_POINTS[name], relation="trivial", cases=30)
-    ar.testing.check_completion(EXACT_POINTS[name], relation="trivial", cases=30)
+    ar.testing.check_coupling(EXACT_POINTS[name], relation="trivial", cases=12)
+    ar.testing.check_completion(EXACT_POINTS[name], relation="trivial", cases=12)
 
 
 def test_the_papers_rule_with_everything_related_is_full_start_too() -> None:

@@ -32,7 +32,7 @@ def within(gamma: float) -> Any:
 def test_a_relation_by_distance_is_wrong_for_a_grid(dim: int, side: int) -> None:
     """Points within a width of a centre lie in the boxes around it too; within half a width still on their edges."""
     make = lambda: ar.GridUCB(dim, 20, side, bonus=small)  # noqa: E731
-    check_coupling(make, cases=30)
+    check_coupling(make, cases=12)
     for gamma in (1 / side, 0.5 / side):
         with pytest.raises(CheckFailed) as found:
             check_coupling(make, relation=within(gamma), cases=1000, max_history=20)
@@ -132,7 +132,7 @@ class OnlineTooSoon(SlowReplay):
 )
 def test_replay_written_out_is_exact_over_points(name: str) -> None:
     """What is found below is the fault put in."""
-    check_coupling(EXACT_POINTS[name], replay=SlowReplay, cases=30)
+    check_coupling(EXACT_POINTS[name], replay=SlowReplay, cases=12)
 
 
 @pytest.mark.parametrize("name", ["GridUCB, d=2", "TreeUCB, uniform", "TreeUCB, d=2", "TreeAllocation, greedy"])
@@ -254,7 +254,7 @@ GREEDY = {
 @pytest.mark.parametrize("kind", ["grid", pytest.param("tree", marks=pytest.mark.long)])
 def test_a_greedy_choice_that_stops_at_the_first_misfit_is_wrong(kind: str) -> None:
     """An item that falls behind lets those after it in: it mattered although it was not chosen."""
-    check_irrelevant_data(GREEDY[kind], cases=30)
+    check_irrelevant_data(GREEDY[kind], cases=12)
     with pytest.raises(CheckFailed):
         check_irrelevant_data(lambda: greedy_that_stops(GREEDY[kind]), cases=1000, max_history=20)
     with pytest.raises(CheckFailed):
@@ -296,5 +296,5 @@ def test_the_papers_rule_is_found_out(check: Any) -> None:
 
 def test_the_same_choice_among_finest_boxes_is_exact() -> None:
     make = lambda: ar.TreeAllocation(1, epsilon=0.5, solver="greedy", **TWO_LEVELS)  # noqa: E731
-    check_coupling(make, cases=30)
-    check_irrelevant_data(make, cases=30)
+    check_coupling(make, cases=12)
+    check_irrelevant_data(make, cases=12)

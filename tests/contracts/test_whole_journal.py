@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -45,8 +44,7 @@ class ShowsAtOnce(ar.ArtificialReplay):
 
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few rows of a store are many portions; nothing is forced to disk."""
-    monkeypatch.setattr(os, "fsync", lambda file: None)
+    """A few rows of a store are many portions."""
     monkeypatch.setattr(PointLayout, "cut", Cut(4, 16, 2))
     monkeypatch.setattr(Store, "first_prefetch", 1)
 

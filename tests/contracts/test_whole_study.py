@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import warnings
 from collections import Counter
@@ -47,8 +46,7 @@ CASES, MANY = 5, 150
 
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few rows of a store are many portions; nothing is forced to disk; past the horizon is no matter."""
-    monkeypatch.setattr(os, "fsync", lambda file: None)
+    """A few rows of a store are many portions; a study is not forced to disk; past the horizon is no matter."""
     monkeypatch.setattr(SQLiteTables, "synchronous", "OFF")
     monkeypatch.setattr(PointLayout, "cut", Cut(4, 16, 2))
     monkeypatch.setattr(Store, "first_prefetch", 1)

@@ -43,7 +43,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="The file for the figure: .png, .pdf or .svg.")] = Path(
         "artreplay-demo.png"
     ),
-    replications: Replications = 20,
+    replications: Replications = 10,
     seed: Seed = 0,
     algorithm: Annotated[
         str, typer.Option(help="The base algorithm: kl-ucb, or mon-ucb, which is the paper's.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,17 @@ class Sorter:
 
         self._failed = None
         try:
+            watched = self._watched(batches)
+            first = list(islice(watched, 2))
+            if len(first) < 2:  # opening a database takes longer than sorting so few rows
+                few = pa.Table.from_batches(first, schema)
+                yield from few.sort_by([(name, "ascending") for name in by]).to_batches(_BATCH)
+                return
             with self._duckdb.connect() as connection:
                 connection.execute(f"SET memory_limit='{self._share}'")
                 connection.execute(f"SET temp_directory='{str(self._folder).replace(chr(39), chr(39) * 2)}'")
                 connection.execute("SET enable_progress_bar=false")
-                connection.register("unsorted", pa.RecordBatchReader.from_batches(schema, self._watched(batches)))
+                connection.register("unsorted", pa.RecordBatchReader.from_batches(schema, chain(first, watched)))
                 names = ", ".join(f'"{name}"' for name in by)
                 for batch in arrow_reader(connection.sql(f"SELECT * FROM unsorted ORDER BY {names}"), _BATCH):
                     self.check()
