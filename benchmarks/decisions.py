@@ -99,7 +99,7 @@ def many() -> Iterator[Result]:
     env, k, t = ar.environments.KArmed(100), 100, 100_000
     for name, make in some({**INDICES, **CERTIFIED}):
         for h in (0, 10_000):
-            count = worlds(10 if "Thompson" in name else 40)
+            count = worlds(10 if name in CERTIFIED else 40)
             runs = ar.simulate(make(k, t, h), env, REPLAY, history=h, horizon=t, replications=count, keep="final")
             yield line("many", "K=100, T=100,000", name, h, 0, runs.regret[:, -1], runs.used[:, -1])
 
@@ -128,7 +128,7 @@ def clicks() -> Iterator[Result]:
     for name, make in some({**INDICES, **CERTIFIED, **fitted}):
         for h in (0, 300_000):
             found = []
-            for seed in range(worlds(6 if "Thompson" in name else 16)):
+            for seed in range(worlds(16 if name in INDICES else 6)):
                 rng = np.random.default_rng([1, seed])
                 means = rng.uniform(0.002, 0.006, k)
                 log = drawn_log(rng, means, h)
