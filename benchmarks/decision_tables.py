@@ -1,9 +1,7 @@
 """Writes the tables of the docs about decisions and studies from docs/results.
 
-    python benchmarks/decision_tables.py            writes them
-    python benchmarks/decision_tables.py --check    says whether they are as the results have them
-
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
+python benchmarks/decision_tables.py            writes them
+python benchmarks/decision_tables.py --check    says whether they are as the results have them
 """
 
 from __future__ import annotations
@@ -13,6 +11,8 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md")
@@ -37,12 +37,6 @@ def number(text: str) -> str:
 def measured(row: Row | None) -> str:
     """A mean with its standard error."""
     return "–" if row is None else f"{number(row['regret'])} ± {number(row['error'])}"
-
-
-def table(head: list[str], lines: list[list[str]]) -> str:
-    """A table in Markdown."""
-    rule = ["---"] * len(head)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])
 
 
 def by_size(rows: list[Row]) -> str:
@@ -146,12 +140,11 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
 def written(page: str, rows: list[Row]) -> str:
     """A page with its tables as the results have them."""
 
-    def made(found: re.Match[str]) -> str:
-        part, make = TABLES[found[1]]
-        lines = make([row for row in rows if row["part"] == part])
-        return f"<!-- table: {found[1]} -->\n{lines}\n<!-- end of table -->"
+    def made(name: str) -> str:
+        part, make = TABLES[name]
+        return make([row for row in rows if row["part"] == part])
 
-    return re.sub(r"<!-- table: (\w+) -->\n.*?<!-- end of table -->", made, page, flags=re.DOTALL)
+    return filled(page, made)
 
 
 def main() -> None:

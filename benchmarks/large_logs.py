@@ -22,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
 RESULTS = DOCS / "results" / "large_logs.csv"
@@ -109,13 +110,13 @@ def growth(points: list[tuple[int, float]]) -> float:
     return math.log(more / less) / math.log(many / few)
 
 
-def table() -> str:
+def costs() -> str:
     """The table of the page, from the results."""
     with RESULTS.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     lengths = sorted({int(row["rows"]) for row in rows})
     head = ["", *(f"10^{math.log10(length):.0f} rows" for length in lengths), "grows by the power", "so 10^10 rows"]
-    lines = [head, ["---"] * len(head)]
+    lines = []
     for what, (name, unit) in LINES.items():
         points = sorted((int(row["rows"]), float(row["value"])) for row in rows if row["what"] == what)
         if len(points) < 2:
@@ -125,21 +126,13 @@ def table() -> str:
         far = points[-1][1] * (FAR / points[-1][0]) ** max(power, 1.0)  # what looks cheaper had a fixed cost
         cells = [UNITS[unit](known[length]) if length in known else "–" for length in lengths]
         lines.append([name, *cells, f"{power:.2f}", f"*{UNITS[unit](far)}*"])
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return re.sub(
-        r"10\^(\d+)", lambda found: "10" + found[1].translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")), text
-    )
+    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return re.sub(r"10\^(\d+)", lambda found: "10" + found[1].translate(raised), table(head, lines))
 
 
 def page() -> str:
     """The page with its table."""
-    text = PAGE.read_text(encoding="utf-8")
-    return re.sub(
-        r"(<!-- table: growth -->\n).*?(<!-- end of table -->)",
-        lambda found: f"{found[1]}{table()}\n{found[2]}",
-        text,
-        flags=re.DOTALL,
-    )
+    return filled(PAGE.read_text(encoding="utf-8"), lambda name: costs())
 
 
 def main() -> None:

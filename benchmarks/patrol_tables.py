@@ -3,18 +3,15 @@
     artreplay patrol simulate --parks 20 --seed 90001 --json -o docs/patrol-planners.png \\
         > docs/results/patrol-planners.json
     python benchmarks/patrol_tables.py
-
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
-from decision_tables import table
+from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "patrol-planner.md"
@@ -69,9 +66,7 @@ def coverage() -> str:
 def written(page: str) -> str:
     """The page with its tables as the results have them."""
     made = {name: finds(conditions) for name, conditions in GROUPS.items()} | {"coverage": coverage()}
-    pattern = r"<!-- table: (\w+) -->\n.*?<!-- end of table -->"
-    fill = lambda match: f"<!-- table: {match[1]} -->\n{made[match[1]]}\n<!-- end of table -->"  # noqa: E731
-    return re.sub(pattern, fill, page, flags=re.DOTALL)
+    return filled(page, made.__getitem__)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,17 @@
 """Writes the tables and the figure of docs/logs.md about stores from benchmarks/stores.csv.
 
-    python benchmarks/store_tables.py            writes them
-    python benchmarks/store_tables.py --check    says whether the tables are as the results have them
-
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
+python benchmarks/store_tables.py            writes them
+python benchmarks/store_tables.py --check    says whether the tables are as the results have them
 """
 
 from __future__ import annotations
 
 import csv
-import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from tables_in_pages import filled, table
 
 ROOT = Path(__file__).parent.parent
 PAGE, FIGURE = ROOT / "docs/logs.md", ROOT / "docs/stores-growth.png"
@@ -47,7 +46,7 @@ def table_of(found: Found, means: str) -> str:
     """Ratios within each line, against the exact full start over the same store."""
     head = ["rows, arms", "full start", "replay", "its rows", "its bytes", "block ends", "replay, Parquet"]
     head += ["`GROUP BY` (DuckDB)", "window function (DuckDB)"]
-    lines = [head, ["---"] * len(head)]
+    lines = []
     for (kind, rows, arms), line in sorted(found.items()):
         if kind == means and "full_start" in line:
             full, replay = line["full_start"], line["replay"]
@@ -56,7 +55,7 @@ def table_of(found: Found, means: str) -> str:
             seconds = f"{float(full['seconds']):.2g} s"
             share = [f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.0f} %" for part in (read, size)]
             lines.append([rows_and_arms(rows, arms), seconds, ratio(full, replay), *share, *others])
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    return table(head, lines)
 
 
 def draw(found: Found) -> None:
@@ -93,8 +92,7 @@ def draw(found: Found) -> None:
 def written(page: str) -> str:
     """The page with its tables as the results have them."""
     found = results()
-    pattern = r"(<!-- table: stores, ([a-z ]+) -->\n).*?(\n<!-- end of table -->)"
-    return re.sub(pattern, lambda match: match[1] + table_of(found, match[2]) + match[3], page, flags=re.DOTALL)
+    return filled(page, lambda name: table_of(found, name.removeprefix("stores, ")))
 
 
 def main() -> None:

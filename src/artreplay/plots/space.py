@@ -362,6 +362,7 @@ def _draw_title(figure: Figure, title: str | None) -> None:
 
 
 def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: str | None) -> None:
+    """One legend below all panels, for what at least one of them shows."""
     handles: list[Any] = []
     words: list[str] = []
     for dots in (UNUSED, USED, PLAYED):
