@@ -184,8 +184,7 @@ class ArmReader(Reader):
             return Rows(units, self.log.checked_rewards(rewards), None, end, more)
         cells, rows = self._cells_at_once(ledger, cell)
         codes, queued = self._code[cells], ledger.stop[cells] - ledger.next[cells]
-        gap = _MOST_PREFETCH if self._whole else self._asked**2  # rows that may be read along
-        sizes, rewards, left = cast(ArmStore, self.log.store).read_many(codes, ledger.end[cells], rows, gap)
+        sizes, rewards, left = cast(ArmStore, self.log.store).read_many(codes, ledger.end[cells], rows)
         self._read = Ahead(cells, queued, sizes, left)
         rewards = self.log.checked_rewards(rewards)
         if queued.any():

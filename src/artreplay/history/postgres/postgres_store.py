@@ -46,8 +46,6 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 class PostgresArms(ArmStore):
     """A table as it stands when it is opened: rows that come later, behind the last one, do not belong to it."""
 
-    first_prefetch = 256
-
     def __init__(self, table: Table, columns: Columns, allow_scan: bool, until: int | None) -> None:
         self._sql = needed("psycopg.sql", "PostgreSQL")
         self._table = table

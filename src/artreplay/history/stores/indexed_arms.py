@@ -23,7 +23,7 @@ from artreplay.history.stores.reading import Reading
 from artreplay.history.stores.running_sums import how_many_kept, kept_ends
 from artreplay.history.stores.store import ArmStore, Fetched, Sums
 
-_GAP = 1 << 12  # rows between two arms that may be read along rather than asked for apart ...
+_GAP = 1 << 9  # rows between two arms that are read along rather than asked for apart ...
 _GAP_FROM_AFAR = 1 << 13  # ... where a request takes longer
 
 
@@ -169,7 +169,7 @@ class IndexedArms(Indexed, ArmStore):
         sizes = how_many_kept(np.zeros_like(counts), counts)
         first = self._generations[0].sums_at[codes]
         order = np.argsort(first, kind="stable")
-        read = self._ranges(sums, first[order], (first + sizes)[order], len(sums), rows=False)
+        read = self._ranges(sums, first[order], (first + sizes)[order], rows=False)
         totals = np.concatenate([np.empty(0), *read])
         stop = np.cumsum(sizes[order])
         places = np.repeat((stop - sizes[order])[np.argsort(order)] - np.cumsum(sizes) + sizes, sizes)
@@ -231,9 +231,15 @@ class IndexedArms(Indexed, ArmStore):
         empty: Floats | Ints = np.empty(0) if column == "rewards" else np.empty(0, np.int64)
         return np.concatenate(found) if found else empty
 
-    def read_many(self, codes: Ints, after: Ints, n: Ints, gap: int) -> tuple[Ints, Floats, Ints]:
-        """The next samples of several labels; those that lie close together are read at once."""
-        stop = np.minimum(after + n, self._counts[codes])
+    def read_many(self, codes: Ints, after: Ints, n: Ints) -> tuple[Ints, Floats, Ints]:
+        """The next samples of several labels; those that lie close together are read at once.
+
+        A label that would have only a few samples left is read to its end: nobody has to come back for them, and the
+        next label mostly begins right behind them.
+        """
+        counts = self._counts[codes]
+        stop = np.minimum(after + n, counts)
+        stop = np.where(counts - stop <= 2 * self.first_prefetch, counts, stop)
         found: list[Floats] = []
         owners: list[Ints] = []
         for number, generation in enumerate(self._generations):
@@ -243,17 +249,17 @@ class IndexedArms(Indexed, ArmStore):
             shift = generation.starts[codes[owner]] - before[owner]
             first, last = first[owner] + shift, last[owner] + shift
             order = np.argsort(first, kind="stable")
-            found += self._ranges(generation.rewards, first[order], last[order], gap)
+            found += self._ranges(generation.rewards, first[order], last[order])
             owners.append(np.repeat(owner[order], (last - first)[order]))
         rewards = found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
         owner = np.concatenate(owners)
         if (np.diff(owner) < 0).any():
             rewards = rewards[np.argsort(owner, kind="stable")]
-        return stop - after, rewards, (stop < self._counts[codes]).astype(np.int64)
+        return stop - after, rewards, (stop < counts).astype(np.int64)
 
-    def _ranges(self, column: Column, first: Ints, last: Ints, gap: int, rows: bool = True) -> list[Floats]:
+    def _ranges(self, column: Column, first: Ints, last: Ints, rows: bool = True) -> list[Floats]:
         """Ranges of a column one behind the other; they rise."""
-        gap = _GAP_FROM_AFAR if self.place.folder is None else min(gap, _GAP)
+        gap = _GAP_FROM_AFAR if self.place.folder is None else _GAP
         breaks = (np.flatnonzero(first[1:] - last[:-1] > gap) + 1).tolist()
         found: list[Floats] = []
         for start, stop in zip([0, *breaks], [*breaks, len(first)], strict=True):

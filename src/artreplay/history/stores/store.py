@@ -56,7 +56,7 @@ class Store:
     kind: ClassVar[str]
     name: str
     reading: Reading
-    first_prefetch: int = 64  # samples of a cell that are read at first; then twice as many, and so on
+    first_prefetch: int = 256  # samples of a cell that are read at first; then twice as many, and so on
     opening: tuple[int, int] = 0, 0  # bytes and requests that every reader pays: manifest and directory
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
 
@@ -180,11 +180,8 @@ class ArmStore(Store):
         """About `n` samples of a label behind its first `after` ones; `rows` is empty unless it is asked for."""
         raise NotImplementedError
 
-    def read_many(self, codes: Ints, after: Ints, n: Ints, gap: int) -> tuple[Ints, Floats, Ints]:
-        """The same for several labels: how many samples each gets, their rewards, and 1 where there are more.
-
-        So many rows as `gap` between two of them may be read along, where that takes less time.
-        """
+    def read_many(self, codes: Ints, after: Ints, n: Ints) -> tuple[Ints, Floats, Ints]:
+        """The same for several labels: how many samples each gets, their rewards, and 1 where there are more."""
         found = [
             self.read(*wanted, with_rows=False)
             for wanted in zip(codes.tolist(), after.tolist(), n.tolist(), strict=True)
