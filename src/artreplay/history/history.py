@@ -10,7 +10,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, errors_in
-from artreplay.history import frames
+from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points
 from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes
 from artreplay.history.labels import Label, encode_labels
@@ -119,14 +119,14 @@ class History:
         <History of 3 samples on 2 arms>
         """
         units = (
-            frames.column(frame, unit)
+            column_values.column(frame, unit)
             if isinstance(unit, str)
-            else np.column_stack([frames.numbers(frame, name) for name in _coordinates(unit)])
+            else np.column_stack([column_values.numbers(frame, name) for name in _coordinates(unit)])
         )
-        levels = None if level is None else frames.numbers(frame, level, "level")
+        levels = None if level is None else column_values.numbers(frame, level, "level")
         named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
         with errors_in(columns=named):
-            return cls(units, frames.numbers(frame, reward, "reward"), levels=levels, until=until)
+            return cls(units, column_values.numbers(frame, reward, "reward"), levels=levels, until=until)
 
     def __len__(self) -> int:
         return len(self.rewards)

@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import InvalidHistory, exact
-from artreplay.history import frames
+from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units
 from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes
 from artreplay.history.history import History, check_rows_continue
@@ -64,7 +64,11 @@ class Totals:
         >>> Totals.from_frame(table, unit="item", count="shown", sum="clicked")
         <Totals of 1500 samples on 2 arms>
         """
-        columns = frames.column(frame, unit), frames.numbers(frame, count), frames.numbers(frame, sum)
+        columns = (
+            column_values.column(frame, unit),
+            column_values.numbers(frame, count),
+            column_values.numbers(frame, sum),
+        )
         return cls(*columns, until=until)
 
     @classmethod

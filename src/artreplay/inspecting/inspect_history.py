@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.errors import InvalidHistory, errors_in
-from artreplay.history import frames
+from artreplay.history import column_values
 from artreplay.history.history import History
 from artreplay.history.labels import is_arrow, is_missing
 from artreplay.history.open_log import open_history, read_whole
@@ -109,7 +109,7 @@ class _Lenient:
             if name in numbers:
                 lacking |= ~np.isfinite(self._source.numbers(table, name, numbers[name]))
             else:
-                lacking |= _missing(frames.column(table, name))
+                lacking |= _missing(column_values.column(table, name))
         return lacking
 
 

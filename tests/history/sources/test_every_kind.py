@@ -251,6 +251,8 @@ def test_a_file_without_a_header_has_numbered_columns(tmp_path):
         ("arm,click\nred,1\n", {"colour": "red"}, "csv must be made of delimiter, quote, .* got 'colour'"),
         ("arm,click\nred,1\n", {"header": "yes"}, "header must be True or False, got 'yes'"),
         ("arm,click\nred,1\n,0\n", {}, "unit .* in row 1 is missing"),
+        ("arm,click\r\nred,1\nblue,0\r\n", {}, r"log.csv must end its lines alike, all by \\n or all by \\r\\n, got"),
+        ("arm,click\n" + "a,1\n" * 30_000 + "b,1\r\n", {}, "log.csv must end its lines alike"),
         ("arm,click\nred,1\nblue,inf\n", {}, "reward .* in row 1 is inf"),
     ],
     ids=lambda value: str(value)[:60],
@@ -355,7 +357,7 @@ def test_what_is_no_frame_is_refused():
             ar.open_history(given, **COLUMNS)
     with pytest.raises(InvalidFile, match="must not be empty"):
         ar.open_history("", **COLUMNS)
-    with pytest.raises(InvalidFile, match=r"the LazyFrame cannot be collected: .*nowhere"):
+    with pytest.raises(InvalidFile, match=r"the LazyFrame cannot be read as a frame: .*nowhere"):
         ar.open_history(pl.scan_csv("/nowhere.csv"), **COLUMNS)
     noon = pd.Timestamp("2024-01-01 12:00")
     mixed = pd.DataFrame(

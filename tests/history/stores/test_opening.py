@@ -145,7 +145,7 @@ def test_wrong_places_are_refused(tmp_path):
 
 def test_a_log_that_cannot_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     pq.write_table(pa.table({"arm": [1], "click": [1]}), tmp_path / "log.parquet")
-    monkeypatch.setattr("artreplay.history.sources.arrow_files.ArrowFiles.rows", lambda self: 10**12)
+    monkeypatch.setattr("artreplay.history.sources.files.ArrowFiles.rows", lambda self: 10**12)
     with pytest.raises(InvalidHistory, match=r"1,000,000,000,000 rows, .* `artreplay index`"):
         ar.open_history(tmp_path / "log.parquet", "arm", "click")
 

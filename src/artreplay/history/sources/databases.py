@@ -3,93 +3,70 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from artreplay.errors import InvalidHistory, InvalidParameter, errors_in
-from artreplay.history import frames
-from artreplay.history.sources.source import BATCH, Source, arrow_batches, quoted, reading
-from artreplay.optional_packages import needed
+from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.history.column_values import as_frame
+from artreplay.history.sources.source import BATCH, Source, arrow_reader, quoted, reading
 
 
 def is_query(table: str) -> bool:
     """Whether what stands for a table is a query."""
-    return table.split(None, 1)[:1] != [] and table.split(None, 1)[0].lower() in ("select", "with", "from")
+    return re.match(r"\s*(select|with|from)\s", table, re.IGNORECASE) is not None
 
 
-class DatabaseFile(Source):
-    """A table, or the rows of a query, in the order in which the database gives them."""
+def duckdb_source(path: str, table: str | None) -> Source:
+    """A table of a DuckDB file, or the rows of a query."""
+    import duckdb
 
-    def __init__(self, path: str, table: str | None) -> None:
-        if not table:
-            raise InvalidParameter(f"{path} is a database: table= must name a table of it, or be a query")
-        super().__init__(f"{path} ({table})")
-        self._path = path
-        names = ".".join(map(quoted, table.split(".")))
-        self._from = f"({table.rstrip().rstrip(';')}\n)" if is_query(table) else names  # which may end in a comment
+    name, origin = _table_of(path, table)
+    with reading(name, "DuckDB"):
+        connection = duckdb.connect(path, read_only=True)
+        names = connection.sql(f"SELECT * FROM {origin}").columns
 
-    def column_names(self) -> list[str]:
-        """The columns there are."""
-        with self._connected() as connection:
-            return [column[0] for column in connection.execute(f"SELECT * FROM {self._from} LIMIT 0").description]
+    def batches(columns: Sequence[str]) -> Any:
+        return arrow_reader(connection.sql(f"SELECT {', '.join(map(quoted, columns))} FROM {origin}"))
 
-    def rows(self) -> int | None:
-        """How many rows there are."""
-        with self._connected() as connection:
-            return int(connection.execute(f"SELECT count(*) FROM {self._from}").fetchone()[0])
-
-    def _select(self, columns: Sequence[str]) -> str:
-        return f"SELECT {', '.join(map(quoted, columns))} FROM {self._from}"
-
-    def _connected(self) -> Any:
-        raise NotImplementedError
+    return Source(
+        name, "DuckDB", names, batches, lambda: connection.sql(f"SELECT count(*) FROM {origin}").fetchall()[0][0]
+    )
 
 
-class DuckDBSource(DatabaseFile):
-    """A table of a DuckDB file."""
+def sqlite_source(path: str, table: str | None) -> Source:
+    """A table of a SQLite file, or the rows of a query, in the order in which SQLite gives them."""
+    name, origin = _table_of(path, table)
+    address = f"{Path(path).absolute().as_uri()}?mode=ro"
 
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows, a batch at a time."""
-        with self._connected() as connection:
-            yield from arrow_batches(connection.sql(self._select(columns)))
-
-    @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        duckdb = needed("duckdb", "a DuckDB database")
-        with reading(self.name, "DuckDB"), duckdb.connect(self._path, read_only=True) as connection:
-            yield connection
-
-
-class SQLiteSource(DatabaseFile):
-    """A table of a SQLite file."""
-
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows, a batch at a time."""
-        before = 0
-        with self._connected() as connection:
-            cursor = connection.execute(self._select(columns))
+    def asked(what: str) -> Iterator[Any]:
+        """The names of columns, and then their rows; threads of DuckDB ask for those that it sorts."""
+        with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
+            cursor = connection.execute(f"SELECT {what} FROM {origin}")
+            yield [column[0] for column in cursor.description]
             while rows := cursor.fetchmany(BATCH):
-                with errors_in(rows_before=before):
-                    table = table_of_rows(rows, columns)
-                yield table
-                before += len(rows)
+                yield rows
 
-    @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        address = f"{Path(self._path).absolute().as_uri()}?mode=ro"
-        with (
-            reading(self.name, "SQLite"),
-            closing(
-                sqlite3.connect(
-                    address, uri=True, check_same_thread=False
-                )  # threads of DuckDB ask for the rows it sorts
-            ) as connection,
-        ):
-            yield connection
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        rows = islice(asked(", ".join(map(quoted, columns))), 1, None)
+        return (table_of_rows(some, columns) for some in rows)
+
+    with reading(name, "SQLite"):
+        names = next(asked("*"))
+    return Source(name, "SQLite", names, batches, lambda: next(islice(asked("count(*)"), 1, None))[0][0])
+
+
+def _table_of(path: str, table: str | None) -> tuple[str, str]:
+    """What people call a table or a query in a file, and how it is written behind FROM."""
+    if not table:
+        raise InvalidParameter(f"{path} is a database: table= must name a table of it, or be a query")
+    query = f"({table.rstrip().rstrip(';')}\n)"  # which may end in a comment
+    return f"{path} ({table})", query if is_query(table) else ".".join(map(quoted, table.split(".")))
 
 
 def table_of_rows(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Any:
@@ -105,4 +82,4 @@ def table_of_rows(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Any:
                 problem = f"the values of column {name!r} must be of one type that arrow knows: {error}"
                 raise InvalidHistory(problem) from error
             arrays[name] = pa.array([math.nan if value is None else float(value) for value in values])
-    return frames.as_frame(pa.table(arrays))
+    return as_frame(pa.table(arrays))

@@ -8,13 +8,13 @@ from typing import Any
 
 from artreplay.addresses import shown
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.frames import as_narwhals
+from artreplay.history.column_values import as_narwhals
 from artreplay.history.sources import found_files
-from artreplay.history.sources.arrow_files import ArrowFiles, DatasetSource, IcebergSource, delta_source
-from artreplay.history.sources.databases import DuckDBSource, SQLiteSource
-from artreplay.history.sources.frame_source import FrameSource
-from artreplay.history.sources.source import Source
+from artreplay.history.sources.databases import duckdb_source, sqlite_source
+from artreplay.history.sources.files import ArrowFiles
+from artreplay.history.sources.source import Source, UnorderedSource, arrow_reader, dataset_batches, reading
 from artreplay.history.sources.text_files import JsonFiles, TextFiles, as_dialect
+from artreplay.optional_packages import needed
 
 
 def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | None = None) -> Source:
@@ -25,7 +25,7 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
     dialect = as_dialect(csv)
     if not isinstance(where, (str, os.PathLike)):
         _refuse(table, csv, f"a {type(where).__name__}")
-        return _in_memory(where)
+        return _in_memory(where, f"the {type(where).__name__}")
     place = os.fspath(where)
     if not place:
         raise InvalidFile("the path of a log must not be empty")
@@ -39,13 +39,12 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
     if len(kinds) > 1:
         raise InvalidFile(f"the files of {name} must be of one kind, they are {' and '.join(sorted(kinds))}")
     kind = kinds.pop()
-    database = {found_files.DUCKDB: DuckDBSource, found_files.SQLITE: SQLiteSource}.get(kind)
-    if database is not None:
-        _refuse(None, csv, name)
+    is_database = kind in (found_files.DUCKDB, found_files.SQLITE)
+    _refuse(None if is_database else table, None if kind == found_files.TEXT else csv, name)
+    if is_database:
         if len(files) > 1 or files[0].system is not None:
             raise InvalidFile(f"must be one {kind} file on a disk of this machine", file=name)
-        return database(files[0].path, table)
-    _refuse(table, csv if kind != found_files.TEXT else None, name)
+        return (sqlite_source if kind == found_files.SQLITE else duckdb_source)(files[0].path, table)
     if kind == found_files.TEXT:
         return TextFiles(name, files, dialect)
     return JsonFiles(name, files, dialect) if kind == found_files.JSON else ArrowFiles(name, files, kind)
@@ -59,27 +58,48 @@ def _refuse(table: str | None, csv: Mapping[str, Any] | None, name: str) -> None
         raise InvalidParameter(f"{', '.join(f'{option}=' for option in csv)} belong to CSV files, {name:.100} is none")
 
 
-def _in_memory(where: Any) -> Source:
-    """A frame, or a dataset of arrow."""
+def _in_memory(where: Any, name: str) -> Source:
+    """A dataset of arrow, a relation of DuckDB, or a frame, whose rows are there or will be when they are asked for."""
     if hasattr(where, "to_batches") and hasattr(where, "count_rows"):
-        return DatasetSource(f"the {type(where).__name__}", where)
+        return _dataset(name, "a dataset", where)
     frame = as_narwhals(where)
     if frame is None:
         raise InvalidHistory(
             f"a log must be a path, a folder, a pattern, an address or a frame, got {type(where).__name__}"
         )
-    return FrameSource(f"the {type(where).__name__}", frame)
+    with reading(name, "a frame"):
+        names = frame.collect_schema().names()
+    if frame.implementation.is_duckdb():
+        return Source(name, "a frame", names, lambda columns: arrow_reader(frame.select(columns).to_native()))
+    is_lazy = hasattr(frame, "collect")
+    kind = UnorderedSource if is_lazy and not frame.implementation.is_polars() else Source
+    return kind(
+        name, "a frame", names, lambda columns: [frame.select(columns)], lambda: None if is_lazy else len(frame)
+    )
+
+
+def _dataset(name: str, what: str, dataset: Any, kind: type[Source] = Source) -> Source:
+    return kind(name, what, dataset.schema.names, lambda columns: dataset_batches(dataset, columns), dataset.count_rows)
 
 
 def _table_of_files(place: str, name: str) -> Source | None:
-    """A table that keeps a list of its files; None for anything else."""
+    """A table that keeps a list of its files, as that list is now; None for anything else."""
     with found_files.looked_at(place):
         system, folder = found_files.file_system(place)
         kind = found_files.table_format(folder, system)
+    if kind is None:
+        return None
     if kind == "a Delta table":
-        return delta_source(name, place)
+        deltalake = needed("deltalake", f"{name}, a Delta table,", extra="lake")
+        with reading(name, kind):
+            return _dataset(name, kind, deltalake.DeltaTable(place).to_pyarrow_dataset(), UnorderedSource)
     if kind == "an Iceberg table":
-        return IcebergSource(name, str(found_files.newest_metadata(folder, system)))
-    if kind is not None:
-        raise InvalidFile(f"is {kind}, which cannot be read: export it as Parquet", file=name)
-    return None
+        tables = needed("pyiceberg.table", f"{name}, an Iceberg table,", extra="lake")
+        with reading(name, kind):
+            found = tables.StaticTable.from_metadata(str(found_files.newest_metadata(folder, system)))
+        names = [field.name for field in found.schema().fields]
+        scan = found.scan
+        return UnorderedSource(
+            name, kind, names, lambda columns: scan(selected_fields=tuple(columns)).to_arrow_batch_reader()
+        )
+    raise InvalidFile(f"is {kind}, which cannot be read: export it as Parquet", file=name)

@@ -6,9 +6,9 @@ import glob
 import os
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from artreplay.addresses import is_address, masked, shown
@@ -27,7 +27,6 @@ _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endin
 PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"ORC": ORC, b"SQLite format 3\0": SQLITE}
 _BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16 and UTF-32
-_MARKS = {"_delta_log", ".hoodie", "metadata"}  # folders of tables
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -76,6 +75,21 @@ def _kind_by_name(path: str) -> str | None:
     return _ENDINGS.get(Path(plain).suffix.lower())
 
 
+class _Disk:
+    """The disk of this machine, asked as the file systems of fsspec are."""
+
+    isfile, isdir = staticmethod(os.path.isfile), staticmethod(os.path.isdir)
+
+    def find(self, folder: str) -> list[str]:
+        """The files in a folder, at any depth."""
+        return [str(path) for path in Path(folder).rglob("*") if path.is_file()]
+
+    def glob(self, pattern: str) -> list[str]:
+        """The files that fit a pattern, and those in folders that do."""
+        found = glob.glob(pattern, recursive=True)
+        return list({file for path in found for file in (self.find(path) if self.isdir(path) else [path])})
+
+
 def file_system(where: str) -> tuple[Any, str]:
     """The file system of an address, None for the disk, and the path in it."""
     if not is_address(where):
@@ -86,26 +100,6 @@ def file_system(where: str) -> tuple[Any, str]:
     with looked_at(where):
         system, root = fsspec.core.url_to_fs(where)
         return system, root
-
-
-def files_at(where: str) -> list[Found]:
-    """The files at a path, in a folder, of a pattern or at an address, `part-2` before `part-10`."""
-    system, name = file_system(where)
-    if system is not None:
-        with looked_at(where):
-            if not glob.has_magic(name) and system.isfile(name):
-                return [Found(name, system, _partition(name))]
-            return _sorted(where, system.glob(name) if glob.has_magic(name) else system.find(name), name, system)
-    path = Path(name)
-    if path.is_file():
-        return [Found(name, partition=_partition(path.as_posix()))]
-    if path.is_dir():
-        return _sorted(where, [str(file) for file in path.rglob("*") if file.is_file()], name)
-    if path.exists() or not glob.has_magic(name):
-        raise InvalidFile("is not a file" if path.exists() else "does not exist", file=shown(where))
-    paths = [Path(found) for found in glob.glob(name, recursive=True)]
-    inside = [file for found in paths for file in (found.rglob("*") if found.is_dir() else [found]) if file.is_file()]
-    return _sorted(where, {str(file) for file in inside}, name)
 
 
 @contextmanager
@@ -120,16 +114,33 @@ def looked_at(where: str) -> Iterator[None]:
         raise InvalidFile(f"cannot be read: {said}", file=shown(where)) from None
 
 
-def _sorted(where: str, paths: Iterable[str], root: str, system: Any = None) -> list[Found]:
-    """Files that hold rows, in the order of their names, in which numbers count as numbers."""
-    listed = sorted(paths, key=by_number)
-    base = _base(root)
-    _refuse_tables(where, listed, base, system)
-    plain = [path for path in listed if not _is_hidden(path, base)]
-    found = [path for path in plain if _kind_by_name(path) is not None] or plain  # a note beside the data is no log
+def files_at(where: str) -> list[Found]:
+    """The files at a path, in a folder, of a pattern or at an address, `part-2` before `part-10`.
+
+    A note beside the data is no log, nor is what engines leave there, such as `_SUCCESS`.
+    """
+    system, root = file_system(where)
+    with looked_at(where):
+        found = _listed(root, system or _Disk())
+        given = Path(root).parts
+        if found != [root]:
+            _refuse_tables(where, found, system)
+            found = [path for path in found if not any(map(_is_hidden, set(Path(path).parts).difference(given)))]
+            found = [path for path in found if _kind_by_name(path) is not None] or found
     if not found:
         raise InvalidFile(f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=shown(where))
-    return [Found(path, system, _partition(Path(path).as_posix())) for path in found]
+    return [Found(path, system, _partition(path)) for path in sorted(found, key=by_number)]
+
+
+def _listed(root: str, system: Any) -> list[str]:
+    """All files at a path, in a folder or of a pattern."""
+    if system.isfile(root):
+        return [root]
+    if glob.has_magic(root) and not system.isdir(root):
+        return list(system.glob(root))
+    if isinstance(system, _Disk) and not system.isdir(root):
+        raise InvalidFile("is not a file" if os.path.exists(root) else "does not exist", file=shown(root))
+    return list(system.find(root))
 
 
 def by_number(path: str) -> list[Any]:
@@ -138,31 +149,20 @@ def by_number(path: str) -> list[Any]:
     return [*((int(part), part) if place % 2 else part for place, part in enumerate(parts))]
 
 
-def _is_hidden(path: str, base: str) -> bool:
-    """Whether a file is one of those that engines leave beside their data, such as `_SUCCESS`."""
-    below = Path(os.path.relpath(path, base or ".")).parts
-    return any(part.startswith(("_", ".")) and "=" not in part and part != ".." for part in below)
-
-
-def _base(root: str) -> str:
-    """The folder in which a pattern, or a folder, looks for files."""
-    parts = Path(root).parts
-    fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts))
-    return Path(*parts[:fixed]).as_posix()
+def _is_hidden(part: str) -> bool:
+    return part.startswith(("_", ".")) and "=" not in part
 
 
 def _partition(path: str) -> dict[str, str | None]:
     """The columns that the folders of a path stand for."""
-    pairs = [part.split("=", 1) for part in PurePosixPath(path).parts[:-1] if "=" in part]
+    pairs = [part.split("=", 1) for part in Path(path).parts[:-1] if "=" in part]
     return {name: None if value == _NO_VALUE else urllib.parse.unquote(value) for name, value in pairs if name}
 
 
-def _refuse_tables(where: str, paths: Sequence[str], base: str, system: Any) -> None:
+def _refuse_tables(where: str, paths: Iterable[str], system: Any) -> None:
     """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
-    posix = [PurePosixPath(Path(path).as_posix()) for path in paths]
-    if system is not None:  # where every look is a request: what was listed tells of the tables below
-        posix = [PurePosixPath(base, "any"), *(path for path in posix if _MARKS.intersection(path.parts))]
-    for folder in sorted({parent.as_posix() for path in posix for parent in path.parents}):
+    folders = {parent for path in paths for parent in Path(path).parents if "=" not in parent.name}
+    for folder in sorted(folder.as_posix() for folder in folders):
         kind = table_format(folder, system)
         if kind is not None:
             raise InvalidFile(f"is, or is part of, {kind}: name the folder {folder} itself", file=shown(where))
@@ -170,7 +170,7 @@ def _refuse_tables(where: str, paths: Sequence[str], base: str, system: Any) -> 
 
 def table_format(folder: str, system: Any = None) -> str | None:
     """Which kind of table a folder is whose files must not be read without its list of them; None for none."""
-    there = os.path.isdir if system is None else system.isdir
+    there = (system or _Disk()).isdir
     if there(f"{folder}/_delta_log"):
         return "a Delta table"
     if there(f"{folder}/.hoodie"):
@@ -180,6 +180,5 @@ def table_format(folder: str, system: Any = None) -> str | None:
 
 def newest_metadata(folder: str, system: Any = None) -> str | None:
     """The file that describes an Iceberg table as it is now."""
-    pattern = f"{glob.escape(folder)}/metadata/*.metadata.json"
-    found = sorted(glob.glob(pattern) if system is None else system.glob(pattern), key=by_number)
-    return found[-1] if found else None
+    found = (system or _Disk()).glob(f"{glob.escape(folder)}/metadata/*.metadata.json")
+    return max(found, key=by_number, default=None)

@@ -44,17 +44,17 @@ class Columns(NamedTuple):
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse a source that lacks a column, or has it twice."""
-        roles = [("unit", name) for name in self.units] + [("reward", self.reward)]
-        roles += [(role, name) for role, name in (("level", self.level), ("order", self.sorted_by)) if name is not None]
-        check_names(names, roles)
+        roles = [*(("unit", name) for name in self.units), ("reward", self.reward)]
+        check_names(names, [*roles, ("level", self.level), ("order", self.sorted_by)])
 
 
-def check_names(names: Sequence[str], roles: Iterable[tuple[str, str]]) -> None:
+def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | None]]) -> None:
     """Refuse a source that lacks a column for something, or has it twice."""
     for role, name in roles:
-        if list(names).count(name) != 1:
+        if name is not None and list(names).count(name) != 1:
             columns = ", ".join(map(repr, names)) or "none"
-            raise InvalidHistory(f"there must be one column {name!r} ({role}=), the columns are {columns}")
+            asked = repr(name) if role is None else f"{name!r} ({role}=)"
+            raise InvalidHistory(f"there must be one column {asked}, the columns are {columns}")
 
 
 def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None) -> Columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,15 @@ class Order:
 
     def see(self, column: Any) -> None:
         """The next batch."""
+        import pyarrow as pa
+
         kind = column.type if not _is_text(column.type) else self._meaning(column)
         if self._type is not None and kind != self._type:
-            kind = _common(self._type, kind)
-            if kind is None:
-                raise InvalidHistory(f"column {self._name!r} must be of one type, it changes within the log")
+            try:
+                kind = _common(self._type, kind)
+            except pa.ArrowException as error:
+                problem = f"column {self._name!r} must be of one type, it changes within the log"
+                raise InvalidHistory(problem) from error
         self._rows += len(column)
         self._type = kind
         self.keys(column[:1])
@@ -64,18 +69,14 @@ class Order:
 
     def _meaning(self, column: Any) -> Any:
         """What all texts of a batch stand for."""
-        kind = _meaning(_trimmed(column))
-        if kind is None:
-            first = None
-            for row, text in enumerate(_trimmed(column).to_pylist()):
-                mine = _meaning_of(text)
-                if mine is None or (first is not None and _common(first, mine) is None):
-                    problem = f"is {text!r}: an order must be {_WRITTEN}"
-                    raise InvalidHistory(problem, row=self._rows + row, column=self._name)
-                first = mine
-            raise InvalidHistory(f"column {self._name!r} must be {_WRITTEN}")
+        texts = _trimmed(column)
+        kind = _meaning(texts)
+        if kind is None:  # as that of the first rows is, up to the row that is searched for
+            row = bisect_left(range(1, len(texts) + 1), True, key=lambda rows: _meaning(texts[:rows]) is None)
+            problem = f"is {texts[row].as_py()!r}: an order must be {_WRITTEN}"
+            raise InvalidHistory(problem, row=self._rows + row, column=self._name)
         if str(kind) == "double":
-            without_gaps(_trimmed(column).cast(kind), self._name, self._rows)  # nan has no place
+            without_gaps(texts.cast(kind), self._name, self._rows)  # nan has no place
         return kind
 
 
@@ -107,12 +108,6 @@ def _meaning(texts: Any) -> Any:
     return None
 
 
-def _meaning_of(text: str) -> Any:
-    import pyarrow as pa
-
-    return _meaning(pa.array([text]))
-
-
 def _is_text(kind: Any) -> bool:
     return str(kind) in ("string", "large_string", "string_view")
 
@@ -125,21 +120,14 @@ def _trimmed(column: Any) -> Any:
 
 
 def _common(one: Any, other: Any) -> Any:
-    """The type that holds the values of both, None if there is none."""
+    """The type that holds the values of both; arrow has an error where there is none."""
     import pyarrow as pa
 
-    types = pa.types
-    both = (one, other)
-    if all(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) for kind in both):
-        if any(map(types.is_floating, both)):
-            return pa.float64()
-        if all(types.is_integer(kind) and kind != pa.uint64() for kind in both):
-            return pa.int64()
-        return pa.decimal128(38, max(kind.scale if types.is_decimal(kind) else 0 for kind in both))
-    if all(map(types.is_timestamp, both)) and (one.tz is None) == (other.tz is None):
-        unit = min((kind.unit for kind in both), key=("ns", "us", "ms", "s").index)
-        return pa.timestamp(unit, None if one.tz is None else "UTC")
-    return None
+    kinds = [pa.timestamp(kind.unit, "UTC") if getattr(kind, "tz", None) else kind for kind in (one, other)]
+    if pa.uint64() in kinds and one != other:
+        kinds = [pa.decimal128(38, 0) if kind == pa.uint64() else kind for kind in kinds]
+    schemas = [pa.schema([("order", kind)]) for kind in kinds]
+    return pa.unify_schemas(schemas, promote_options="permissive").field("order").type
 
 
 def _sortable(column: Any) -> Any:

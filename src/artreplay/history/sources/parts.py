@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import InvalidHistory, errors_in
+from artreplay.errors import errors_in
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.log_columns import Columns
@@ -27,11 +27,8 @@ def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Itera
             table = table[: rows - first]
         with errors_in(rows_before=first, columns=columns.by_role()):
             part = source.history(table, columns)
-            order = (
-                None
-                if columns.sorted_by is None
-                else without_gaps(source.order(table, columns.sorted_by), columns.sorted_by)
-            )
+            by = columns.sorted_by
+            order = None if by is None else without_gaps(source.order(table, by), by)
         yield part, order
         first += len(part)
         if rows is not None and first >= rows:
@@ -49,8 +46,8 @@ def joined(parts: Iterable[History]) -> History:
         np.concatenate([part.rewards for part, _ in coded]),
         list(numbering.labels),
         np.concatenate([codes for _, codes in coded]),
-        None if some.points is None else np.concatenate([_known(part.points) for part, _ in coded]),
-        None if some.levels is None else np.concatenate([_known(part.levels) for part, _ in coded]),
+        None if some.points is None else np.concatenate([part.points for part, _ in coded if part.points is not None]),
+        None if some.levels is None else np.concatenate([part.levels for part, _ in coded if part.levels is not None]),
     )
 
 
@@ -64,9 +61,3 @@ class Numbering:
         """For each row of a part the number of its label."""
         table = [self.labels.setdefault(label, len(self.labels)) for label in part.labels]
         return np.array(table, np.int64)[part.codes] if table else part.codes
-
-
-def _known(array: Any) -> Any:
-    if array is None:
-        raise InvalidHistory("all parts of a log must be of one kind")
-    return array

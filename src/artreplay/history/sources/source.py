@@ -1,35 +1,46 @@
-"""What every source can do."""
+"""What every source can do, whichever engine hands out its rows."""
 
 from __future__ import annotations
 
 import re
-import sqlite3
-import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from artreplay.compiling import Floats
-from artreplay.errors import ArtReplayError, InvalidFile
-from artreplay.history import frames
+from artreplay.errors import InvalidFile
+from artreplay.history import column_values
 from artreplay.history.history import History
 from artreplay.history.sources.log_columns import Columns
 
 BATCH = 1 << 18  # rows that are read at once
 _MOST_SAID = 100  # letters of a line that an engine says
+_ENGINES = ("_duckdb", "duckdb", "polars", "pyarrow", "sqlite3")  # whose errors are about what they read
+_MIXED_ENDS = "state machine reached an invalid state"  # what DuckDB says where lines end now by \n, now by \r\n
 
 
 class Source:
-    """A log that is not read yet: its columns, how many rows it has, and its rows in order, as frames of narwhals."""
+    """A log that is not read yet: its columns, how many rows it has, and its rows in order, as frames of narwhals.
+
+    `batches` hands out the rows with some of the columns, in tables or record batches of arrow or in frames.
+    """
 
     written = False  # whether labels are texts that may stand for numbers; others have a type of their own
     has_order = True  # whether the rows have an order of their own; if not, a column must order them
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: str = "",
+        names: Sequence[str] = (),
+        batches: Callable[[list[str]], Iterable[Any]] = lambda columns: (),
+        rows: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self.name = name
+        self._kind, self._names, self._batches, self._rows = kind, list(names), batches, rows
 
     @property
     def dialect(self) -> str | None:
@@ -38,15 +49,17 @@ class Source:
 
     def column_names(self) -> list[str]:
         """The columns there are."""
-        raise NotImplementedError
+        return self._names
 
     def rows(self) -> int | None:
         """How many rows there are, where that is known without reading them."""
-        return None
+        with reading(self.name, self._kind):
+            return self._rows()
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows in order, a batch at a time, with these columns."""
-        raise NotImplementedError
+        with reading(self.name, self._kind):
+            yield from map(column_values.as_frame, self._batches(list(columns)))
 
     def history(self, table: Any, columns: Columns) -> History:
         """A batch as a history; errors count its rows from 0."""
@@ -59,22 +72,21 @@ class Source:
 
     def labels(self, table: Any, name: str) -> Any:
         """A column of a batch as labels."""
-        return frames.column(table, name)
+        return column_values.column(table, name)
 
     def numbers(self, table: Any, name: str, what: str) -> Floats:
         """A column of a batch as numbers; `what` is for errors."""
-        return frames.numbers(table, name, what)
+        return column_values.numbers(table, name, what)
 
     def order(self, table: Any, name: str) -> Any:
         """A column of a batch to order by, as arrow has it."""
-        return frames.to_order_by(table, name)
+        return column_values.to_order_by(table, name)
 
 
-def as_table(batch: Any) -> Any:
-    """A record batch of arrow as a frame of narwhals."""
-    import pyarrow as pa
+class UnorderedSource(Source):
+    """A source whose rows have no order of their own."""
 
-    return frames.as_frame(pa.Table.from_batches([batch]))
+    has_order = False
 
 
 def quoted(name: str) -> str:
@@ -82,42 +94,31 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def arrow_reader(relation: Any, rows: int) -> Any:
+def arrow_reader(relation: Any, rows: int | None = None) -> Any:
     """The rows of a DuckDB relation as record batches; the method had another name before DuckDB 2."""
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-    return read(rows)
-
-
-def arrow_batches(relation: Any) -> Iterator[Any]:
-    """The rows of a DuckDB relation as frames, a batch at a time."""
-    return (as_table(batch) for batch in arrow_reader(relation, BATCH))
+    return read(rows or BATCH)
 
 
 def dataset_batches(dataset: Any, columns: Sequence[str]) -> Iterator[Any]:
-    """The rows of a dataset of arrow as frames, a batch at a time."""
-    return (as_table(batch) for batch in dataset.to_batches(columns=list(columns), batch_size=BATCH))
+    """The rows of a dataset as record batches."""
+    return iter(dataset.to_batches(columns=list(columns), batch_size=BATCH))
 
 
 @contextmanager
 def reading(name: object, kind: str) -> Iterator[None]:
     """A block that reads a file or a database; if that cannot be done, it is said in one sentence."""
-    import pyarrow as pa
-
     try:
         yield
-    except ArtReplayError:
-        raise
     except UnicodeDecodeError as error:
         raise InvalidFile(f"is not in {error.encoding}: encoding= must say in what it is written", file=name) from error
-    except (sqlite3.Error, pa.ArrowException) as error:
-        raise InvalidFile(f"cannot be read as {kind}: {_in_short(error)}", file=name) from error
-    except OSError as error:  # also what an engine says while arrow asks it for rows
-        raise InvalidFile(f"cannot be read: {error.strerror or _in_short(error)}", file=name) from error
     except Exception as error:
-        duckdb = sys.modules.get("duckdb")
-        if duckdb is None or not isinstance(error, duckdb.Error):
+        if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in _ENGINES:
             raise
-        raise InvalidFile(f"cannot be read as {kind}: {_in_short(error)}", file=name) from error
+        if _MIXED_ENDS in str(error):
+            raise InvalidFile("must end its lines alike, all by \\n or all by \\r\\n, got both", file=name) from error
+        said = getattr(error, "strerror", None) or _in_short(error)
+        raise InvalidFile(f"cannot be read as {kind}: {said}", file=name) from error
 
 
 def _in_short(error: Exception) -> str:
