@@ -13,6 +13,7 @@ import pytest
 from interruption import ordinary_ctrl_c
 
 import artreplay as ar
+from artreplay.history.stores import Store
 from artreplay.replay import policy as policy_module
 from artreplay.replay.reader import Reader, StreamReader
 
@@ -54,6 +55,7 @@ LONG = ar.History([0, 0, 1, 2, 0, 0, 0, 0], [0.0, 0.0, 1.0, 0.5, 1.0, 1.0, 1.0, 
 
 @pytest.mark.parametrize("call", range(1, 5))
 def test_ctrl_c_while_rows_of_a_store_are_put_in_their_place(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(Store, "first_prefetch", 64)  # so that rows come often
     rng = np.random.default_rng(0)
     table = pa.table({"arm": rng.integers(0, 3, 6000), "click": (rng.random(6000) < 0.5) * 1.0})
     ar.index_history(table, tmp_path / "log.arh", unit="arm", reward="click")
