@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.algorithms.budget import grained
+from artreplay.algorithms.bounds import GRAINS
 from artreplay.algorithms.surface_layout import EVIDENCE, LEVEL, MEAN, NOISE, PRIORS, VARIANCE, WEIGHT
 from artreplay.algorithms.surfaces import learn, look_above, predict, take
 from artreplay.compiling import Floats, Ints, Loop, compiled, current_mode, views
@@ -91,9 +91,10 @@ def catch_up(component: Any) -> None:
         settle(index, cells, at)
         cell[at, STALE] = 0
         cell[-1, TODO] -= 1
-        for level in range(len(index.result)):
+        for level, upper in enumerate(index.result):
             part = level * cells.places + at
-            find_leading(component.selector.ranking, cells, part, index.value)
+            value = index.value[part * cells.size : (part + 1) * cells.size]
+            _run(rank_boxes, component.selector.ranking, upper, value, part, part % cells.places * cells.size)
             component.selector.mark(cells.level(part))
         component.chosen[-1] = 0
     cell[-1, STALE] = 0
@@ -112,12 +113,12 @@ def lower_cap(index: Any, cells: Any, at: int) -> None:
 
 def settle(index: Any, cells: Any, at: int) -> None:
     """The values of a cell: its caps, or what the regression thinks where it is closed and that is less."""
-    size = int(index.cell[at, SIZE])
-    values = boxes_of(index.sums[CAP], cells, at, len(index.result))
+    size, caps = int(index.cell[at, SIZE]), boxes_of(index.sums[CAP], cells, at, len(index.result))
     if index.cell[at, CLOSED] == 1 and size > 0:
         appraise(index, cells, at, 0.7 + 130.0 / (100.0 + size), SLACK, PASSES)
-        values = np.minimum(values, index.result)
-    boxes_of(index.value, cells, at, len(index.result))[:] = grained(values)
+        np.minimum(caps, index.result, out=index.result)
+    else:
+        index.result[:] = caps
 
 
 def boxes_of(slots: Any, cells: Any, at: int, levels: int) -> Any:
@@ -274,6 +275,31 @@ def predict_boxes(model: Any, slot: int, prior: int, noise: float) -> int:
     return 0
 
 
+@Loop
+def rank_boxes(ranking: Any, upper: Floats, value: Floats, part: int, place: int) -> int:
+    """Take over the values of a part, `grained`, and find its best boxes, as many as can be chosen, by (−value, rank).
+
+    `place` is where the boxes of the part begin among those of a level.
+    """
+    leading, key, most, found = ranking.leading, ranking.key, ranking.key.shape[1], 0
+    for box in range(len(value)):
+        value[box] = math.floor(upper[box] * GRAINS) / GRAINS
+    for at in range(place, place + len(value)):
+        box = ranking.boxes[ORDER, at]
+        worth = value[box - place]
+        if ranking.boxes[INSIDE, box] == 1 and (found < most or worth > key[part, most - 1]):
+            to = min(found, most - 1)
+            found = to + 1
+            while to > 0 and key[part, to - 1] < worth:
+                key[part, to] = key[part, to - 1]
+                leading[part, to] = leading[part, to - 1]
+                to -= 1
+            key[part, to] = worth
+            leading[part, to] = part * len(value) + box - place
+    leading[part, most] = found
+    return 0
+
+
 _spent = [0.0]  # seconds of interpretation in this process
 
 
@@ -285,15 +311,3 @@ def _run(loop: Loop[Any, int], model: Any, *numbers: Any) -> None:
     began = perf_counter()
     loop.interpreted(views(model), *numbers)
     _spent[0] += perf_counter() - began
-
-
-def find_leading(ranking: Any, cells: Any, part: int, value: Floats) -> None:
-    """The best boxes of a part, as many as can be chosen, in the order (−value, rank)."""
-    first, block, most = (part // cells.places) * len(cells.code), part % cells.places, ranking.key.shape[1]
-    boxes = ranking.boxes[ORDER, block * cells.size : (block + 1) * cells.size]
-    boxes = boxes[ranking.boxes[INSIDE, boxes] == 1]
-    worth = value[first + boxes]
-    best = np.argsort(-worth, kind="stable")[:most]
-    ranking.leading[part, : len(best)] = first + boxes[best]
-    ranking.key[part, : len(best)] = worth[best]
-    ranking.leading[part, most] = len(best)

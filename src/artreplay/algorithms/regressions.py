@@ -29,7 +29,6 @@ from artreplay.algorithms.regression_fits import (
     appraise,
     boxes_of,
     catch_up,
-    find_leading,
 )
 from artreplay.algorithms.regression_parts import BestOfParts, RegressionAlgorithm, RegressionIndex
 from artreplay.algorithms.surface_layout import LENGTHS, surface
@@ -96,8 +95,13 @@ class _Regression(PointAlgorithm):
         ranking = BestOfParts(
             np.stack([order, rank, box_at, inside]), np.zeros((parts, most + 2), np.int64), np.zeros((parts, most))
         )
-        for part in range(parts):
-            find_leading(ranking, cells, part, index.value)
+        for part in range(parts):  # all boxes are worth 1, and those of the lowest rank are the best
+            level, block = divmod(part, cells.places)
+            boxes = order[block * cells.size : (block + 1) * cells.size]
+            best = boxes[inside[boxes] == 1][:most]
+            ranking.leading[part, : len(best)] = level * len(cells.code) + best
+            ranking.leading[part, most] = len(best)
+            ranking.key[part, : len(best)] = 1.0
         choice = budgeted_choice(ranking, solver, active, most)
         self.component = RegressionAlgorithm(cells, index, choice, np.zeros(most + 1, np.int64))
 
@@ -150,6 +154,12 @@ class _Regression(PointAlgorithm):
             component = copied(component)
             catch_up(component)
         return component
+
+    def make_room(self, need: int) -> None:
+        """Compute what is to be computed, then grow arrays if needed."""
+        if self.component.room() == 0:
+            catch_up(self.component)
+        super().make_room(need)
 
     def grows(self, array: str) -> bool:
         """Whether an array of the component can become longer: those of rows that wait."""

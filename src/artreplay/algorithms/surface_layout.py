@@ -32,6 +32,8 @@ ALONG, ALONG_MEAN, ALONG_PLANE, SPECTRUM, RIGHT = range(20, 25)
 # Of each weight with each: two matrices. Of each fit, in a slot of its own: the upper triangle U of UᵀU, the precision
 # of the weights; the weights; the evidence; the variance of a reward.
 INVERSE, COVARIANCE, ROOT, SOLUTION, EVIDENCE, NOISE = range(25, 31)
+# In the table again: the cosines along the second axis, (frequency, box).
+TURNED = 31
 
 
 @compiled(scratch=("work",))
@@ -55,13 +57,14 @@ def surface(side: int, boxes: int, dim: int, modes: int, slots: int) -> Surface:
     rows, rows2 = _axis(boxes, 2 * modes - 1), _axis(boxes2, 2 * modes2 - 1)
     constants: list[Any] = [rows[0], rows2[0], rows[1], rows2[1], [1.0] + [math.sqrt(2.0)] * (modes - 1)]
     constants += [list(itertools.chain(*priors)), [math.fsum(map(math.log, one)) for one in priors], deviations]
+    turned = [rows2[0][f :: 2 * modes2 - 1] for f in range(2 * modes2 - 1)]
     size, n_boxes = len(priors[0]), boxes * boxes2
     spaces = [n_boxes] * 5 + [boxes * (2 * modes2 - 1), boxes * modes2, boxes * modes2]
     spaces += [(2 * modes - 1) * (2 * modes2 - 1), size, size * size, size * size, slots * size * size, slots * size]
     spaces += [slots, slots]
     shape = [boxes, boxes2, modes, modes2, planes, size, len(LENGTHS)]
-    shape += _starts([len(part) for part in constants]) + _starts(spaces)
-    table = np.array(list(itertools.chain(*constants)))
+    table = np.array(list(itertools.chain(*constants, *turned)))
+    shape += _starts([len(part) for part in constants]) + _starts(spaces) + [len(table) - boxes2 * len(turned)]
     return Surface(table, np.zeros(sum(spaces)), np.array(shape, np.int64))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artreplay.algorithms.ordered_algebra import decompose, invert
+from artreplay.algorithms.ordered_algebra import add, clear, decompose, invert
 from artreplay.algorithms.surface_layout import (
     ALONG,
     ALONG_MEAN,
@@ -39,6 +39,7 @@ from artreplay.algorithms.surface_layout import (
     ROWS,
     SOLUTION,
     SPECTRUM,
+    TURNED,
     VARIANCE,
     WEIGHT,
     WEIGHTS,
@@ -120,8 +121,7 @@ def fit(model: Any, slot: int, prior: int, noise: float) -> None:
         x = work[right + k] / work[root + k * size + k]
         work[solution + k] = x
         score -= x * x
-        for j in range(k + 1, size):
-            work[right + j] -= x * work[root + k * size + j]
+        add(work, right + k + 1, -x, work, root + k * size + k + 1, size - k - 1)
     for k in range(size - 1, -1, -1):
         x = work[solution + k]
         for j in range(k + 1, size):
@@ -151,26 +151,27 @@ def sum_along(model: Any) -> None:
     table, work, shape = model.table, model.work, model.shape
     width, modes = shape[WIDTH], shape[MODES2]
     frequencies = 2 * modes - 1
+    clear(work, shape[ALONG], shape[ROWS] * frequencies)
+    clear(work, shape[ALONG_MEAN], shape[ROWS] * modes)
+    clear(work, shape[ALONG_PLANE], shape[ROWS] * modes)
     for i in range(shape[ROWS]):
-        along, along_mean = shape[ALONG] + i * frequencies, shape[ALONG_MEAN] + i * modes
-        along_plane = shape[ALONG_PLANE] + i * modes
-        for f in range(frequencies):
-            work[along + f] = 0.0
-        for f in range(modes):
-            work[along_mean + f] = 0.0
-            work[along_plane + f] = 0.0
         for j in range(width):
             precision = work[shape[PRECISION] + i * width + j]
             if precision > 0.0:
-                cosine = shape[COSINE2] + j * frequencies
-                of_mean = precision * work[shape[MEAN] + i * width + j]
+                cosine, of_mean = shape[COSINE2] + j * frequencies, precision * work[shape[MEAN] + i * width + j]
+                add(work, shape[ALONG] + i * frequencies, precision, table, cosine, frequencies)
+                add(work, shape[ALONG_MEAN] + i * modes, of_mean, table, cosine, modes)
                 of_plane = precision * table[shape[PLANE2] + j]
-                for f in range(frequencies):
-                    work[along + f] += precision * table[cosine + f]
-                for f in range(modes):
-                    work[along_mean + f] += of_mean * table[cosine + f]
-                for f in range(modes):
-                    work[along_plane + f] += of_plane * table[cosine + f]
+                add(work, shape[ALONG_PLANE] + i * modes, of_plane, table, cosine, modes)
+
+
+@compiled
+def add_waves(model: Any, at: int, first: float, second: float, start: int) -> None:
+    """Add to entries of the work space others of it, times amplitudes along the second axis and two numbers."""
+    work, size, amplitude = model.work, model.shape[MODES2], model.shape[AMPLITUDE]
+    target, source, scale = work[at : at + size], work[start : start + size], model.table[amplitude : amplitude + size]
+    for h in range(size):
+        target[h] += first * scale[h] * second * source[h]
 
 
 @compiled
@@ -179,29 +180,24 @@ def sum_up(model: Any, root: int) -> None:
     table, work, shape = model.table, model.work, model.shape
     modes, modes2, planes, size = shape[MODES], shape[MODES2], shape[PLANES], shape[WEIGHTS]
     frequencies, frequencies2, cosines = 2 * modes - 1, 2 * modes2 - 1, modes * modes2
-    spectrum, right, amplitude = shape[SPECTRUM], shape[RIGHT], shape[AMPLITUDE]
-    for at in range(frequencies * frequencies2):
-        work[spectrum + at] = 0.0
-    for k in range(size):
-        work[right + k] = 0.0
-        for axis in range(planes):
-            work[root + k * size + cosines + axis] = 0.0
+    spectrum, right, tilts = shape[SPECTRUM], shape[RIGHT], shape[INVERSE]
+    clear(work, spectrum, frequencies * frequencies2)
+    clear(work, right, size)
+    clear(work, tilts, planes * cosines)
     for i in range(shape[ROWS]):
         u, along, cosine = table[shape[PLANE] + i], shape[ALONG] + i * frequencies2, shape[COSINE] + i * frequencies
-        of_mean, of_plane = shape[ALONG_MEAN] + i * modes2, shape[ALONG_PLANE] + i * modes2
         for g in range(frequencies):
-            c = table[cosine + g]
-            for f in range(frequencies2):
-                work[spectrum + g * frequencies2 + f] += c * work[along + f]
+            add(work, spectrum + g * frequencies2, table[cosine + g], work, along, frequencies2)
         for k in range(modes):
-            c = table[cosine + k] * table[amplitude + k]
-            for h in range(modes2):
-                entry, scale = k * modes2 + h, c * table[amplitude + h]
-                work[right + entry] += scale * work[of_mean + h]
-                if planes > 0:
-                    work[root + entry * size + cosines] += scale * u * work[along + h]
-                if planes > 1:
-                    work[root + entry * size + cosines + 1] += scale * work[of_plane + h]
+            c = table[cosine + k] * table[shape[AMPLITUDE] + k]
+            add_waves(model, right + k * modes2, c, 1.0, shape[ALONG_MEAN] + i * modes2)
+            if planes > 0:
+                add_waves(model, tilts + k * modes2, c, u, along)
+            if planes > 1:
+                add_waves(model, tilts + cosines + k * modes2, c, 1.0, shape[ALONG_PLANE] + i * modes2)
+    for axis in range(planes):
+        for k in range(cosines):
+            work[root + k * size + cosines + axis] = work[tilts + axis * cosines + k]
     combine_cosines(model, root)
     if planes > 0:
         sum_planes(model, root)
@@ -272,28 +268,29 @@ def evaluate(model: Any, solution: int) -> None:
     """φ·w and φᵀ covariance φ in every box."""
     table, work, shape = model.table, model.work, model.shape
     modes, modes2, planes, size = shape[MODES], shape[MODES2], shape[PLANES], shape[WEIGHTS]
-    covariance, cosines, amplitude = shape[COVARIANCE], modes * modes2, shape[AMPLITUDE]
+    cosines, tilts, tilt = modes * modes2, shape[INVERSE], shape[RIGHT]
     frequencies, frequencies2, spectrum = 2 * modes - 1, 2 * modes2 - 1, shape[SPECTRUM]
     collect_frequencies(model)
+    for axis in range(planes):
+        for k in range(cosines):
+            work[tilts + axis * cosines + k] = work[shape[COVARIANCE] + k * size + cosines + axis]
+    clear(work, shape[ALONG], shape[ROWS] * frequencies2)
+    clear(work, shape[ALONG_MEAN], shape[ROWS] * modes2)
+    clear(work, shape[ALONG_PLANE], shape[ROWS] * modes2)
     for i in range(shape[ROWS]):
         u, cosine, along = table[shape[PLANE] + i], shape[COSINE] + i * frequencies, shape[ALONG] + i * frequencies2
-        for f in range(frequencies2):
-            total = 0.0
-            for g in range(frequencies):
-                total += table[cosine + g] * work[spectrum + g * frequencies2 + f]
-            work[along + f] = total
-        for h in range(modes2):
-            expected, tilt, tilt2 = 0.0, 0.0, 0.0
-            for k in range(modes):
-                entry, c = k * modes2 + h, table[cosine + k] * table[amplitude + k] * table[amplitude + h]
-                expected += c * work[solution + entry]
-                if planes > 0:
-                    tilt += c * work[covariance + entry * size + cosines]
-                if planes > 1:
-                    tilt2 += c * work[covariance + entry * size + cosines + 1]
-            work[shape[ALONG_MEAN] + i * modes2 + h] = expected
-            work[shape[ALONG_PLANE] + i * modes2 + h] = 2.0 * tilt2
-            work[along + h] += 2.0 * u * tilt
+        for g in range(frequencies):
+            add(work, along, table[cosine + g], work, spectrum + g * frequencies2, frequencies2)
+        clear(work, tilt, modes2)
+        for k in range(modes):
+            c = table[cosine + k] * table[shape[AMPLITUDE] + k]
+            add_waves(model, shape[ALONG_MEAN] + i * modes2, c, 1.0, solution + k * modes2)
+            if planes > 0:
+                add_waves(model, tilt, c, 1.0, tilts + k * modes2)
+            if planes > 1:
+                add_waves(model, shape[ALONG_PLANE] + i * modes2, c, 1.0, tilts + cosines + k * modes2)
+        if planes > 0:
+            add(work, along, 2.0 * u, work, tilt, modes2)
         evaluate_row(model, solution, i, u)
 
 
@@ -302,26 +299,37 @@ def evaluate_row(model: Any, solution: int, i: int, u: float) -> None:
     """The same in one row of boxes, from the transforms of that row."""
     table, work, shape = model.table, model.work, model.shape
     modes2, planes, size, width = shape[MODES2], shape[PLANES], shape[WEIGHTS], shape[WIDTH]
-    frequencies2, first = 2 * modes2 - 1, shape[MODES] * modes2
-    along, of_mean = shape[ALONG] + i * frequencies2, shape[ALONG_MEAN] + i * modes2
-    of_plane, tilts = shape[ALONG_PLANE] + i * modes2, shape[COVARIANCE] + first * size + first
-    for j in range(width):
-        cosine = shape[COSINE2] + j * frequencies2
-        expected, variance, slanted = 0.0, 0.0, 0.0
-        for f in range(frequencies2):
-            variance += work[along + f] * table[cosine + f]
-        for f in range(modes2):
-            expected += work[of_mean + f] * table[cosine + f]
-            slanted += work[of_plane + f] * table[cosine + f]
-        if planes > 0:
-            expected += u * work[solution + first]
-            variance += u * u * work[tilts]
-        if planes > 1:
-            v = table[shape[PLANE2] + j]
-            expected += v * work[solution + first + 1]
-            variance += v * (slanted + 2.0 * u * work[tilts + 1]) + v * v * work[tilts + size + 1]
-        work[shape[LEVEL] + i * width + j] = expected
-        work[shape[VARIANCE] + i * width + j] = variance
+    frequencies2, first, slope = 2 * modes2 - 1, shape[MODES] * modes2, shape[PLANE2]
+    level, variance, slanted = shape[LEVEL] + i * width, shape[VARIANCE] + i * width, shape[PRECISION]
+    along, of_mean, of_plane = (
+        shape[ALONG] + i * frequencies2,
+        shape[ALONG_MEAN] + i * modes2,
+        shape[ALONG_PLANE] + i * modes2,
+    )
+    tilts = shape[COVARIANCE] + first * size + first
+    clear(work, level, width)
+    clear(work, variance, width)
+    clear(work, slanted, width)
+    for f in range(frequencies2):
+        add(work, variance, work[along + f], table, shape[TURNED] + f * width, width)
+    for f in range(modes2):
+        add(work, level, work[of_mean + f], table, shape[TURNED] + f * width, width)
+        add(work, slanted, 2.0 * work[of_plane + f], table, shape[TURNED] + f * width, width)
+    if planes > 0:
+        rise, spread = u * work[solution + first], u * u * work[tilts]
+        for j in range(width):
+            work[level + j] += rise
+            work[variance + j] += spread
+    if planes > 1:
+        both, spread = 2.0 * u * work[tilts + 1], work[tilts + size + 1]
+        add(work, level, work[solution + first + 1], table, slope, width)
+        expected, tilted, place = (
+            work[variance : variance + width],
+            work[slanted : slanted + width],
+            table[slope : slope + width],
+        )
+        for j in range(width):
+            expected[j] += place[j] * (tilted[j] + both) + place[j] * place[j] * spread
 
 
 @compiled
