@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from decimal import Decimal
-from enum import Enum
 from numbers import Real
 from typing import Any
 
@@ -20,12 +19,11 @@ def as_numbers(values: Any, what: str) -> Floats:
     """One float per row, on memory of its own; what is missing becomes nan. `what` is what an error calls them."""
     if isinstance(values, (str, bytes, dict, set)) or not hasattr(values, "__len__"):
         raise InvalidHistory(f"must be one number per row, got {values!r}", what=what)
+    values = values.tolist() if isinstance(values, np.ma.MaskedArray) else values
     try:
         array = np.asarray(values)
     except ValueError:  # rows of unequal length
         array = np.empty(0, object)
-    if isinstance(values, np.ma.MaskedArray):
-        array = np.ma.filled(values.astype(np.float64), math.nan)
     if array.dtype.kind in "fiub":
         if array.ndim != 1:
             raise InvalidHistory(f"must be one number per row, got an array of shape {array.shape}", what=what)
@@ -65,32 +63,25 @@ def as_units(units: Any) -> Any:
 def _array_units(units: np.ndarray[Any, Any]) -> Any:
     if units.ndim == 0 or units.ndim > 2:
         raise InvalidHistory(f"units must be 1-D labels or 2-D points (H, d), got shape {units.shape}")
-    if isinstance(units, np.ma.MaskedArray):
-        masked = np.flatnonzero(np.ma.getmaskarray(units).reshape(len(units), -1).any(axis=1))
-        if len(masked):
-            raise InvalidHistory("is missing, expected a label or a point", what="unit", row=masked[0])
-        units = np.asarray(units)
-    kind = units.dtype.kind
+    if isinstance(units, np.ma.MaskedArray) or (units.ndim == 1 and units.dtype.kind not in "fiub"):
+        return _list_units(units.tolist() if isinstance(units, np.ma.MaskedArray) else list(units))
+    if units.dtype.kind not in "fiub":
+        raise InvalidHistory(f"points must be numbers, got an array of {units.dtype}")
     if units.ndim == 2:
-        if kind not in "fiub":
-            raise InvalidHistory(f"points must be numbers, got an array of {units.dtype}")
         return np.array(units, dtype=np.float64)
-    if kind == "f" and len(units):
+    if units.dtype.kind == "f" and len(units):
         _refuse_floats()
-    return units if kind in "iub" else _list_units(list(units))
+    return units
 
 
 def _list_units(units: list[Any]) -> Any:
     if _are_points(units):
         return np.array([np.asarray(unit, dtype=np.float64) for unit in units])
-    kinds = (int, float, np.integer, np.floating)
-    numbers = all(isinstance(unit, kinds) and not isinstance(unit, bool) for unit in units)
-    if units and numbers:
-        if not all(isinstance(unit, (int, np.integer)) for unit in units):
-            if not any(map(is_missing, units)):
-                _refuse_floats()
-        elif all(not isinstance(unit, Enum) and -(1 << 63) <= unit < 1 << 63 for unit in units):
-            return np.array(units, dtype=np.int64)
+    kinds = set(map(type, units))
+    floats = any(issubclass(kind, (float, np.floating)) for kind in kinds)
+    numbers = all(issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool for kind in kinds)
+    if floats and numbers and not any(map(is_missing, units)):
+        _refuse_floats()
     return units
 
 

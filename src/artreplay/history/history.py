@@ -12,9 +12,10 @@ from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points
-from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes
+from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes, mixed
 from artreplay.history.labels import Label, encode_labels
-from artreplay.history.shuffling import shuffled_order
+from artreplay.parameters import checked_seed
+from artreplay.streams import fold
 
 
 class Allocation(NamedTuple):
@@ -29,7 +30,35 @@ class Allocation(NamedTuple):
     level: float
 
 
-class History:
+class Recognised:
+    """A log in memory that is known again by the hashes of its rows."""
+
+    @property
+    def row_hashes(self) -> Words:
+        """A hash of each row."""
+        raise NotImplementedError
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What a policy remembers of its log."""
+        return fingerprint(self.row_hashes)
+
+    def check_continues(self, known: Fingerprint, old: object = None) -> None:
+        """Refuse this log unless it is the known one, or that with rows appended.
+
+        If the old log is given, the error names the row that changed, else perhaps only a block of rows.
+        """
+        hashes = self.row_hashes
+        check_not_shorter(len(hashes), known)
+        changed = known.first_difference(hashes)
+        if changed is not None and isinstance(old, type(self)):
+            row = int(np.flatnonzero(old.row_hashes != hashes[: len(old.row_hashes)])[0])
+            changed = row, row
+        if changed is not None:
+            raise changed_between(*changed)
+
+
+class History(Recognised):
     """Logged samples in a fixed order: one unit (an arm's label, or a point) and one reward per row.
 
     Labels may be anything hashable; the policy that reads the history decides which arm a label means. Rows are
@@ -153,7 +182,7 @@ class History:
         >>> [history.shuffled(7).unit(row) for row in range(4)] == [history.shuffled(7).unit(row) for row in range(4)]
         True
         """
-        return self.rows(shuffled_order(len(self), seed))
+        return self.rows(np.argsort(shuffle_keys(0, len(self), seed), kind="stable"))
 
     def rows(self, order: Ints) -> History:
         """The history of these rows, in this order."""
@@ -167,11 +196,6 @@ class History:
         yield self.rows(np.arange(since, len(self))) if since else self
 
     @cached_property
-    def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of its log."""
-        return fingerprint(self.row_hashes)
-
-    @cached_property
     def row_hashes(self) -> Words:
         """A hash of each row."""
         if self.points is not None:
@@ -183,29 +207,17 @@ class History:
             return np.empty(0, np.uint64)
         return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards])
 
-    def check_continues(self, known: Fingerprint, old: object = None) -> None:
-        """Refuse this log unless it is the known one, or that with rows appended.
-
-        If the old log is given, the error names the row that changed, else perhaps only a block of rows.
-        """
-        check_rows_continue(self.row_hashes, known, old.row_hashes if isinstance(old, History) else None)
-
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self)
 
 
-def check_rows_continue(hashes: Words, known: Fingerprint, old: Words | None) -> None:
-    """Refuse rows with these hashes unless they are the known ones, or those with others appended."""
-    check_not_shorter(len(hashes), known)
-    changed = known.first_difference(hashes)
-    if changed is None:
-        return
-    first, last = changed
-    if old is not None:
-        first = last = int(np.flatnonzero(old != hashes[: len(old)])[0])
-    raise changed_between(first, last)
+def shuffle_keys(first: int, rows: int, seed: int) -> Words:
+    """Keys for the rows [first, first + rows) of a log: sorting by them shuffles the log."""
+    with np.errstate(over="ignore"):
+        key = np.uint64(fold(checked_seed(seed)))
+        return mixed(mixed(np.arange(first, first + rows, dtype=np.uint64) + key) ^ key)
 
 
 def check_not_shorter(rows: int, known: Fingerprint) -> None:

@@ -14,7 +14,7 @@ from artreplay.errors import InvalidHistory
 Label = Hashable
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # what fits 64 bits
-MANY = 10_000  # from this many strings on, importing pyarrow is worth the time it takes
+MANY = 10_000  # integers from which on importing pyarrow is worth the time it takes
 
 
 def encode_labels(units: Any) -> tuple[list[Label], Ints]:
@@ -23,17 +23,12 @@ def encode_labels(units: Any) -> tuple[list[Label], Ints]:
     `units` is an array of integers, an arrow array, or a list of labels.
     """
     if isinstance(units, np.ndarray):
-        return _encode_integers(units)
-    if is_arrow(units):
-        return _encode_arrow(units)
-    if len(units) >= MANY and all(type(unit) is str for unit in units):
+        if len(units) < MANY:
+            return _encode_objects(units.tolist())
         import pyarrow as pa
 
-        try:
-            return _encode_arrow(pa.array(units, type=pa.large_string()))
-        except UnicodeEncodeError:  # a lone surrogate, as in file names
-            pass
-    return _encode_objects(units)
+        units = pa.array(units.astype(units.dtype.newbyteorder("=")))
+    return _encode_arrow(units) if is_arrow(units) else _encode_objects(units)
 
 
 def as_label(text: str) -> Label:
@@ -64,27 +59,6 @@ def plain_label(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _encode_integers(units: np.ndarray[Any, Any]) -> tuple[list[Label], Ints]:
-    if len(units) == 0:
-        return [], np.empty(0, np.int64)
-    low, high = int(units.min()), int(units.max())
-    if units.dtype.kind != "b" and high < 1 << 63 and high - low <= 4 * len(units) + 1024:
-        # Few gaps: a table by value is faster than sorting, and a log can be long.
-        shifted = units.astype(np.int64) - low
-        first = np.full(high - low + 1, len(units), np.int64)
-        first[shifted[::-1]] = np.arange(len(units) - 1, -1, -1)  # the last write is the first appearance
-        present = np.flatnonzero(first < len(units))
-        ordered = present[np.argsort(first[present], kind="stable")]
-        number = np.empty(high - low + 1, np.int64)
-        number[ordered] = np.arange(len(ordered))
-        return [int(value) + low for value in ordered], number[shifted]
-    values, first, codes = np.unique(units, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order))
-    return values[order].tolist(), number[codes.reshape(-1)]
-
-
 def _encode_arrow(units: Any) -> tuple[list[Label], Ints]:
     import pyarrow as pa
 
@@ -108,12 +82,12 @@ def _encode_objects(units: Sequence[Any]) -> tuple[list[Label], Ints]:
     number: dict[Label, int] = {}
     codes = np.empty(len(units), np.int64)
     for row, unit in enumerate(units):
-        if is_missing(unit):
-            raise _missing(row)
         try:
             codes[row] = number.setdefault(plain_label(unit), len(number))
         except TypeError:
             raise InvalidHistory(f"must be hashable, got {type(unit).__name__}", what="unit", row=row) from None
+    for code in (code for label, code in number.items() if is_missing(label)):
+        raise _missing(int(np.argmax(codes == code)))
     return list(number), codes
 
 

@@ -13,10 +13,9 @@ import numpy as np
 from artreplay.addresses import check_address, is_address, shown
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
-from artreplay.history.history import History
+from artreplay.history.history import History, shuffle_keys
 from artreplay.history.labels import present_labels
 from artreplay.history.postgres import Database, PostgresArms, Table, is_postgres
-from artreplay.history.shuffling import shuffled_order
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.log_columns import check_names, check_seed_and_order
@@ -109,15 +108,17 @@ def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], unt
     found = source_of(source, Columns(unit, sum_, None, unit), *how)  # a database has them in the order of the arms
     check_names(found.column_names(), roles.items())
     arms: list[Any] = []
-    numbers: list[Any] = [np.empty((2, 0))]
+    counts: list[int] = []
+    sums: list[float] = []
     with errors_in(columns=roles):
         for batch in found.tables(names):
             with errors_in(rows_before=len(arms)):
-                columns = found.numbers(batch, count, "count"), found.numbers(batch, sum_, "sum")
-                part = Totals(found.labels(batch, unit), *columns)
+                numbers = found.numbers(batch, count, "count"), found.numbers(batch, sum_, "sum")
+                part = Totals(found.labels(batch, unit), *numbers)
             arms += [part.unit(row) for row in range(part.n_rows)]
-            numbers.append(np.stack(columns))
-    return Totals(arms, *np.concatenate(numbers, axis=1), until=until)
+            counts += part.counts.tolist()
+            sums += part.sums.tolist()
+    return Totals(arms, counts, sums, until=until)
 
 
 def read_whole(source: Source, columns: Columns, until: int | None, seed: int | None) -> History:
@@ -125,30 +126,22 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     names = source.column_names()
     columns.check(names)
     _check_memory(source, columns, until)
-    parts: list[History] = []
-    orders: list[Any] = []
-    for part, order in parts_of(source, columns, until if columns.order is None else None):
-        parts.append(part)
-        orders.append(order)
-    whole = joined(parts)
+    found = list(parts_of(source, columns, until if columns.order is None else None))
+    whole = joined(part for part, _ in found)
     if columns.order is None or len(whole) == 0:
         return whole
     if seed is not None:
-        return _first_rows(whole, shuffled_order(len(whole), seed), until)
-    return _first_rows(whole, _ranked(orders, Order(str(columns.sorted_by), source.name)), until)
+        order = np.argsort(shuffle_keys(0, len(whole), seed), kind="stable")
+    else:
+        order = _sorted([column for _, column in found], Order(str(columns.sorted_by), source.name))
+    first = whole.rows(order[:until])
+    if until is not None and first.points is None:  # without the labels that do not occur
+        present, first.codes = present_labels(first.codes)
+        first.labels = [first.labels[code] for code in present.tolist()]
+    return first
 
 
-def _first_rows(whole: History, order: Ints, until: int | None) -> History:
-    """The first rows in an order, with the labels that occur in them."""
-    found = whole.rows(order[:until])
-    if until is None or found.points is not None:
-        return found
-    present, found.codes = present_labels(found.codes)
-    found.labels = [found.labels[code] for code in present.tolist()]
-    return found
-
-
-def _ranked(columns: list[Any], order: Order) -> Ints:
+def _sorted(columns: list[Any], order: Order) -> Ints:
     """The rows in the order of a column; equal values stay as they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -157,10 +150,7 @@ def _ranked(columns: list[Any], order: Order) -> Ints:
         order.see(column)
     keys = pa.chunked_array([order.keys(column) for column in columns])
     order.tell_of_ties(len(keys) - pc.count_distinct(keys).as_py())
-    ranks = pc.rank(keys, tiebreaker="first")
-    rows = np.empty(len(ranks), np.int64)
-    rows[np.asarray(ranks).astype(np.int64) - 1] = np.arange(len(ranks))
-    return rows
+    return np.asarray(pc.sort_indices(keys)).astype(np.int64)
 
 
 def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
@@ -168,9 +158,7 @@ def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
     rows = source.rows()
     if rows is None or (until is not None and columns.order is None):
         return
-    need = (
-        rows * 8 * (2 + len(columns.read())) * 2
-    )  # columns, codes and row hashes, and the same again while they are built
+    need = rows * 16 * (2 + len(columns.read()))  # columns, codes, row hashes, and all again while they are built
     free = _free_memory()
     if free is not None and need > free:
         raise InvalidHistory(
@@ -182,9 +170,7 @@ def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
 def _free_memory() -> int | None:
     """The bytes of memory available, including what the system uses to cache files; None where it does not tell."""
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError, IndexError):
+        told = Path("/proc/meminfo").read_text(encoding="ascii")
+        return int(told.partition("MemAvailable:")[2].split()[0]) << 10
+    except (OSError, ValueError, IndexError):
         return None

@@ -11,13 +11,13 @@ from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import InvalidHistory, exact
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units
-from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes
-from artreplay.history.history import History, check_rows_continue
+from artreplay.history.fingerprint import hashes_of, label_hashes
+from artreplay.history.history import History, Recognised
 from artreplay.history.labels import Label, encode_labels
 from artreplay.history.stores.store import ArmStore
 
 
-class Totals:
+class Totals(Recognised):
     """What each arm earned in all: how often it was played, and the sum of its rewards.
 
     This is the table of impressions and clicks that most people have. Each row is one block of samples, which is
@@ -75,14 +75,17 @@ class Totals:
     def of(cls, history: Any) -> Totals:
         """What the arms of a log earned, one row for each; of a store only the sums it keeps are read."""
         if isinstance(history, Totals):
-            counts = np.bincount(history.codes, history.counts, minlength=len(history.labels))
-            return cls(history.labels, counts, _added(history.codes, history.sums, len(history.labels)))
+            return cls._added(history.labels, history.codes, history.counts, history.sums)
         if isinstance(history, ArmStore):
             return cls(history.labels, history.counts(), history.totals())
         if not isinstance(history, History) or history.points is not None:
             raise InvalidHistory(f"totals are those of a log of arms, got {history!r}")
-        counts = np.bincount(history.codes, minlength=len(history.labels))
-        return cls(history.labels, counts, _added(history.codes, history.rewards, len(history.labels)))
+        return cls._added(history.labels, history.codes, np.ones(len(history)), history.rewards)
+
+    @classmethod
+    def _added(cls, labels: list[Label], codes: Ints, *columns: Any) -> Totals:
+        """The counts and sums of rows, added in order for each label."""
+        return cls(labels, *(np.bincount(codes, column, minlength=len(labels)) for column in columns))
 
     def __len__(self) -> int:
         return int(self.counts.sum())
@@ -116,19 +119,3 @@ class Totals:
         if not self.labels:
             return np.empty(0, np.uint64)
         return hashes_of(label_hashes(self.labels)[self.codes], [self.counts.astype(np.float64), self.sums])
-
-    @cached_property
-    def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of these totals."""
-        return fingerprint(self.row_hashes)
-
-    def check_continues(self, known: Fingerprint, old: object = None) -> None:
-        """Refuse this table unless it is the known one, or that with rows appended."""
-        check_rows_continue(self.row_hashes, known, old.row_hashes if isinstance(old, Totals) else None)
-
-
-def _added(codes: Ints, values: Floats, labels: int) -> Floats:
-    """The sum of the values of each label, added in order."""
-    sums = np.zeros(labels)
-    np.add.at(sums, codes, values)
-    return sums

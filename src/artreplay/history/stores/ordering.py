@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.history.history import History
-from artreplay.history.shuffling import shuffle_keys
+from artreplay.history.history import History, shuffle_keys
 from artreplay.history.sources import Columns
 from artreplay.history.sources.log_order import Order
 from artreplay.history.sources.parts import Numbering
