@@ -2,7 +2,7 @@
 
 The tables of docs/which-algorithm.md and docs/trusting-a-log.md are written from there by `decision_tables.py`.
 
-    make bench-decisions                everything, peers included; one to two hours on two free cores
+    make bench-decisions                everything, peers included; forty minutes on two cores
     make bench-decisions ONLY=arms      one part: arms, many, clicks, length, stale, alarms, peers
     make bench-decisions SCALE=0.1      a tenth of the replications, for a first look
     make bench-decisions NAMES=UCB1     some algorithms only, by how their names begin
