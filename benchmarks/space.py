@@ -373,6 +373,8 @@ def summary(results: dict[Task, list[str]]) -> str:
         in_short(results, "PointRegression, cells=2", "PointRegression", list(POINTS)),
         with_a_tenth(results),
         in_short(results, joint, "CellRegression", list(SURFACES)),
+        in_short(results, joint, "TreeAllocation", list(SURFACES)),
+        in_short(results, joint, "network", list(SURFACES)),
         in_short(results, joint, "CellRegression", list(SURFACES), "imbalanced"),
         in_short(results, joint, "CellRegression", list(EFFORTS)).replace(" (", " with three levels of effort ("),
         in_short(results, "TreeUCB, sharp", "TreeUCB", list(POINTS)),
