@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.errors import CannotSave, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.stores import append_history, check_store
-from artreplay.history.stores.sorting import Sorter, share_of
+from artreplay.history.stores.intake import Sorter
 
 COLUMNS = {"unit": "arm", "reward": "click"}
 POINTS = {"unit": ["x", "y"], "reward": "click"}
@@ -206,7 +206,7 @@ def test_whole_decimals_are_labels_like_integers(tmp_path):
 
 
 def test_memory_and_place_are_looked_at_before_the_log(tmp_path, monkeypatch):
-    monkeypatch.setattr("artreplay.history.stores.job.parts_of", None)
+    monkeypatch.setattr("artreplay.history.stores.intake.parts_of", None)
     with pytest.raises(InvalidParameter, match="memory must be an amount"):
         ar.index_history(log_of(5), tmp_path / "log.arh", **COLUMNS, memory="lots")
     with pytest.raises(InvalidFile, match="cannot be written: No such file"):
@@ -214,7 +214,6 @@ def test_memory_and_place_are_looked_at_before_the_log(tmp_path, monkeypatch):
 
 
 def test_two_sorts_at_once_share_the_memory(tmp_path):
-    assert (share_of("2GB", 1), share_of("3 MiB", 2)) == ("2GB", "1.5MiB")
     log = pd.DataFrame({"arm": np.arange(400_000) % 7, "click": 1.0, "at": np.arange(400_000)[::-1]})
     with pytest.raises(InvalidFile, match="cannot be sorted in 3MB of memory: ") as error:
         ar.index_history(log, tmp_path / "log.arh", **COLUMNS, order="at", memory="3MB")

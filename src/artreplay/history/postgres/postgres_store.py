@@ -20,8 +20,7 @@ from artreplay.history.labels import Label
 from artreplay.history.postgres.database import Table, identifier
 from artreplay.history.postgres.postgres_source import ordered_rows
 from artreplay.history.sources.log_columns import Columns
-from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.store import ArmStore, Fetched, Sums
+from artreplay.history.stores.store import ArmStore, Fetched, Reading, Sums
 from artreplay.optional_packages import needed
 
 _ROW_BYTES = 30  # about what a row takes on the wire: 7 of a message, two numbers and their lengths

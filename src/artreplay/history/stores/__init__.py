@@ -2,8 +2,7 @@
 
 from artreplay.history.stores.building import append_history, compact_history, index_history
 from artreplay.history.stores.opening import check_store, open_store
-from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.store import ArmStore, Fetched, PointStore, Region, Store
+from artreplay.history.stores.store import ArmStore, Fetched, PointStore, Reading, Region, Store
 
 __all__ = [
     "ArmStore",

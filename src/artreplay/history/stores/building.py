@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,13 +20,11 @@ from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, as_columns
 from artreplay.history.sources.log_columns import SHUFFLE, check_seed_and_order
 from artreplay.history.stores.indexed_store import ends_after
-from artreplay.history.stores.job import Advance, Job
+from artreplay.history.stores.intake import Advance, Intake, Sorter, Survey
 from artreplay.history.stores.layouts import Layout, layout_behind, layout_of
 from artreplay.history.stores.manifest import read_manifest, write_manifest, written_array
 from artreplay.history.stores.opening import open_store
 from artreplay.history.stores.places import Place, sync_folder
-from artreplay.history.stores.sorting import Sorter
-from artreplay.history.stores.surveying import Survey
 from artreplay.history.stores.workplace import appending, remove_unlisted, workplace
 from artreplay.parameters import checked_seed
 
@@ -78,12 +76,12 @@ def index_history(
         raise InvalidFile("exists already: append to it, or choose another name", file=target.name)
     found = source_of(source, columns, table, csv)
     columns.check(found.column_names())
-    job = Job(found, columns, until, seed, advance)
-    with _sorting(target.folder, memory, columns) as (work, sorter):
-        survey = job.look(Survey(), sorter)
+    with _sorting(target.folder, memory) as (work, sorter):
+        job = Intake(found, columns, sorter, until, seed, advance)
+        survey = job.look(Survey())
         parquet = format == "parquet" or (format is None and target.folder is None and not columns.are_points)
-        layout = layout_of(columns, survey, parquet)
-        batch = _Batch(job, layout, sorter, 0, survey.rows, RunningDigests(survey.rows))
+        layout = layout_of(survey, parquet)
+        batch = _Batch(job, layout, 0, survey.rows, RunningDigests(survey.rows))
         entry = batch.write(work)
         document = _described(job, layout, [entry], batch, [])
         sorter.check()
@@ -137,14 +135,14 @@ def append_history(
         generations = manifest["generations"]
         layout = layout_behind(store, len(generations))
         known = store.fingerprint
-        job = Job(found, columns, advance=advance)
-        with _sorting(_beside(place, "g"), memory, columns) as (work, sorter):
-            rows = job.look(layout.survey, sorter).rows
+        with _sorting(_beside(place, "g"), memory) as (work, sorter):
+            job = Intake(found, columns, sorter, advance=advance)
+            rows = job.look(layout.survey).rows
             if grown:
                 check_not_shorter(rows, known)
             since = known.rows if grown else 0
             digests = RunningDigests.continuing(known, known.rows + rows - since)
-            batch = _Batch(job, layout, sorter, known.rows, digests.rows, digests, since, known)
+            batch = _Batch(job, layout, known.rows, digests.rows, digests, since, known)
             entry = batch.write(work, len(generations))
             changed = known.first_difference_of(batch.before.digests) if grown else None
             if changed is not None:
@@ -192,7 +190,7 @@ def _put_together(place: Place, number: int, memory: str) -> None:
         return
     layout = layout_behind(store, number)
     layout.survey.rows = len(store)
-    with _sorting(_beside(place, "g"), memory, _columns(manifest)) as (work, sorter):
+    with _sorting(_beside(place, "g"), memory) as (work, sorter):
         first, rows = old[0]["first"], len(store) - old[0]["first"]
         entry = _write(work, layout, layout.merged(store, number, sorter), number, first, rows, lambda done: None)
         digests = store.fingerprint.digests.astype("<u8")
@@ -251,9 +249,8 @@ class _Batch:
 
     def __init__(
         self,
-        job: Job,
+        job: Intake,
         layout: Layout,
-        sorter: Sorter,
         first: int,
         end: int,
         digests: RunningDigests,
@@ -261,7 +258,7 @@ class _Batch:
         known: Fingerprint | None = None,
     ) -> None:
         """`known` is what is known of the rows before, with which the source may begin."""
-        self._job, self._layout, self._sorter = job, layout, sorter
+        self._job, self._layout = job, layout
         self._first, self._end, self._skip = first, end, skip
         self.digests = digests
         self._own = RunningDigests(end - first, max(end - first, 2))
@@ -270,7 +267,7 @@ class _Batch:
     def write(self, work: Path, number: int = 0) -> dict[str, Any]:
         """Write the rows into a folder of their own; what the manifest says of it."""
         layout, job = self._layout, self._job
-        batches = self._sorter.sorted(self._keyed(), layout.schema(), layout.sorted_by)
+        batches = job.sorter.sorted(self._keyed(), layout.sorted_by)
         rows = self._end - self._first
         layout.survey.rows = self._end
         entry = _write(
@@ -283,7 +280,7 @@ class _Batch:
     def _keyed(self) -> Iterator[Any]:
         """The rows that are to be written, keyed."""
         seen, rows = 0, self._skip + self._end - self._first
-        for part in self._job.parts(self._sorter):
+        for part in self._job.parts():
             skip = min(max(self._skip - seen, 0), len(part))
             self.before.add(part.row_hashes)
             fresh = part.rows(np.arange(skip, len(part))) if skip else part
@@ -292,7 +289,7 @@ class _Batch:
                 self.digests.add(fresh.row_hashes)
                 self._own.add(fresh.row_hashes)
                 first = self._first + seen - len(fresh) - self._skip
-                yield from self._layout.keyed(fresh, first, self._first, self._end)
+                yield self._layout.keyed(fresh, first, self._first, self._end)
             self._job.advance("sorting", seen, rows)
 
     def refuse_known(self, manifest: dict[str, Any], known: Fingerprint) -> None:
@@ -325,7 +322,7 @@ def _write(
 
 
 def _described(
-    job: Job,
+    job: Intake,
     layout: Layout,
     generations: list[dict[str, Any]],
     batch: _Batch,
@@ -352,11 +349,11 @@ def _described(
 
 
 @contextmanager
-def _sorting(target: Path | None, memory: str, columns: Columns) -> Iterator[tuple[Path, Sorter]]:
+def _sorting(target: Path | None, memory: str) -> Iterator[tuple[Path, Sorter]]:
     """A place for what is not finished, and a sorter, which looks for Ctrl-C now and then: DuckDB would lose it."""
     guard = Uninterrupted()
     with guard, workplace(target) as work:
         (work / "sorting").mkdir()
         (work / "store").mkdir()
-        at_once = 1 if columns.order is None else 2  # the log by its order, and what comes of that by the layout
-        yield work / "store", Sorter(memory, work / "sorting", at_once, guard.deliver)
+        with closing(Sorter(memory, work / "sorting", guard.deliver)) as sorter:
+            yield work / "store", sorter

@@ -12,7 +12,7 @@ import numpy as np
 
 from artreplay.errors import InvalidFile
 from artreplay.history.stores.places import OpenFile
-from artreplay.history.stores.reading import Reading
+from artreplay.history.stores.store import Reading
 
 BLOCK = 2048  # bytes of a raw column that share a checksum: what is read at least
 CACHE_BYTES = 1 << 28  # of decoded row groups, that one reader keeps

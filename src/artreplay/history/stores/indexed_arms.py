@@ -1,6 +1,8 @@
 """An indexed store of arms: the samples of each arm lie together, in order, as raw columns or as Parquet.
 
-A store as Parquet can be written by any engine that can sort: see `clustered.py`.
+A store as Parquet can be written by any engine that can sort: see `clustered.py`. Of each arm the sums of its first
+1, 2, 4, 8, … rewards are kept, and that of all rewards it had each time rows were added. Whoever needs the sum of
+another number of them adds the few rows behind the last sum before.
 """
 
 from __future__ import annotations
@@ -19,10 +21,9 @@ from artreplay.history.stores.indexed_store import Indexed
 from artreplay.history.stores.manifest import decode_label_list, read_small
 from artreplay.history.stores.merging import merged_parts
 from artreplay.history.stores.places import Place
-from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.running_sums import how_many_kept, kept_ends
-from artreplay.history.stores.store import ArmStore, Fetched, Sums
+from artreplay.history.stores.store import ArmStore, Fetched, Reading, Sums
 
+_AT_ONCE = 1 << 18  # rows of generations that are put together
 _GAP = 1 << 9  # rows between two arms that are read along rather than asked for apart ...
 _GAP_FROM_AFAR = 1 << 13  # ... where a request takes longer
 
@@ -272,23 +273,19 @@ class IndexedArms(Indexed, ArmStore):
                 found.append(read)
         return found
 
-    def batches(self, number: int, order: Ints, size: int) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """The samples of a generation and all behind it, by label in an order, then by row, about `size` at a time.
-
-        Each batch has labels, rows and rewards.
-        """
-        before = self._before[number]
-        left = self._before[-1] - before
-        codes = order[left[order] > 0]
-        edges = np.flatnonzero(np.diff((np.cumsum(left[codes]) - 1) // size, prepend=-1))
-        for start, stop in zip(edges.tolist(), [*edges[1:].tolist(), len(codes)], strict=True):
-            some = codes[start:stop]
-            for at_once in [some] if left[some].max() <= size else np.split(some, len(some)):
-                for after in range(0, int(left[at_once].max()), size):
-                    got = [self.read(code, int(before[code]) + after, size, True) for code in at_once.tolist()]
-                    rows, rewards, _ = zip(*got, strict=True)
-                    sizes = [len(one) for one in rewards]
-                    yield np.repeat(at_once, sizes), np.concatenate(rows), np.concatenate(rewards)
+    def samples(self, number: int) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """The samples of a generation and of all behind it as they lie there, some at a time: labels, rows, rewards."""
+        for at in range(number, len(self._generations)):
+            generation = self._generations[at]
+            counts = self._before[at + 1] - self._before[at]
+            codes = np.flatnonzero(counts)
+            codes = codes[np.argsort(generation.starts[codes])]
+            ends = np.cumsum(counts[codes])
+            for start in range(0, int(counts.sum()), _AT_ONCE):
+                stop = min(start + _AT_ONCE, int(counts.sum()))
+                rewards = generation.rewards.read(start, stop, self.reading, rows=True)
+                rows = generation.rows.read(start, stop, self.reading).astype(np.int64)
+                yield codes[np.searchsorted(ends, np.arange(start, stop), side="right")], rows, rewards
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order: the arms merged by their rows."""
@@ -305,3 +302,20 @@ def _begins(sizes: Ints, order: Ints | None) -> Ints:
     begins[len(order) :] = 0  # labels that came later have nothing here
     begins[order] = np.cumsum(sizes[order]) - sizes[order]
     return begins
+
+
+def kept_ends(before: int, now: int) -> Ints:
+    """After how many rewards of an arm there is a sum, if it had some before and has more now.
+
+    >>> kept_ends(0, 5).tolist(), kept_ends(5, 8).tolist(), kept_ends(5, 5).tolist()
+    ([1, 2, 4, 5], [8], [])
+    """
+    powers = 1 << np.arange(before.bit_length(), now.bit_length(), dtype=np.int64)
+    return powers if now == before or now & (now - 1) == 0 else np.append(powers, now)
+
+
+def how_many_kept(before: Ints, now: Ints) -> Ints:
+    """How many sums `kept_ends` has, of each arm."""
+    powers = np.frexp(now)[1] - np.frexp(before)[1]  # the numbers of their bits
+    ends_in_power = (now & (now - 1)) == 0
+    return np.where(now > before, powers + ~ends_in_power, 0).astype(np.int64)

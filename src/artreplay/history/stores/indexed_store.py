@@ -10,8 +10,7 @@ import numpy as np
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.stores.manifest import path_in, read_small
 from artreplay.history.stores.places import OpenFile, Place
-from artreplay.history.stores.reading import Reading
-from artreplay.history.stores.store import Store
+from artreplay.history.stores.store import Reading, Store
 
 _AT_FIRST_FROM_AFAR = 1024  # samples of a cell: a request to a bucket costs more than they do
 

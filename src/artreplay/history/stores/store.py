@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
@@ -16,9 +17,28 @@ from artreplay.history.fingerprint import Fingerprint, RunningDigests
 from artreplay.history.history import History, changed_between, check_not_shorter
 from artreplay.history.labels import Label
 from artreplay.history.sources.parts import joined
-from artreplay.history.stores.reading import Reading
 
 _MOST_ADDED = 1 << 18  # rows that are added up at once
+
+
+@dataclass
+class Reading:
+    """Samples shown to the base; rows, sums and bytes that were read for them; requests to a file or a database.
+
+    A sum stands for many rows: it is a row of `Totals`, or the end of a block of rows.
+    """
+
+    used: int = 0
+    rows: int = 0
+    bytes: int = 0
+    requests: int = 0
+    sums: int = 0
+
+    def count(self, rows: int, size: int, requests: int = 1) -> None:
+        """One more look at the log."""
+        self.rows += rows
+        self.bytes += size
+        self.requests += requests
 
 
 class Sums(NamedTuple):
