@@ -49,6 +49,7 @@ def refused(make, sentence):
         ({"arms": ["a", "b", "a"]}, "arms must be distinct, 'a' is there twice"),
         ({"arms": [1, 1.0]}, "arms must be distinct"),
         ({"arms": [["a"], ["b"]]}, "arms must be hashable"),
+        ({"arms": ["a", None]}, "arms must be labels, one is missing"),
     ],
     ids=str,
 )

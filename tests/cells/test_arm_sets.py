@@ -12,7 +12,7 @@ from hypothesis import given
 from artreplay.cells import Arms, ArmSet
 from artreplay.errors import InvalidParameter
 
-labels = st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()), st.binary(), st.none())
+labels = st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()), st.binary())
 
 
 @given(st.lists(labels, min_size=1, max_size=20, unique=True))

@@ -27,6 +27,17 @@ def test_a_short_simulation_compiles_nothing(monkeypatch):
     assert loops_compiled() == before
 
 
+def test_a_long_log_is_not_drawn_by_the_interpreter(monkeypatch):
+    bound: list[object] = []
+    monkeypatch.setattr(loops, "COMPILING", 0.0001)  # seconds; the log takes three times as long
+    monkeypatch.setattr(loops, "LOADING", 0.0001)
+    monkeypatch.setattr(worker, "play_one", loops.Loop(worker.play_one.function))
+    monkeypatch.setattr(loops.Loop, "bound_to", lambda self, *parts: bound.append(self) or self.interpreted)
+    with using("auto"):
+        simulated()
+    assert bound
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("wait", [1e-9, 0.003], ids=["at once", "in the middle"])
 def test_going_over_to_compiled_code_changes_nothing(monkeypatch, wait):

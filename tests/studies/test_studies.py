@@ -294,6 +294,10 @@ REFUSED = {
     "a choice that is a text": (lambda s, d: s.decide(among="red"), InvalidParameter, "among must be a list of arms"),
     "no decisions": (lambda s, d: s.decide(count=0), InvalidParameter, "count must be at least 1"),
     "an odd request": (lambda s, d: s.decide(request_id=7), InvalidParameter, "request_id must be a text"),
+    "a request that no database can keep": (lambda s, d: s.decide("\ud800"), InvalidParameter, "UTF-8"),
+    "an arm without a label": (lambda s, d: s.add_arm(None), InvalidParameter, "one is missing"),
+    "a label that is no number": (lambda s, d: s.add_arm(math.nan), InvalidParameter, "one is missing"),
+    "a note that JSON cannot hold": (lambda s, d: s.change(note={"x": math.nan}), InvalidParameter, "note must be"),
     "a log that changed": (
         lambda s, d: s.extend(ar.History(["blue"] * 5, [0] * 5)),
         InvalidHistory,
@@ -302,6 +306,20 @@ REFUSED = {
     "a shorter log": (lambda s, d: s.extend(LOG.rows([0])), InvalidHistory, "4 rows"),
     "a horizon of nothing": (lambda s, d: s.set_horizon(0), InvalidParameter, "horizon must be at least 1"),
 }
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"wait": timedelta.max}, "at most a hundred years"),
+        ({"note": {1: object()}}, "note must be a dict that JSON can hold"),
+        ({"note": [1]}, "note must be a dict"),
+    ],
+)
+def test_a_study_that_could_not_go_on_is_not_made(given, sentence, tmp_path):
+    with pytest.raises(InvalidParameter, match=sentence):
+        ar.Study.create(tmp_path / "s", ar.MonUCB(2, 10), **given)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from artreplay.compiling import compiled
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import Label
-from artreplay.history.labels import plain_label
+from artreplay.history.labels import is_missing, plain_label
 
 
 @compiled
@@ -52,6 +52,8 @@ class ArmSet:
                 self._numbers = {label: number for number, label in enumerate(self.labels)}
             except TypeError:
                 raise InvalidParameter("arms must be hashable labels") from None
+            if any(is_missing(label) for label in self.labels):
+                raise InvalidParameter("arms must be labels, one is missing")
             if len(self._numbers) != len(self.labels):
                 twice = next(label for label in self.labels if self.labels.count(label) > 1)
                 raise InvalidParameter(f"arms must be distinct, {twice!r} is there twice")

@@ -39,6 +39,7 @@ from artreplay.replay.step import (
 )
 
 _FIRST_LIMIT = 64
+_DRAWING = 1e-5  # seconds that a row of a log takes to be drawn, interpreted, about
 _TRIAL = 0.05  # seconds of interpretation after which it is known how long the rest would take
 
 
@@ -112,6 +113,8 @@ class Worker:
         parts = (first, ledger, queue, rewards, log, memory, order, record)
         # An object of the user's own, a base or a world, cannot be compiled; what is short need not be.
         wait = play.wait(*parts) if setting.compilable and current_mode() == "auto" else 0.0
+        if setting.rows * _DRAWING > wait:  # the rows of a log are drawn in one go
+            wait = 0.0
         run = play.bound_to(*parts) if setting.compilable and not wait else play.interpreted
         result = AGAIN
         while result != DONE:

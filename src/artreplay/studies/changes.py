@@ -24,7 +24,7 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.own_bases import adapt
 from artreplay.replay.saving import encode
 from artreplay.studies.live import Live
-from artreplay.studies.settings import Arm, Settings, checked_features, first_policy, made_base
+from artreplay.studies.settings import Arm, Settings, checked_features, checked_note, first_policy, made_base
 from artreplay.studies.study_drift import is_by_row, kept_drift, of_rows
 from artreplay.studies.study_log import description, keep_rows
 from artreplay.studies.study_tables import SQLiteTables, Tables
@@ -127,7 +127,7 @@ def change(live: Live, unknown: Any, drift: Any, lower: Any, note: dict[str, Any
         live.expire()
         live.enter("settings", given)
         live.forget_fold()
-    settings = settings if note is None else replace(settings, note=note)
+    settings = settings if note is None else replace(settings, note=checked_note(note))
     if settings != live.settings:
         live.tables.run("UPDATE study SET settings = ?", settings.as_json())
         live.settings = settings

@@ -253,6 +253,8 @@ class Live:
             return [None] * many
         if not isinstance(request, str) or not request:
             raise InvalidParameter(f"request_id must be a text, got {request!r}")
+        if request.encode(errors="replace").decode() != request:
+            raise InvalidParameter(f"request_id must be a text that UTF-8 can hold, got {request!r}")
         return [f"{request} ({place} of {many})" for place in range(1, many + 1)] if is_list else [request]
 
     def _warn_past_horizon(self) -> None:

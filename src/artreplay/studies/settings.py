@@ -78,6 +78,20 @@ class Settings:
         return dataclasses.replace(self, parameters=self.parameters | {"horizon": horizon}, made_with=n_arms)
 
 
+_LONGEST = timedelta(days=36_525)
+
+
+def checked_note(note: Any) -> dict[str, Any]:
+    """A note of the user's, which is kept as JSON."""
+    try:
+        kept = json.loads(json.dumps(note, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"note must be a dict that JSON can hold: {error}") from None
+    if not isinstance(kept, dict):
+        raise InvalidParameter(f"note must be a dict that JSON can hold, got {note!r}")
+    return kept
+
+
 def settings_of(
     base: Any,
     wait: Any,
@@ -100,6 +114,8 @@ def settings_of(
         raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
     if wait is not None and not (isinstance(wait, timedelta) and wait > timedelta(0)):
         raise InvalidParameter(f"wait must be a timedelta above 0, or None to wait for ever, got {wait!r}")
+    if wait is not None and wait > _LONGEST:
+        raise InvalidParameter(f"wait must be at most a hundred years, or None to wait for ever, got {wait}")
     if close not in get_args(Close):
         raise InvalidParameter(f'close must be "arrival" or "window", got {close!r}')
     if close == "window" and wait is None:
@@ -127,7 +143,7 @@ def settings_of(
         checked_unknown(unknown),
         close,
         _checked_policy(base, policy),
-        dict(note or {}),
+        checked_note(note or {}),
         kept_drift(drift),
         lower,
     )
