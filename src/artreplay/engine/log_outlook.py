@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,15 @@ def outlook(totals: Totals, base: ArmAlgorithm, rounds: int, drift: Mapping[Labe
 def _bounds(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
     """Bounds on the true means, by Wilson's formula, that hold for all arms at once but for a small chance."""
     n = np.maximum(counts, 1)
-    z2 = 2.0 * math.log(2.0 * max(len(counts), 1) / _CHANCE)
+    z2 = _squared_quantile(len(counts))
     centre = (means + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * means * (1 - means) / n + z2 * z2 / (4 * n * n)) / (1 + z2 / n)
     return np.where(counts > 0, centre - half, 0.0), np.where(counts > 0, centre + half, 1.0)
+
+
+def _squared_quantile(arms: int) -> float:
+    """How many standard errors a mean is off, squared, with a chance that all arms share."""
+    return NormalDist().inv_cdf(1.0 - _CHANCE / (2.0 * max(arms, 1))) ** 2
 
 
 def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any, allowed: Floats) -> float:
@@ -110,7 +116,7 @@ def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any, allow
     """
     if not undecided.any() or best < 0:
         return math.nan
-    z2 = 2.0 * math.log(2.0 * len(counts) / _CHANCE)
+    z2 = _squared_quantile(len(counts))
     shares = np.maximum(counts, 1) / np.maximum(counts, 1).sum()
     noise = np.sqrt(means * (1 - means) / shares)  # of a mean, if the log had one row
     gaps = np.maximum(means[best] - means[undecided] - allowed[best] - allowed[undecided], 1e-9)
