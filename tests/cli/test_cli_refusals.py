@@ -47,6 +47,19 @@ def test_no_log(refused: Refused, folder: Path) -> None:
     assert refused("recommend", folder, *OPTIONS) == f"{folder} has no file in it"
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
+def test_an_empty_file_has_no_columns(refused: Refused, folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"")
+    sentence = f"{name}: there must be one column 'arm' (--unit), the columns are none"
+    assert refused("index", name, *COLUMNS, "-o", "x.arh") == sentence
+
+
+def test_a_dialect_is_refused_as_it_was_typed(refused: Refused, folder: Path) -> None:
+    (folder / "log.csv").write_text("arm,click\nred,1\n")
+    said = refused("recommend", "log.csv", *OPTIONS, "--csv", "header=maybe")
+    assert said == "--csv header must be yes or no, got 'maybe'"
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -70,6 +70,8 @@ def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
         name, equal, value = pair.partition("=")
         if not equal:
             raise InvalidParameter(f"--csv must be NAME=VALUE, got {pair!r}")
+        if name == "header" and value not in ("yes", "no"):
+            raise InvalidParameter(f"--csv header must be yes or no, got {value!r}")
         found[name] = _MEANT.get((name, value), value)
     return found or None
 

@@ -221,6 +221,7 @@ def opened(folder: Path, text: str | bytes, name: str = "log.csv", **csv: Any) -
         ("arm,click\nNA,true\nnull,False\n", {}, [("NA", 1.0), ("null", 0.0)]),
         ("click,note,arm\n1,,red\n", {}, [("red", 1.0)]),
         ("arm,click\n", {}, []),
+        ("arm;click\n", {"decimal": ","}, []),
         ("sep=;\narm;click\nred;1\n", {}, [("red", 1.0)]),
         ("\n\narm,click,\n#1,1,\n\n#2,0,\n", {}, [("#1", 1.0), ("#2", 0.0)]),
         ("arm,click\rred,1\r", {}, [("red", 1.0)]),
@@ -247,7 +248,14 @@ def test_a_file_without_a_header_has_numbered_columns(tmp_path):
         ("arm,click,arm\nred,1,blue\n", {}, "there must be one column 'arm'"),
         ("arm;click\nred;0,5\n", {}, r"row 0 is '0,5', expected a number \(decimal=\",\" reads a comma"),
         (b"arm,click\ngr\xfcn,1\n", {}, "log.csv is not in utf-8: encoding= must say in what it is written"),
+        ("arm;click\nx;0,5\ny;1.234\n", {"decimal": ","}, r"reward .* in row 1 is '1\.234', .* decimal is a comma$"),
+        ("arm,click\nred,0\nblue,1_0\n", {}, "reward .* in row 1 is '1_0', expected a number"),
         ("arm,click\nred,1\n", {"encoding": "klingon"}, "encoding must be the name of an encoding"),
+        (
+            "arm,click\nred,1\n",
+            {"encoding": "rot13"},
+            "encoding must be the name of an encoding of text, .* got 'rot13'",
+        ),
         ("arm,click\nred,1\n", {"colour": "red"}, "csv must be made of delimiter, quote, .* got 'colour'"),
         ("arm,click\nred,1\n", {"header": "yes"}, "header must be True or False, got 'yes'"),
         ("arm,click\nred,1\n,0\n", {}, "unit .* in row 1 is missing"),
@@ -275,7 +283,12 @@ def test_json_keeps_its_types(tmp_path):
         ('{"arm": 1, "click": "0.5"}', "reward .* in row 0 is '\"0.5\"', expected a number"),
         ('{"arm": 1, "click": 1}\n{"arm": 1}', "reward .* in row 1 is nan"),
         ('{"arm": 1, "click"', "log.jsonl cannot be read as JSON"),
-        ('{"arm": [1], "click": 1}', r"labels must be texts or whole numbers, got \[1\]"),
+        ('{"arm": [1], "click": 1}', r"unit \(column 'arm'\) in row 0 is \[1\]: labels must be texts or whole"),
+        (
+            '{"arm": "a", "click": 1}\n{"arm": true, "click": 1}',
+            "in row 1 is true: labels must be texts or whole numbers",
+        ),
+        ("", "the columns are none"),
         ('{"arms": 1, "click": 1}', "there must be one column 'arm'"),
     ):
         with pytest.raises((InvalidFile, InvalidHistory), match=sentence):

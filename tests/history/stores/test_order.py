@@ -160,6 +160,23 @@ def test_what_letters_would_order_wrongly_is_refused(column, row, tmp_path):
         times(column, tmp_path)
 
 
+def test_whole_numbers_that_fractions_would_round_are_refused(tmp_path):
+    whole = ["9007199254740993", "9007199254740992"]
+    assert times(whole, tmp_path) == [1, 0]
+    sentence = r"column 'at' must not have fractions beside whole numbers from 2\*\*53 on, .* got 9007199254740993"
+    with pytest.raises(InvalidHistory, match=sentence):
+        times([*whole, "0.5"], tmp_path)
+    parts = [pa.array([0.5]), pa.array(list(map(int, whole)))]
+    for number, at in enumerate(parts):
+        pq.write_table(pa.table({"arm": [0] * len(at), "click": [0.0] * len(at), "at": at}), tmp_path / f"{number}.pq")
+    for read in (
+        ar.open_history,
+        lambda *log, **order: ar.index_history(log[0], tmp_path / "two.arh", *log[1:], **order),
+    ):
+        with pytest.raises(InvalidHistory, match=sentence):
+            read(str(tmp_path / "*.pq"), "arm", "click", order="at")
+
+
 def test_times_of_several_files_may_be_as_fine_as_they_are(tmp_path):
     (tmp_path / "parts").mkdir()
     for number, unit in enumerate(("s", "us")):

@@ -49,7 +49,9 @@ class Order:
 
         try:
             if column.type != self._type:
-                column = _trimmed(column).cast(self._type, safe=_is_text(column.type))
+                given = _trimmed(column)
+                column = given.cast(self._type, safe=_is_text(given.type))
+                self._refuse_rounded(given, column)
             column = _sortable(column)
             pc.rank(column[:1])
         except (pa.ArrowException, TypeError) as error:
@@ -66,6 +68,21 @@ class Order:
                 f"{rows} the same {self._name!r} as a row before: such rows stay in the order of {self._source}",
                 stacklevel=2,
             )
+
+    def _refuse_rounded(self, given: Any, column: Any) -> None:
+        """Refuse whole numbers that would be rounded, and change places, because others are fractions."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not pa.types.is_floating(column.type) or pa.types.is_floating(given.type):
+            return
+        rounded = pc.greater_equal(pc.abs(column), 2.0**53)
+        if _is_text(given.type):
+            rounded = pc.and_(rounded, pc.match_substring_regex(given, "^[+-]?[0-9]+$"))
+        row = pc.index(rounded, True).as_py()
+        if row >= 0:
+            mixed = f"column {self._name!r} must not have fractions beside whole numbers from 2**53 on"
+            raise InvalidHistory(f"{mixed}, which cannot be ordered together exactly, got {given[row]}")
 
     def _meaning(self, column: Any) -> Any:
         """What all texts of a batch stand for."""

@@ -57,7 +57,7 @@ PLAIN = str(Dialect(",", '"', "utf-8"))
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "delimiter": (lambda value: isinstance(value, str) and len(value) == 1, "one character"),
     "quote": (lambda value: isinstance(value, str) and len(value) <= 1, "one character, or none"),
-    "encoding": (lambda value: _is_encoding(value), "the name of an encoding, such as utf-16"),
+    "encoding": (lambda value: _is_encoding(value), "the name of an encoding of text, such as utf-16"),
     "header": (lambda value: isinstance(value, bool), "True or False"),
     "decimal": (lambda value: value in (".", ","), 'a point or a comma ("." or ",")'),
 }
@@ -80,7 +80,7 @@ def as_dialect(given: Mapping[str, Any] | None) -> Dialect:
 
 def _is_encoding(name: Any) -> bool:
     try:
-        return isinstance(name, str) and codecs.lookup(name) is not None
+        return isinstance(name, str) and codecs.lookup(name)._is_text_encoding  # which rot13 and hex are not
     except LookupError:
         return False
 
@@ -160,7 +160,13 @@ class TextFiles(FileSource):
         if column.null_count:
             return column  # the row is named by whoever checks labels
         distinct = column.unique().to_pylist()
-        labels = dict(zip(distinct, map(self.label_of, distinct), strict=True))
+        labels = {}
+        for text in distinct:
+            try:
+                labels[text] = self.label_of(text)
+            except InvalidHistory as error:
+                error.row = column.index(text).as_py()
+                raise
         if all(label is text for text, label in labels.items()):
             return column
         if all(type(label) is int and abs(label) < 1 << 63 for label in labels.values()):
@@ -174,6 +180,10 @@ class TextFiles(FileSource):
 
         column = table.to_native().column(name)
         if self._asked.decimal == ",":
+            row = pc.index(pc.match_substring(column, "."), True).as_py()
+            if row >= 0:
+                problem = f"is {column[row].as_py()!r}, expected a number without a point: decimal is a comma"
+                raise InvalidHistory(problem, what=what, row=row, column=name)
             column = pc.replace_substring(column, ",", ".")
         try:
             return np.asarray(column.cast(pa.float64()).fill_null(math.nan))
@@ -191,6 +201,8 @@ class JsonFiles(TextFiles):
         super().__init__(name, files, dialect, JSON)
 
     def _names_of(self, file: Found) -> list[str]:
+        if os.path.getsize(self._local(file)) == 0:
+            return []
         options = {"maximum_depth": 1, "hive_partitioning": False}
         return list(_asked("*", "read_json", self._local(file), options).columns)
 
@@ -206,8 +218,8 @@ class JsonFiles(TextFiles):
     def label_of(text: str) -> Label:
         """A label that is written as JSON."""
         value = json.loads(text)
-        if not isinstance(value, (str, int)):
-            raise InvalidHistory(f"labels must be texts or whole numbers, got {text}")
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise InvalidHistory(f"is {text}: labels must be texts or whole numbers", what="unit")
         return value
 
     def order(self, table: Any, name: str) -> Any:
@@ -219,7 +231,8 @@ class JsonFiles(TextFiles):
 
 def _number(text: str, row: int, what: str, name: str) -> float:
     try:
-        return _FLAGS[text.lower()] if text.lower() in _FLAGS else float(text)
+        plain = text.lower().replace("_", "?")  # Python would read 1_0 as 10
+        return _FLAGS[plain] if plain in _FLAGS else float(plain)
     except ValueError:
         hint = ' (decimal="," reads a comma as the point)' if _WITH_COMMA.fullmatch(text) else ""
         problem = f"is {text!r}, expected a number{hint}"
@@ -259,7 +272,7 @@ def _sniffed(path: str, dialect: Dialect) -> Dialect:
     if dialect.delimiter is not None:
         delimiter = dialect.delimiter
     elif columns == 1:
-        delimiter = max(_DELIMITERS, key=lines[0].count)
+        delimiter = max(_DELIMITERS, key=lines[0].count) if any(map(lines[0].count, _DELIMITERS)) else ","
     if any(delimiter in line and not line.startswith("#") for line in lines[:skip]):
         skip = 0  # no preface, but a header that does not fit the rows
     quote = dialect.quote if dialect.quote is not None else '"' if quote == "(empty)" else quote

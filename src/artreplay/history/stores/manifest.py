@@ -27,7 +27,14 @@ _PIECE = 1 << 24
 
 def is_store(where: str | os.PathLike[str]) -> bool:
     """Whether a folder, on a disk or behind an address, is an indexed store."""
-    return not is_postgres(where) and Place(where).has(MANIFEST)
+    if is_postgres(where):
+        return False
+    place = Place(where)
+    found = place.has(MANIFEST)
+    is_folder = place.folder is not None and os.path.isdir(place.folder)  # which a name too long for one is not
+    if not found and is_folder and any(Path(place.address).glob("g[0-9]*-*/digests.u8")):
+        raise InvalidFile("looks like a store, but has no manifest.json: index the log again", file=place.name)
+    return found
 
 
 def read_manifest(place: Place) -> dict[str, Any]:
