@@ -207,8 +207,9 @@ def test_whole_decimals_are_labels_like_integers(tmp_path):
 
 def test_memory_and_place_are_looked_at_before_the_log(tmp_path, monkeypatch):
     monkeypatch.setattr("artreplay.history.stores.intake.parts_of", None)
-    with pytest.raises(InvalidParameter, match="memory must be an amount"):
-        ar.index_history(log_of(5), tmp_path / "log.arh", **COLUMNS, memory="lots")
+    for memory in ("lots", "-1GB", 7):
+        with pytest.raises(InvalidParameter, match="memory must be an amount"):
+            ar.index_history(log_of(5), tmp_path / "log.arh", **COLUMNS, memory=memory)
     with pytest.raises(InvalidFile, match="cannot be written: No such file"):
         ar.index_history(log_of(5), tmp_path / "none" / "log.arh", **COLUMNS)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from artreplay.optional_packages import needed
 
 MOST_LEVELS = 2047  # the number of a level and the code of a point share 63 bits
 _BATCH = 1 << 17
+_MEMORY = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?)?B", re.IGNORECASE)
 Advance = Callable[[str, int, int | None], None]  # what is going on, rows done, rows in all
 
 
@@ -83,13 +86,16 @@ class Sorter:
 
     def __init__(self, memory: str, folder: Path, check: Callable[[], None] = lambda: None) -> None:
         self._duckdb = needed("duckdb", "indexing a log")
-        try:
-            self._database = self._duckdb.connect(config={"memory_limit": memory, "temp_directory": str(folder)})
-        except (self._duckdb.Error, TypeError):
-            raise InvalidParameter(f"memory must be an amount such as 2GB or 500MB, got {memory!r}") from None
+        if not isinstance(memory, str) or not _MEMORY.fullmatch(memory.strip()):
+            raise InvalidParameter(f"memory must be an amount such as 2GB or 500MB, got {memory!r}")
         self._memory = memory
+        self._folder = folder
         self.check = check
         self._failed: BaseException | None = None
+
+    @cached_property
+    def _database(self) -> Any:
+        return self._duckdb.connect(config={"memory_limit": self._memory, "temp_directory": str(self._folder)})
 
     def sorted(self, batches: Iterable[Any], by: Sequence[str], most: int | None = None) -> Iterator[Any]:
         """The rows of all batches in the order of some columns, the first ones if not all are wanted."""
@@ -97,15 +103,17 @@ class Sorter:
 
         self._failed = None
         watched = self._watched(batches)
-        first = next(watched, None)
-        if first is None:
+        first = list(itertools.islice(watched, 2))
+        if len(first) < 2:  # so few rows are sorted sooner than a database is asked
+            few = pa.Table.from_batches(first).sort_by([(name, "ascending") for name in by]) if first else None
+            yield from [] if few is None else few[:most].to_batches(_BATCH)
             return
         limit = "" if most is None else f" LIMIT {most}"
         names = ", ".join(f'"{name}"' for name in by)
         try:
             with self._database.cursor() as connection:
                 connection.execute("SET enable_progress_bar=false")
-                stream = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], watched))
+                stream = pa.RecordBatchReader.from_batches(first[0].schema, itertools.chain(first, watched))
                 connection.register("unsorted", stream)
                 for batch in arrow_reader(connection.sql(f"SELECT * FROM unsorted ORDER BY {names}{limit}"), _BATCH):
                     self.check()
@@ -133,7 +141,8 @@ class Sorter:
 
     def close(self) -> None:
         """Let go of the memory and of the files."""
-        self._database.close()
+        if "_database" in self.__dict__:
+            self._database.close()
 
 
 class Intake:
