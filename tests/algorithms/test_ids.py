@@ -107,7 +107,7 @@ def test_proposals_are_the_mixture_with_the_least_ratio(wins, losses):
     """No mixture of two arms on a fine grid has a lower ratio than the mixture that is really played."""
     n_arms = len(wins)
     base = show(ar.IDS(n_arms, seed=4), wins, losses)
-    tries = 120
+    tries = 60
     played = np.bincount([base.propose() for _ in range(tries)], minlength=n_arms) / tries
     regret, gain = base.component.outlook.regret, base.component.outlook.gain
     assert (played > 0).sum() <= 2

@@ -178,6 +178,7 @@ def test_ctrl_c_ends_an_ask_over_a_long_log_and_another_ask_goes_on(start_, rela
     assert seconds < SOON
 
 
+@pytest.mark.long
 def test_ctrl_c_while_workers_are_started_stops_them_too():
     """At every seventh bytecode of `simulate`: nothing goes on behind one's back, and nobody waits for it to end."""
     base, env = ar.MonUCB(10, 10**8), ar.environments.KArmed(10)

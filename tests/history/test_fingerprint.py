@@ -340,6 +340,7 @@ def elsewhere() -> list[dict[str, list[int]]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("processes of their own")
 @pytest.mark.parametrize("kind", EVERYWHERE)
 def test_a_log_has_the_same_fingerprint_in_every_process(elsewhere, kind):

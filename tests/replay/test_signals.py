@@ -111,7 +111,9 @@ def test_other_threads_can_ask_and_tell():
         assert results[scene] == uninterrupted(scene), scene
 
 
-@pytest.mark.parametrize("kind", ["MonUCB", "plain", "many arms", "relation"])
+@pytest.mark.parametrize(
+    "kind", ["MonUCB", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("plain", "many arms", "relation"))]
+)
 def test_signals_from_outside_at_any_time_change_nothing(kind):
     """A thread sends Ctrl-C at times of its own choosing, the next one as soon as the last has been heard."""
     base, start, _ = ALL[kind]

@@ -47,7 +47,7 @@ def test_totals_are_full_start_in_one_batch_whatever_the_base(name, tmp_path):
     rng = random.Random(name)
     again = {"bonus": BASES[name]().bonus} if "callable" in name else {}
     with ar.compiling.using("interpreted"):
-        for _ in range(15):
+        for _ in range(6):
             log = random_log(rng)
             totals = ar.Totals.of(log)
             policy, batch = ar.ArtificialReplay(BASES[name](), totals), ar.FullStart(BASES[name](), log, batch=True)
