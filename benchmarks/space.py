@@ -362,19 +362,18 @@ def with_a_tenth(results: dict[Task, list[str]]) -> str:
 
 def summary(results: dict[Task, list[str]]) -> str:
     """What the results say about the goals, losses first."""
+    joint = "CellRegression, joint"
     goal = " (the goal was 62 of 72, and a quarter of the regret of each)"
     parts = [
         verdict(results, "CellRegression", ["TreeAllocation", "network"], list(SURFACES), goal),
+        verdict(results, joint, ["TreeAllocation", "network"], list(SURFACES), " (the same goal)"),
         verdict(results, "PointRegression", ["TreeUCB, sharp", "HCT"], list(POINTS), " (the goal was 18 of 24)"),
     ]
-    joint = "CellRegression, joint"
     others = [
         in_short(results, "CellRegression, cells=2", "CellRegression", list(SURFACES)),
         in_short(results, "PointRegression, cells=2", "PointRegression", list(POINTS)),
         with_a_tenth(results),
         in_short(results, joint, "CellRegression", list(SURFACES)),
-        in_short(results, joint, "TreeAllocation", list(SURFACES)),
-        in_short(results, joint, "network", list(SURFACES)),
         in_short(results, joint, "CellRegression", list(SURFACES), "imbalanced"),
         in_short(results, joint, "CellRegression", list(EFFORTS)).replace(" (", " with three levels of effort ("),
         in_short(results, "TreeUCB, sharp", "TreeUCB", list(POINTS)),
