@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Hashable, Iterator
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -415,6 +416,10 @@ class Policy:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._guard = Uninterrupted()
+
+    def __copy__(self) -> Self:
+        """A policy of its own: two that share what they were told would decide for each other."""
+        return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         name = type(self).__name__
