@@ -48,7 +48,7 @@ TITLES: dict[str, tuple[str, str]] = {
     "surfaces": (
         "Ours, not the paper's: surfaces fitted to its domains",
         "The domains, budget and logs of above under CellRegression, a rule that fits surfaces to what was seen. "
-        "The paper has nothing like it; its algorithms are above, the network and chance in the same figures.",
+        "The paper has nothing like it. Its algorithms, the network and chance are in the figures above.",
     ),
     "discretisation": (
         "How a log divides space",

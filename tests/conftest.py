@@ -31,7 +31,7 @@ loops.LOADING = loops.COMPILING = 0.0
 ALL = bool(os.environ.get("ARTREPLAY_THOROUGH"))
 WHOLLY_LONG = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.long\b", re.MULTILINE)
 
-hypothesis.settings.register_profile("artreplay", deadline=None, max_examples=100 if ALL else 10)
+hypothesis.settings.register_profile("artreplay", deadline=None, max_examples=100 if ALL else 8)
 hypothesis.settings.load_profile("artreplay")
 
 

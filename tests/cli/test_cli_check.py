@@ -59,11 +59,11 @@ def own(folder: Path) -> Path:
 
 
 def test_a_good_algorithm(run: Run, own: Path) -> None:
-    done = run("check", "inner/own_algorithms.py:good", "--arms", 3, "--cases", 60)
+    done = run("check", "inner/own_algorithms.py:good", "--arms", 3, "--cases", 20)
     assert done.code == 0
     lines = done.out.splitlines()
     assert [line.split("  ")[0] for line in lines[1:]] == ["coupling", "journal", "irrelevant data", "completion"]
-    assert all("holds" in line and "60" in line and "%" in line for line in lines[1:])
+    assert all("holds" in line and "20" in line and "%" in line for line in lines[1:])
 
 
 def test_a_bad_algorithm(run: Run, own: Path) -> None:
@@ -130,8 +130,8 @@ def test_files_that_cannot_be_imported(refused: Refused, folder: Path, content: 
 
 
 def test_algorithms_over_points_are_asked_for_their_space(run: Run, own: Path) -> None:
-    assert run("check", "inner/own_algorithms.py:tree", "--cases", 30).code == 0
-    assert run("check", "inner/own_algorithms.py:tree", "--dim", 2, "--cases", 30).code == 0
+    assert run("check", "inner/own_algorithms.py:tree", "--cases", 10).code == 0
+    assert run("check", "inner/own_algorithms.py:tree", "--dim", 2, "--cases", 10).code == 0
     done = run("check", "inner/own_algorithms.py:paper", "--dim", 1, "--levels", "0.5,1", "--cases", 200)
     assert done.code == 1
     assert "coupling fails: round" in done.out

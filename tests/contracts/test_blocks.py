@@ -36,7 +36,7 @@ def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: in
 
 @pytest.mark.parametrize("name", ["MonUCB, callable", "TopUCB"])
 def test_every_decision_is_that_of_the_whole_journal_in_blocks(name, tmp_path):
-    check(name, 60, "interpreted", tmp_path, seed=1)
+    check(name, 30, "interpreted", tmp_path, seed=1)
 
 
 @pytest.mark.long

@@ -41,7 +41,7 @@ def check(name: str, drift: Any, cases: int, mode: ar.compiling.Mode, folder: Pa
     [("KLUCB", 0.05), ("KLUCB", "auto"), ("TopUCB, KL", "auto"), ("MonUCB", BY_ARM), ("TreeUCB, d=2", 0.3)],
 )
 def test_every_decision_is_that_of_the_whole_journal_with_drift(name, drift, tmp_path):
-    check(name, drift, 60, "interpreted", tmp_path, seed=1)
+    check(name, drift, 30, "interpreted", tmp_path, seed=1)
 
 
 @pytest.mark.long

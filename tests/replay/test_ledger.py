@@ -328,7 +328,7 @@ def test_a_log_without_rows_has_nothing_to_give():
 def test_memory_is_a_few_numbers_per_row_whatever_is_split(dim):
     case = Case(dim, 3, 1000, seed=1)
     before = {name: array.nbytes for name, array in arrays_of(case.ledger).items()}
-    for _ in range(500):
+    for _ in range(150):
         case.split()
         case.take()
     assert {name: array.nbytes for name, array in arrays_of(case.ledger).items()} == before
