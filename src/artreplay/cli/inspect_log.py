@@ -193,10 +193,11 @@ def what_it_decides(found: Outlook) -> list[str]:
         said = [f"{worse:,} of {arms:,} arms are clearly worse than {text_of(found.leader)}; {race}."]
     if found.undecided and math.isfinite(found.rows_for_half):
         which = "half of the others" if worse == 0 else "half of those that are left"
-        rows = (
-            "More rows than anyone has" if found.rows_for_half > 1e12 else f"About {_rounded(found.rows_for_half)} rows"
-        )
-        said.append(f"{rows} like these would tell {which} from {text_of(found.leader)}.")
+        apart = f"tell {which} from {text_of(found.leader)}"
+        if found.rows_for_half > 1e12:
+            said.append(f"Their means are so close together that no log will {apart}.")
+        else:
+            said.append(f"About {_rounded(found.rows_for_half)} rows like these would {apart}.")
     return said
 
 
