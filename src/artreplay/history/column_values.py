@@ -63,6 +63,8 @@ def as_units(units: Any) -> Any:
 def _array_units(units: np.ndarray[Any, Any]) -> Any:
     if units.ndim == 0 or units.ndim > 2:
         raise InvalidHistory(f"units must be 1-D labels or 2-D points (H, d), got shape {units.shape}")
+    if isinstance(units, np.ma.MaskedArray) and units.ndim == 2:
+        return np.ma.filled(units.astype(np.float64), np.nan)
     if isinstance(units, np.ma.MaskedArray) or (units.ndim == 1 and units.dtype.kind not in "fiub"):
         return _list_units(units.tolist() if isinstance(units, np.ma.MaskedArray) else list(units))
     if units.dtype.kind not in "fiub":

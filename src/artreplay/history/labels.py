@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from artreplay.errors import InvalidHistory
 Label = Hashable
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # what fits 64 bits
-MANY = 10_000  # integers from which on importing pyarrow is worth the time it takes
+MANY = 10_000  # labels from which on importing pyarrow is worth the time it takes
 
 
 def encode_labels(units: Any) -> tuple[list[Label], Ints]:
@@ -28,6 +29,11 @@ def encode_labels(units: Any) -> tuple[list[Label], Ints]:
         import pyarrow as pa
 
         units = pa.array(units.astype(units.dtype.newbyteorder("=")))
+    elif not is_arrow(units) and len(units) >= MANY and {*map(type, units)} == {str}:
+        import pyarrow as pa
+
+        with suppress(UnicodeEncodeError):  # which arrow cannot hold
+            units = pa.array(units, pa.large_string())
     return _encode_arrow(units) if is_arrow(units) else _encode_objects(units)
 
 

@@ -27,16 +27,18 @@ def duckdb_source(path: str, table: str | None) -> Source:
     import duckdb
 
     name, origin = _table_of(path, table)
-    with reading(name, "DuckDB"):
-        connection = duckdb.connect(path, read_only=True)
+
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        with duckdb.connect(path, read_only=True) as connection:
+            yield from arrow_reader(connection.sql(f"SELECT {', '.join(map(quoted, columns))} FROM {origin}"))
+
+    def rows() -> Any:
+        with duckdb.connect(path, read_only=True) as connection:
+            return connection.sql(f"SELECT count(*) FROM {origin}").fetchall()[0][0]
+
+    with reading(name, "DuckDB"), duckdb.connect(path, read_only=True) as connection:
         names = connection.sql(f"SELECT * FROM {origin}").columns
-
-    def batches(columns: Sequence[str]) -> Any:
-        return arrow_reader(connection.sql(f"SELECT {', '.join(map(quoted, columns))} FROM {origin}"))
-
-    return Source(
-        name, "DuckDB", names, batches, lambda: connection.sql(f"SELECT count(*) FROM {origin}").fetchall()[0][0]
-    )
+    return Source(name, "DuckDB", names, batches, rows)
 
 
 def sqlite_source(path: str, table: str | None) -> Source:

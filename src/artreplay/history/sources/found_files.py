@@ -28,6 +28,7 @@ PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what a
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"ORC": ORC, b"SQLite format 3\0": SQLITE}
 _BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16 and UTF-32
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_MARKS = {"_delta_log", ".hoodie", "metadata"}  # folders of tables
 
 
 class Found(NamedTuple):
@@ -87,7 +88,9 @@ class _Disk:
     def glob(self, pattern: str) -> list[str]:
         """The files that fit a pattern, and those in folders that do."""
         found = glob.glob(pattern, recursive=True)
-        return list({file for path in found for file in (self.find(path) if self.isdir(path) else [path])})
+        return list(
+            {file for path in found for file in (self.find(path) if self.isdir(path) else [path] * self.isfile(path))}
+        )
 
 
 def file_system(where: str) -> tuple[Any, str]:
@@ -122,10 +125,11 @@ def files_at(where: str) -> list[Found]:
     system, root = file_system(where)
     with looked_at(where):
         found = _listed(root, system or _Disk())
-        given = Path(root).parts
         if found != [root]:
-            _refuse_tables(where, found, system)
-            found = [path for path in found if not any(map(_is_hidden, set(Path(path).parts).difference(given)))]
+            base = _base(root)
+            _refuse_tables(where, found, base, system)
+            given = len(Path(base).parts)
+            found = [path for path in found if not any(map(_is_hidden, Path(path).parts[given:]))]
             found = [path for path in found if _kind_by_name(path) is not None] or found
     if not found:
         raise InvalidFile(f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=shown(where))
@@ -149,6 +153,13 @@ def by_number(path: str) -> list[Any]:
     return [*((int(part), part) if place % 2 else part for place, part in enumerate(parts))]
 
 
+def _base(root: str) -> str:
+    """The folder in which a pattern, or a folder, looks for files."""
+    parts = Path(root).parts
+    fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return Path(*parts[:fixed]).as_posix()
+
+
 def _is_hidden(part: str) -> bool:
     return part.startswith(("_", ".")) and "=" not in part
 
@@ -159,9 +170,11 @@ def _partition(path: str) -> dict[str, str | None]:
     return {name: None if value == _NO_VALUE else urllib.parse.unquote(value) for name, value in pairs if name}
 
 
-def _refuse_tables(where: str, paths: Iterable[str], system: Any) -> None:
+def _refuse_tables(where: str, paths: Iterable[str], base: str, system: Any) -> None:
     """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
-    folders = {parent for path in paths for parent in Path(path).parents if "=" not in parent.name}
+    if system is not None:  # where every look is a request: what was listed tells of the tables below
+        paths = [f"{base}/any", *(path for path in paths if _MARKS.intersection(Path(path).parts))]
+    folders = {parent for path in paths for parent in Path(path).parents}
     for folder in sorted(folder.as_posix() for folder in folders):
         kind = table_format(folder, system)
         if kind is not None:

@@ -144,7 +144,10 @@ def _common(one: Any, other: Any) -> Any:
     if pa.uint64() in kinds and one != other:
         kinds = [pa.decimal128(38, 0) if kind == pa.uint64() else kind for kind in kinds]
     schemas = [pa.schema([("order", kind)]) for kind in kinds]
-    return pa.unify_schemas(schemas, promote_options="permissive").field("order").type
+    kind = pa.unify_schemas(schemas, promote_options="permissive").field("order").type
+    if pa.types.is_decimal(kind):
+        return pa.decimal128(38, kind.scale)  # the one arrow finds may be too narrow for whole numbers
+    return pa.float64() if pa.types.is_floating(kind) else kind
 
 
 def _sortable(column: Any) -> Any:

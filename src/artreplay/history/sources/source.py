@@ -18,7 +18,7 @@ from artreplay.history.sources.log_columns import Columns
 
 BATCH = 1 << 18  # rows that are read at once
 _MOST_SAID = 100  # letters of a line that an engine says
-_ENGINES = ("_duckdb", "duckdb", "polars", "pyarrow", "sqlite3")  # whose errors are about what they read
+_ENGINES = ("_duckdb", "duckdb", "narwhals", "polars", "pyarrow", "sqlite3")  # whose errors are about what they read
 _MIXED_ENDS = "state machine reached an invalid state"  # what DuckDB says where lines end now by \n, now by \r\n
 
 

@@ -1,0 +1,75 @@
+"""Folders and patterns whose files differ, hide something, or belong to a table."""
+
+from __future__ import annotations
+
+import duckdb
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import artreplay as ar
+from artreplay.errors import InvalidFile, InvalidHistory
+from artreplay.history.sources.find import find_source
+
+COLUMNS = {"unit": "arm", "reward": "r"}
+
+
+def write(path, order, kind):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = {"arm": [str(one) for one in order], "r": [1.0] * len(order), "o": pa.array(order).cast(kind)}
+    pq.write_table(pa.table(columns), path)
+
+
+@pytest.mark.parametrize(
+    ("first", "kind", "second", "other"),
+    [
+        ([1.0], pa.float32(), [1_700_000_002, 1_700_000_001], pa.uint64()),
+        ([1.0], pa.float32(), [1_700_000_002, 1_700_000_001], pa.int64()),
+        ([5, 4], pa.int64(), [1.5], pa.decimal128(10, 2)),
+        ([5, 4], pa.int16(), [1.5], pa.decimal128(5, 2)),
+    ],
+)
+def test_an_order_may_be_of_another_type_in_each_file(tmp_path, first, kind, second, other):
+    write(tmp_path / "part-1.parquet", first, kind)
+    write(tmp_path / "part-2.parquet", second, other)
+    log = ar.open_history(tmp_path, order="o", **COLUMNS)
+    assert [log.unit(row) for row in range(len(log))] == [str(one) for one in sorted(first + second)]
+
+
+def test_files_of_a_table_in_a_partition_are_refused_too(tmp_path):
+    write(tmp_path / "lake/region=eu/part-1.parquet", [1], pa.int64())
+    (tmp_path / "lake/region=eu/_delta_log").mkdir()
+    for place in ("lake", "lake/region=eu/*.parquet"):
+        with pytest.raises(InvalidFile, match="a Delta table"):
+            ar.open_history(tmp_path / place, **COLUMNS)
+
+
+def test_a_bucket_is_not_asked_about_every_folder(monkeypatch):
+    system = fsspec.filesystem("memory")
+    for day in range(30):
+        with system.open(f"/several/2024/{day}/x.parquet", "wb") as file:
+            pq.write_table(pa.table({"arm": ["a"], "r": [1.0]}), file)
+    asked: list[str] = []
+    isdir = type(system).isdir
+    monkeypatch.setattr(type(system), "isdir", lambda self, path: asked.append(path) or isdir(self, path))
+    assert find_source("memory://several").rows() == 30
+    assert len(asked) < 20
+
+
+def test_what_is_hidden_stays_so_and_a_broken_link_is_no_file(tmp_path):
+    write(tmp_path / "_old/part-1.parquet", [1], pa.int64())
+    write(tmp_path / "_old/sub/_old/part-2.parquet", [2], pa.int64())
+    (tmp_path / "_old/part-3.parquet").symlink_to(tmp_path / "nowhere")
+    assert len(ar.open_history(tmp_path / "_old", **COLUMNS)) == 1
+    assert len(ar.open_history(tmp_path / "_old/*.parquet", **COLUMNS)) == 1
+
+
+def test_a_database_is_let_go_of_when_it_was_refused(tmp_path):
+    with duckdb.connect(tmp_path / "x.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'a' AS arm, 2.0 AS r")
+    with pytest.raises(InvalidHistory) as refused:
+        ar.open_history(tmp_path / "x.duckdb", table="t", unit="nope", reward="r")
+    with duckdb.connect(tmp_path / "x.duckdb") as connection:
+        connection.execute("CREATE TABLE other AS SELECT 1 AS one")
+    assert "nope" in str(refused.value)
