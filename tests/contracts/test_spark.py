@@ -53,6 +53,17 @@ def test_spark_writes_what_we_read(session, log, tmp_path, scheme):
         spark.write_clustered(frame, place, "arm", "click", "at")
 
 
+def test_everything_goes_through_the_file_system_of_spark(session, log, tmp_path):
+    """Only Spark knows what `viewfs` stands for, as only it may know the way into a cluster."""
+    session._jsc.hadoopConfiguration().set("fs.viewfs.mounttable.cluster.link./logs", f"file://{tmp_path}")
+    frame = session.createDataFrame(rows_of(log), ["arm", "click", "at"])
+    spark.write_clustered(frame, "viewfs://cluster/logs/new/log", "arm", "click", "at")
+    opened = ar.ArtificialReplay(BASE, ar.open_history(tmp_path / "new" / "log"))
+    assert played(opened, 8, 1) == played(ar.ArtificialReplay(BASE, log.history()), 8, 1)
+    with pytest.raises(InvalidFile, match="viewfs://cluster/logs/new/log exists already"):
+        spark.write_clustered(frame, "viewfs://cluster/logs/new/log", "arm", "click", "at")
+
+
 def test_row_groups_are_as_long_as_ours(session, tmp_path, monkeypatch):
     monkeypatch.setattr(spark, "GROUP", 1000)
     frame = session.range(5000).selectExpr("id % 2 AS arm", "id % 3 AS click", "id AS at").coalesce(1)
