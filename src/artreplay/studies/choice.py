@@ -33,6 +33,8 @@ class Chooser:
 
     def __init__(self, policy: Policy) -> None:
         self._adapter: Any = policy._adapter
+        self._algorithm: Any = None
+        self._learner: Any = None  # the same through views, whose entries are plain numbers
         self._open: dict[int, list[int]] = {}  # the units of each open decision, in the order of decisions
         self.available: Available | None = None  # None if everything can be chosen
         self.renew()
@@ -59,7 +61,9 @@ class Chooser:
 
     def renew(self) -> None:
         """The base has been told something, or its arrays have grown."""
-        self._learner: Any = views(self._adapter.algorithm)
+        algorithm = self._adapter.algorithm
+        if algorithm is not self._algorithm:  # views show what changes in the same memory
+            self._algorithm, self._learner = algorithm, views(algorithm)
 
     def opened(self, decision: int, units: list[int]) -> None:
         """A decision for these units is open from now on."""
@@ -89,35 +93,38 @@ class ArmChooser(Chooser):
     def opened(self, decision: int, units: list[int]) -> None:
         """A decision for these units is open from now on."""
         super().opened(decision, units)
-        np.add.at(self._now, units, 1)
+        for unit in units:
+            self._now[unit] += 1
 
     def closed(self, decision: int) -> list[int]:
         """A decision is no longer open; its units."""
         units = super().closed(decision)
-        np.subtract.at(self._now, units, 1)
+        for unit in units:
+            self._now[unit] -= 1
         return units
 
     def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
         """The arms with the highest values, ties to the lower number."""
         index = self._adapter.algorithm.index
         for arm in np.flatnonzero((index.tally.counts != self._seen[0]) | (self._now != self._seen[1])).tolist():
-            self._value[arm] = self._value_of(index, arm)
+            self._value[arm] = self._value_of(self._learner.index, arm)
         self._seen[0], self._seen[1] = index.tally.counts, self._now
         return write_best(self._value, self.available, out)
 
-    def _value_of(self, index: ArmIndex, arm: int) -> float:
-        value, open_ = float(index.value[arm]), int(self._now[arm])
+    def _value_of(self, index: Any, arm: int) -> float:
+        value: float = index.value[arm]
+        open_ = int(self._now[arm])
         if open_ == 0:
             return value
-        count, total = int(index.tally.counts[arm]), float(index.tally.totals[arm])
+        count, total = index.tally.counts[arm], index.tally.totals[arm]
         failed = int(self._adapter.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
         earned = open_ * (total / (count + failed)) if count else 0.0
         allowance = allowance_of(index, arm)
         if allowance < np.inf:
             more = with_more(index.tally, arm, open_, earned)
-            value = float(index.bound.lowered(more, 0, allowance / (count + open_), value))
+            value = index.bound.lowered(more, 0, allowance / (count + open_), value)
         if not isinstance(index, MeanIndex):
-            value = float(index.bound.lowered(with_more(index.online, arm, open_, earned), 0, 0.0, value))
+            value = index.bound.lowered(with_more(index.online, arm, open_, earned), 0, 0.0, value)
         return value
 
 
@@ -237,7 +244,7 @@ def chooser_of(policy: Policy) -> Chooser:
 
 def with_more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
     """The tally of one arm with so many samples more, which earned so much."""
-    return Tally(np.array([tally.counts[arm] + samples]), np.array([tally.totals[arm] + total]))
+    return Tally([tally.counts[arm] + samples], [tally.totals[arm] + total])  # type: ignore[arg-type]
 
 
 def allowance_of(index: ArmIndex, arm: int) -> float:

@@ -70,7 +70,8 @@ class Fold:
         if self.policy is None:
             self.policy = first_policy(settings, base)
         self.take_in(
-            Row(seq, kind, json.loads(body), action) for seq, kind, body, action in tables.each(_READ, self.seq)
+            Row(seq, kind, json.loads(body), None if action is None else action_again(action))
+            for seq, kind, body, action in tables.each(_READ, self.seq)
         )
         self.renew_chooser(open_actions)
 
@@ -103,10 +104,10 @@ class Fold:
                 policy.extend(first_rows(self.log, so_far), drift=self.drift_of(so_far))
                 self._fresh = True
             elif row.body is not None:
-                action, value = (
-                    (row.body["action"], row.body["value"]) if row.action is None else (row.action, row.body)
-                )
-                policy.tell(action_again(action), value)
+                if row.kind == "observation":
+                    policy.tell(action_again(row.body["action"]), row.body["value"])
+                else:
+                    policy.tell(row.action, row.body)
             told = True
             self.seq = row.seq
         if told and hasattr(self, "chooser"):

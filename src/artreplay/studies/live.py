@@ -7,6 +7,7 @@ import json
 import secrets
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ class Live:
             "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", self.entries, kind, self.time, number, text, request
         )
         if self._fold is not None and kind in ("reward", "expiry", "observation", "log"):
-            self._fresh.append(Row(self.entries, kind, body, None if action is None else kept_action(action)))
+            self._fresh.append(Row(self.entries, kind, body, deepcopy(action)))
 
     def _close(self, decision: Decision, state: str) -> None:
         self.tables.run("UPDATE decision SET state = ? WHERE number = ?", state, decision.number)

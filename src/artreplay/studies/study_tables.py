@@ -40,6 +40,22 @@ _SCHEMA = (
 )
 
 
+class _Sentence:
+    """A block whose errors, where they are of the database, are said in a sentence."""
+
+    __slots__ = ("_tables", "_what")
+
+    def __init__(self, tables: Tables, what: str) -> None:
+        self._tables, self._what = tables, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None:
+            self._tables.failed(self._what, error)
+
+
 class Tables:
     """A connection that is made when it is needed, and made again if it was lost. One transaction at a time."""
 
@@ -48,18 +64,19 @@ class Tables:
         self.read_only = read_only
         self.in_transaction = False
         self._connection: Any = None
+        self._reading, self._writing = _Sentence(self, "read"), _Sentence(self, "written")
 
     def query(self, statement: str, *values: Any) -> list[Any]:
         """The rows that a statement finds."""
-        with self._said_in_a_sentence("read"):
+        with self._reading:
             return list(self._executed(statement, values).fetchall())
 
     def each(self, statement: str, *values: Any) -> Iterator[Any]:
         """The rows that a statement finds, one at a time."""
-        with self._said_in_a_sentence("read"):
+        with self._reading:
             found = self._executed(statement, values)
         while True:
-            with self._said_in_a_sentence("read"):
+            with self._reading:
                 rows = found.fetchmany(_ROWS)
             if not rows:
                 return
@@ -67,13 +84,13 @@ class Tables:
 
     def run(self, statement: str, *values: Any) -> int:
         """Change something, inside a transaction that begins here if there is none; how many rows changed."""
-        with self._said_in_a_sentence("written"):
+        with self._writing:
             self._begin()
             return int(self._executed(statement, values).rowcount)
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """The same statement for many rows."""
-        with self._said_in_a_sentence("written"):
+        with self._writing:
             self._begin()
             cursor = self._open().cursor()
             cursor.executemany(self._written(statement), rows)
@@ -81,7 +98,7 @@ class Tables:
     def commit(self) -> None:
         """Make what was changed durable."""
         if self.in_transaction:
-            with self._said_in_a_sentence("written"):
+            with self._writing:
                 self._check_place()
                 self._executed("COMMIT", ())
                 self.in_transaction = False
@@ -155,11 +172,9 @@ class Tables:
     def _connected(self) -> Any:
         raise NotImplementedError
 
-    @contextlib.contextmanager
-    def _said_in_a_sentence(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except self._errors as error:
+    def failed(self, what: str, error: BaseException) -> None:
+        """Let go, and say in a sentence what could not be done, if this is an error of the database."""
+        if isinstance(error, self._errors):
             self.close()
             raise StudyUnavailable(f"{self.name} cannot be {what}: {self._said(error)}") from error
 
@@ -187,7 +202,7 @@ class SQLiteTables(Tables):
 
     def exists(self) -> bool:
         """Whether the file is there, and not empty: a study that was cut short while it was made is none."""
-        with self._said_in_a_sentence("read"):
+        with self._reading:
             if self._inode >= 0:
                 self._check_place()
             if self._is_file and (not self._path.exists() or self._path.stat().st_size == 0):
@@ -216,14 +231,17 @@ class SQLiteTables(Tables):
 
     def _check_place(self) -> None:
         """A file that was removed still takes what is written, and nobody will ever read it."""
-        if self._is_file and (not self._path.exists() or self._path.stat().st_ino != self._inode):
+        if self._is_file:
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(self._path).st_ino == self._inode:
+                    return
             raise OSError("the file was removed or replaced while the study was open")
 
     def try_to_own(self) -> bool:
         """Whether this process, and no other, may write from now on."""
         if not self._is_file or self._lock is not None:
             return True
-        with self._said_in_a_sentence("written"):
+        with self._writing:
             lock = open(f"{self._path}.lock", "ab")  # noqa: SIM115 - it stays open as long as the study is owned
         if not _locked(lock):
             lock.close()
@@ -239,7 +257,7 @@ class SQLiteTables(Tables):
 
     def backup(self, target: str) -> None:
         """Copy the study into another file, as it stands."""
-        with self._said_in_a_sentence("copied"), contextlib.closing(sqlite3.connect(target)) as other:
+        with _Sentence(self, "copied"), contextlib.closing(sqlite3.connect(target)) as other:
             self._open().backup(other)
 
 
