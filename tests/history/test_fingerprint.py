@@ -252,17 +252,17 @@ def test_any_block_that_is_named_holds_the_change(size, block, row, more):
     """Also for fingerprints made with other blocks than today's."""
     assume(row < size)
     hashes = np.random.default_rng(size).integers(0, 2**63, size + more).astype(np.uint64)
-    blocks = Fingerprint(size, block, digests_of(hashes[:size], block))
-    assert blocks.first_difference(hashes) is None
+    known = made_of(hashes, size, block)
+    assert known.first_difference(made_of(hashes, size, block)) is None
     hashes[row] ^= np.uint64(1)
-    first, last = blocks.first_difference(hashes)
+    first, last = known.first_difference(made_of(hashes, size, block))
     assert first <= row <= last < min(first + block, size)
 
 
-def digests_of(hashes: np.ndarray, block: int) -> np.ndarray:
-    from artreplay.history.fingerprint import _digests
-
-    return _digests(hashes, block)
+def made_of(hashes: np.ndarray, size: int, block: int) -> Fingerprint:
+    made = Fingerprint(size, block)
+    made.add(hashes)
+    return made
 
 
 # -- what a policy says -------------------------------------------------------------------------------------

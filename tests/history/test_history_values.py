@@ -85,7 +85,7 @@ def test_other_seeds_give_other_orders_and_the_fingerprint_sees_it():
     log = ar.History(range(100), np.arange(100) / 100)
     orders = {tuple(log.shuffled(seed).codes.tolist()) for seed in range(50)}
     assert len(orders) == 50
-    assert log.fingerprint.first_difference(log.shuffled(3).row_hashes) is not None
+    assert log.fingerprint.first_difference(log.shuffled(3).fingerprint) is not None
 
 
 def test_points_are_shuffled_with_their_rewards():

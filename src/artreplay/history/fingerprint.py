@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,27 +16,57 @@ from artreplay.history.labels import Label
 MOST_BLOCKS = 65_536  # up to this many rows each row has a digest of its own
 
 
-class Fingerprint(NamedTuple):
-    """Digests of consecutive blocks of `block` rows; the last block may be shorter."""
+class Fingerprint:
+    """Digests of consecutive blocks of `block` rows; the last block may be shorter.
 
-    rows: int
-    block: int
-    digests: Words
+    Where the digests are not known yet, rows are added one part after the other.
+    """
 
-    def first_difference(self, hashes: Words) -> tuple[int, int] | None:
-        """The rows [first, last] among which a log with these row hashes differs first, None if it does not."""
-        if len(hashes) < self.rows:
-            return len(hashes), self.rows - 1
-        digests = _digests(hashes[: self.rows], self.block)
-        return self.first_difference_of(digests)
+    def __init__(self, rows: int, block: int | None = None, digests: Words | None = None) -> None:
+        self.rows = rows
+        self.block = _block_of(rows) if block is None else block
+        self.digests: Words = np.zeros(-(-rows // self.block), np.uint64) if digests is None else digests
+        self.seen = 0
 
-    def first_difference_of(self, digests: Words) -> tuple[int, int] | None:
-        """The same for a log whose first rows have these digests, in blocks of the same size."""
-        wrong = np.flatnonzero(digests != self.digests)
+    @classmethod
+    def of(cls, parts: Iterable[Any], rows: int, block: int | None = None) -> Fingerprint:
+        """That of the first rows of a log in parts, each of which has hashes of its rows."""
+        made = cls(rows, block)
+        for part in parts:
+            made.add(part.row_hashes)
+            if made.seen >= rows:
+                break
+        return made
+
+    @classmethod
+    def continuing(cls, known: Fingerprint, rows: int) -> Fingerprint:
+        """That of a log that had the known rows, and has `rows` in all."""
+        made = cls(rows)
+        digests = known.coarser(made.block).digests
+        made.digests[: len(digests)] = digests
+        made.seen = known.rows
+        return made
+
+    def add(self, hashes: Words) -> None:
+        """The hashes of the next rows; those past the end do not count."""
+        hashes = hashes[: self.rows - self.seen]
+        if len(hashes) == 0:
+            return
+        with np.errstate(over="ignore"):
+            hashes = hashes if self.block == 1 else _placed(hashes, self.seen)
+            blocks = np.arange(self.seen, self.seen + len(hashes), dtype=np.uint64) // np.uint64(self.block)
+            starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] + np.uint64(1)))
+            self.digests[blocks[starts].astype(np.int64)] += np.add.reduceat(hashes, starts)
+        self.seen += len(hashes)
+
+    def first_difference(self, other: Fingerprint) -> tuple[int, int] | None:
+        """The rows [first, last] among which two logs of as many rows differ first, None if they do not."""
+        block = max(self.block, other.block)
+        wrong = np.flatnonzero(self.coarser(block).digests != other.coarser(block).digests)
         if len(wrong) == 0:
             return None
-        first = int(wrong[0]) * self.block
-        return first, min(first + self.block, self.rows) - 1
+        first = int(wrong[0]) * block
+        return first, min(first + block, self.rows) - 1
 
     def coarser(self, block: int) -> Fingerprint:
         """The same with `block` rows in a block, a multiple of what it was."""
@@ -46,12 +76,6 @@ class Fingerprint(NamedTuple):
             digests = _placed(self.digests, 0) if self.block == 1 else self.digests
             starts = np.arange(0, len(digests), block // self.block)
             return Fingerprint(self.rows, block, np.add.reduceat(digests, starts) if len(starts) else digests)
-
-
-def fingerprint(hashes: Words) -> Fingerprint:
-    """The fingerprint of a log with these row hashes."""
-    block = block_of(len(hashes))
-    return Fingerprint(len(hashes), block, _digests(hashes, block))
 
 
 def label_hashes(labels: Sequence[Label]) -> Words:
@@ -94,48 +118,7 @@ def hashes_of(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:
         return hashes
 
 
-def _digests(hashes: Words, block: int) -> Words:
-    running = RunningDigests(len(hashes), block)
-    running.add(hashes)
-    return running.digests
-
-
-class RunningDigests:
-    """The digests of a log of `rows` rows that comes in parts, one after the other."""
-
-    def __init__(self, rows: int, block: int | None = None) -> None:
-        self.rows = rows
-        self.block = block_of(rows) if block is None else block
-        self.digests: Words = np.zeros(-(-rows // self.block), np.uint64)
-        self.seen = 0
-
-    def add(self, hashes: Words) -> None:
-        """The hashes of the next rows; those past the end do not count."""
-        hashes = hashes[: self.rows - self.seen]
-        if len(hashes) == 0:
-            return
-        with np.errstate(over="ignore"):
-            hashes = hashes if self.block == 1 else _placed(hashes, self.seen)
-            blocks = np.arange(self.seen, self.seen + len(hashes), dtype=np.uint64) // np.uint64(self.block)
-            starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] + np.uint64(1)))
-            self.digests[blocks[starts].astype(np.int64)] += np.add.reduceat(hashes, starts)
-        self.seen += len(hashes)
-
-    @classmethod
-    def continuing(cls, known: Fingerprint, rows: int) -> RunningDigests:
-        """The digests of a log that had the known rows, and has `rows` in all."""
-        running = cls(rows)
-        digests = known.coarser(running.block).digests
-        running.digests[: len(digests)] = digests
-        running.seen = known.rows
-        return running
-
-    def fingerprint(self) -> Fingerprint:
-        """The fingerprint, once all rows have come."""
-        return Fingerprint(self.rows, self.block, self.digests)
-
-
-def block_of(rows: int) -> int:
+def _block_of(rows: int) -> int:
     """How many rows share a digest in a log of so many rows: a power of two, so that blocks can be put together."""
     return 1 << max(-(-rows // MOST_BLOCKS) - 1, 0).bit_length()
 

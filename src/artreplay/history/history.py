@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points
-from artreplay.history.fingerprint import Fingerprint, fingerprint, hashes_of, label_hashes, mixed
+from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
 from artreplay.history.labels import Label, encode_labels
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
@@ -31,28 +31,37 @@ class Allocation(NamedTuple):
 
 
 class Recognised:
-    """A log in memory that is known again by the hashes of its rows."""
+    """A log that is known again by the hashes of its rows."""
 
     @property
-    def row_hashes(self) -> Words:
-        """A hash of each row."""
+    def n_rows(self) -> int:
+        """How many rows there are."""
         raise NotImplementedError
+
+    def _parts(self) -> Iterable[Any]:
+        """The log in parts that have hashes of their rows; one in memory is such a part."""
+        return [self]
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of its log."""
-        return fingerprint(self.row_hashes)
+        """What a policy remembers of its log; the same wherever the log lies."""
+        return Fingerprint.of(self._parts(), self.n_rows)
+
+    def known_fingerprint(self, rows: int) -> Fingerprint | None:
+        """The fingerprint of the first so many rows, if it need not be worked out."""
+        return None
 
     def check_continues(self, known: Fingerprint, old: object = None) -> None:
         """Refuse this log unless it is the known one, or that with rows appended.
 
-        If the old log is given, the error names the row that changed, else perhaps only a block of rows.
+        If the old log is given, and in memory, the error names the row that changed, else perhaps only a block of rows.
         """
-        hashes = self.row_hashes
-        check_not_shorter(len(hashes), known)
-        changed = known.first_difference(hashes)
-        if changed is not None and isinstance(old, type(self)):
-            row = int(np.flatnonzero(old.row_hashes != hashes[: len(old.row_hashes)])[0])
+        check_not_shorter(self.n_rows, known)
+        mine = self.known_fingerprint(known.rows) if known.block & (known.block - 1) == 0 else None
+        changed = known.first_difference(mine or Fingerprint.of(self._parts(), known.rows, known.block))
+        if changed is not None and isinstance(old, type(self)) and hasattr(old, "row_hashes"):
+            (now,), (before,) = self._parts(), old._parts()
+            row = int(np.flatnonzero(before.row_hashes != now.row_hashes[: known.rows])[0])
             changed = row, row
         if changed is not None:
             raise changed_between(*changed)

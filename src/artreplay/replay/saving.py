@@ -389,6 +389,8 @@ def _restore_history(
     most = max(rows, policy._size_without_log)
     if marks.ndim != 1 or marks.dtype != np.int64 or (marks < 0).any() or (marks > most).any():
         raise InvalidFile("the marks in the file are not those of a log of its size")
+    if arrays["digests"].shape != (-(-rows // block),):
+        raise InvalidFile("the digests in the file are not those of a log of its size")
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
     policy._marks_without_log = marks
     policy._grown = bool(entry["grown"])

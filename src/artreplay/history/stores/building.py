@@ -14,7 +14,7 @@ import numpy as np
 from artreplay.addresses import check_address
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
-from artreplay.history.fingerprint import Fingerprint, RunningDigests
+from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, as_columns
@@ -81,7 +81,7 @@ def index_history(
         survey = job.look(Survey())
         parquet = format == "parquet" or (format is None and target.folder is None and not columns.are_points)
         layout = layout_of(survey, parquet)
-        batch = _Batch(job, layout, 0, survey.rows, RunningDigests(survey.rows))
+        batch = _Batch(job, layout, 0, survey.rows, Fingerprint(survey.rows))
         entry = batch.write(work)
         document = _described(job, layout, [entry], batch, [])
         sorter.check()
@@ -141,10 +141,10 @@ def append_history(
             if grown:
                 check_not_shorter(rows, known)
             since = known.rows if grown else 0
-            digests = RunningDigests.continuing(known, known.rows + rows - since)
+            digests = Fingerprint.continuing(known, known.rows + rows - since)
             batch = _Batch(job, layout, known.rows, digests.rows, digests, since, known)
             entry = batch.write(work, len(generations))
-            changed = known.first_difference_of(batch.before.digests) if grown else None
+            changed = known.first_difference(batch.before) if grown else None
             if changed is not None:
                 raise changed_between(*changed, "the store was made of")
             if grown is None:
@@ -253,7 +253,7 @@ class _Batch:
         layout: Layout,
         first: int,
         end: int,
-        digests: RunningDigests,
+        digests: Fingerprint,
         skip: int = 0,
         known: Fingerprint | None = None,
     ) -> None:
@@ -261,8 +261,8 @@ class _Batch:
         self._job, self._layout = job, layout
         self._first, self._end, self._skip = first, end, skip
         self.digests = digests
-        self._own = RunningDigests(end - first, max(end - first, 2))
-        self.before = RunningDigests(0) if known is None else RunningDigests(known.rows, known.block)
+        self._own = Fingerprint(end - first, max(end - first, 2))
+        self.before = Fingerprint(0) if known is None else Fingerprint(known.rows, known.block)
 
     def write(self, work: Path, number: int = 0) -> dict[str, Any]:
         """Write the rows into a folder of their own; what the manifest says of it."""

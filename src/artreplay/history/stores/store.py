@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import ChangedHistory
-from artreplay.history.fingerprint import Fingerprint, RunningDigests
-from artreplay.history.history import History, changed_between, check_not_shorter
+from artreplay.history.history import History, Recognised
 from artreplay.history.labels import Label
 from artreplay.history.sources.parts import joined
 
@@ -67,7 +65,7 @@ class Region(NamedTuple):
     until: int
 
 
-class Store:
+class Store(Recognised):
     """A log larger than memory. `reading` counts what was read through this object.
 
     A policy takes it in place of a `History`; it reads what it needs. `load()` is the whole log as a `History`.
@@ -102,36 +100,8 @@ class Store:
         """The whole log in memory."""
         return joined(self.stream())
 
-    @cached_property
-    def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of this log; the same as that of the log in memory."""
-        digests = RunningDigests(len(self))
-        for part in self.counted().stream():
-            digests.add(part.row_hashes)
-        return digests.fingerprint()
-
-    def known_fingerprint(self, rows: int) -> Fingerprint | None:
-        """The fingerprint of the first so many rows, if it need not be worked out."""
-        return None
-
-    def check_continues(self, known: Fingerprint, old: object = None) -> None:
-        """Refuse this log unless it is the known one, or that with rows appended."""
-        check_not_shorter(len(self), known)
-        mine = self.known_fingerprint(known.rows) if known.block & (known.block - 1) == 0 else None
-        if mine is None:
-            digests = RunningDigests(known.rows, known.block)
-            for part in self.counted().stream():
-                digests.add(part.row_hashes)
-                if digests.seen >= known.rows:
-                    break
-            mine = digests.fingerprint()
-        block = max(mine.block, known.block)
-        mine, known = mine.coarser(block), known.coarser(block)
-        if len(mine.digests) != len(known.digests):
-            raise ChangedHistory("the log must be the one this policy knows, and may only have gained rows at its end")
-        changed = known.first_difference_of(mine.digests)
-        if changed is not None:
-            raise changed_between(*changed)
+    def _parts(self) -> Iterable[History]:
+        return self.counted().stream()
 
 
 class ArmStore(Store):
