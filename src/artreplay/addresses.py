@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from artreplay.errors import InvalidParameter
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 _NEARLY = re.compile(r"^\s*postgres(ql)?(\+\w+)?(:|//)|(^|\s)password\s*=", re.IGNORECASE)
@@ -72,6 +74,33 @@ def masked(text: str, address: str) -> str:
         found = re.escape(secret)
         text = re.sub(found if len(secret) >= _SHORT else rf"(?<!\w){found}(?!\w)", "***", text)
     return text
+
+
+def said(error: Exception, address: str) -> str:
+    """The first line of what a driver says is wrong, without the parts of an address that are secret."""
+    lines = [line.strip() for line in str(getattr(error, "strerror", None) or error).splitlines() if line.strip()]
+    plain = re.sub(
+        r"^(connection (failed|is bad): |consuming input failed: )", "", (lines or [type(error).__name__])[0]
+    )
+    return masked(plain, address)
+
+
+@contextmanager
+def said_in_a_sentence(
+    address: str, name: str, what: str = "read", errors: tuple[type[Exception], ...] = (Exception,)
+) -> Iterator[None]:
+    """A block that reads or writes; what goes wrong in it is said without a password.
+
+    Drivers of buckets have errors of their own: by default every error counts.
+    """
+    try:
+        yield
+    except (ArtReplayError, MemoryError):
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidFile("does not exist", file=name) from None
+    except errors as error:
+        raise InvalidFile(f"cannot be {what}: {said(error, address)}", file=name) from None
 
 
 def _is_nearly_one(text: str) -> bool:

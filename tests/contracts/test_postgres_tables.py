@@ -87,7 +87,7 @@ def test_opening_and_replaying_scan_nothing(address):
     before = scans(address)
     store = opened(address)
     ar.ArtificialReplay(ar.MonUCB(arms=store.labels, horizon=10), store).ask()
-    store._table.database.close()
+    store._table.close()
     for _ in range(100):  # the server counts in its own time
         after = scans(address)
         if after[1] > before[1]:
@@ -152,7 +152,7 @@ def test_a_row_without_order_is_refused(address, allow_scan):
 
 
 def test_a_nan_is_named_by_its_own_row_or_by_none(address, monkeypatch, tmp_path):
-    monkeypatch.setattr("artreplay.history.postgres.postgres_source._FETCH", 4)
+    monkeypatch.setattr("artreplay.history.postgres.table._FETCH", 4)
     rows = [("red", 1.0 if seq != 9 else float("nan"), seq) for seq in range(12)]
     made(address, rows)
     with pytest.raises(InvalidHistory) as refused:

@@ -91,7 +91,7 @@ def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History
         sums = (history.sums - low * history.counts) / (high - low)
         arms = [history.unit(row) for row in range(history.n_rows)]
         return Totals(arms, history.counts, sums), high - low
-    return History.coded(history.labels, history.codes, (history.rewards - low) / (high - low)), high - low
+    return History.made((history.rewards - low) / (high - low), history.labels, history.codes), high - low
 
 
 def _in_units(drift: Any, reward: float) -> Any:

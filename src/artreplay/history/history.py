@@ -117,23 +117,19 @@ class History(Recognised):
             self.labels, self.codes = encode_labels(units)
 
     @classmethod
-    def coded(cls, labels: list[Label], codes: Ints, rewards: Floats) -> History:
-        """A history of labels that are numbered already, and checked."""
-        return cls.made(rewards, labels, codes, None, None)
-
-    @classmethod
-    def placed(cls, points: Floats, rewards: Floats, levels: Floats | None) -> History:
-        """A history of points that are checked already."""
-        return cls.made(rewards, [], np.empty(0, np.int64), points, levels)
-
-    @classmethod
     def made(
-        cls, rewards: Floats, labels: list[Label], codes: Ints, points: Floats | None, levels: Floats | None
+        cls,
+        rewards: Floats,
+        labels: list[Label] | None = None,
+        codes: Ints | None = None,
+        points: Floats | None = None,
+        levels: Floats | None = None,
     ) -> History:
-        """A history of columns that are checked already."""
+        """A history of columns that are checked already: labels with their numbers, or points."""
         made = cls([], [])
-        made.rewards, made.labels, made.codes = rewards, labels, codes
-        made.points, made.levels = points, levels
+        made.rewards, made.points, made.levels = rewards, points, levels
+        if labels is not None and codes is not None:
+            made.labels, made.codes = labels, codes
         return made
 
     @classmethod

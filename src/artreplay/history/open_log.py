@@ -15,7 +15,7 @@ from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
 from artreplay.history.labels import present_labels
-from artreplay.history.postgres import Database, PostgresArms, Table, is_postgres
+from artreplay.history.postgres import PostgresArms, Table, is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.log_columns import check_names, check_seed_and_order
@@ -77,7 +77,7 @@ def open_history(
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
-        return PostgresArms(Table(Database(source), table), columns, allow_scan, until)
+        return PostgresArms(Table(source, table), columns, allow_scan, until)
     if is_postgres(source) and columns.are_points and not allow_scan:
         raise InvalidHistory(
             "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "

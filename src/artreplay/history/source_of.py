@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from artreplay.addresses import check_address
+from artreplay.addresses import check_address, is_postgres
 from artreplay.errors import InvalidHistory
-from artreplay.history.postgres import Database, PostgresSource, Table, is_postgres
+from artreplay.history.postgres.table import Table
 from artreplay.history.sources import Columns, Source, find_source
+from artreplay.history.sources.databases import table_of_rows
 
 
 def source_of(where: Any, columns: Columns, table: str | None, csv: Mapping[str, Any] | None = None) -> Source:
     """The source behind an address, a path, a folder, a pattern or a frame; its rows must have an order."""
     check_address(where)
-    if is_postgres(where):
-        found: Source = PostgresSource(Table(Database(where), table), columns)
-    else:
-        found = find_source(where, table, csv)
+    found = _in_postgres(Table(where, table), columns) if is_postgres(where) else find_source(where, table, csv)
     if not found.has_order and columns.sorted_by is None:
         raise InvalidHistory(f"order= must name a column: the rows of {found.name} have no order of their own")
     return found
+
+
+def _in_postgres(table: Table, columns: Columns) -> Source:
+    """A table in the order of a column, because its rows have no order of their own."""
+
+    def batches(names: list[str]) -> Any:
+        return (table_of_rows(rows, names) for rows in table.ordered_rows(names, str(columns.sorted_by)))
+
+    return Source(table.name, "PostgreSQL", table.column_names(), batches, has_order=False)

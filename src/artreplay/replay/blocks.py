@@ -48,7 +48,7 @@ def scaled_sums(adapter: Adapter, sums: Floats, samples: Ints) -> Floats:
 
 def blocks_of(adapter: Adapter, totals: Totals, unknown: Unknown) -> tuple[Ints, Ints, Ints, Floats, int]:
     """The rows of totals, their units, samples and sums as the base sees them; how many samples are skipped."""
-    units = adapter.numbers_of(History.coded(totals.labels, totals.codes, totals.sums), unknown)
+    units = adapter.numbers_of(History.made(totals.sums, totals.labels, totals.codes), unknown)
     low, high = adapter.reward_range
     slack = 1e-9 * totals.counts  # of sums that were rounded
     bad = np.flatnonzero((totals.sums < low * totals.counts - slack) | (totals.sums > high * totals.counts + slack))

@@ -147,7 +147,7 @@ class Log:
         if isinstance(store, ArmStore):
             try:
                 self.numbers = adapter.numbers_of(
-                    History.coded(store.labels, np.arange(len(store.labels)), np.zeros(len(store.labels))),
+                    History.made(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels))),
                     self._unknown,
                 )
             except InvalidHistory as error:

@@ -116,8 +116,8 @@ def _arrays(saved: bytes) -> dict[str, Any]:
 def _from_bytes(saved: bytes) -> History | Totals:
     arrays = _arrays(saved)
     if "points" in arrays:
-        return History.placed(arrays["points"], arrays["rewards"], arrays.get("levels"))
+        return History.made(arrays["rewards"], points=arrays["points"], levels=arrays.get("levels"))
     labels = [decode(label) for label in json.loads(arrays["labels"].tobytes())]
     if "counts" in arrays:
         return Totals([labels[code] for code in arrays["codes"]], arrays["counts"], arrays["sums"])
-    return History.coded(labels, arrays["codes"], arrays["rewards"])
+    return History.made(arrays["rewards"], labels, arrays["codes"])

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, masked, shown
+from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, said, shown
 from artreplay.errors import InvalidParameter, StudyUnavailable
 from artreplay.optional_packages import needed
 
@@ -60,7 +60,7 @@ class Tables:
     """A connection that is made when it is needed, and made again if it was lost. One transaction at a time."""
 
     def __init__(self, place: str, read_only: bool) -> None:
-        self.name = place
+        self.name = self._address = place
         self.read_only = read_only
         self.in_transaction = False
         self._connection: Any = None
@@ -176,11 +176,7 @@ class Tables:
         """Let go, and say in a sentence what could not be done, if this is an error of the database."""
         if isinstance(error, self._errors):
             self.close()
-            raise StudyUnavailable(f"{self.name} cannot be {what}: {self._said(error)}") from error
-
-    def _said(self, error: Exception) -> str:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return lines[0] if lines else type(error).__name__
+            raise StudyUnavailable(f"{self.name} cannot be {what}: {said(error, self._address)}") from error
 
 
 class SQLiteTables(Tables):
@@ -312,10 +308,6 @@ class PostgresTables(Tables):
         """Let others own the study: the lock goes with the connection."""
         self._owned = False
         self.close()
-
-    def _said(self, error: Exception) -> str:
-        said = re.sub(r"^(connection (failed|is bad): |consuming input failed: )", "", super()._said(error))
-        return masked(said, self._address)
 
 
 def tables_at(place: str | os.PathLike[str], read_only: bool = False) -> Tables:

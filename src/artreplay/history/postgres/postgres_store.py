@@ -17,11 +17,10 @@ from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, errors
 from artreplay.history.column_values import as_numbers
 from artreplay.history.history import History
 from artreplay.history.labels import Label
-from artreplay.history.postgres.database import Table, identifier
-from artreplay.history.postgres.postgres_source import ordered_rows
+from artreplay.history.postgres.table import Table, in_statement
 from artreplay.history.sources.log_columns import Columns
+from artreplay.history.sources.source import quoted
 from artreplay.history.stores.store import ArmStore, Fetched, Reading, Sums
-from artreplay.optional_packages import needed
 
 _ROW_BYTES = 30  # about what a row takes on the wire: 7 of a message, two numbers and their lengths
 # The arms, each found behind the one before it by the index.
@@ -46,7 +45,6 @@ class PostgresArms(ArmStore):
     """A table as it stands when it is opened: rows that come later, behind the last one, do not belong to it."""
 
     def __init__(self, table: Table, columns: Columns, allow_scan: bool, until: int | None) -> None:
-        self._sql = needed("psycopg.sql", "PostgreSQL")
         self._table = table
         self.name = table.name
         self._unit, self._reward = columns.units[0], columns.reward
@@ -88,33 +86,26 @@ class PostgresArms(ArmStore):
         otherwise = "allow the scan (allow_scan=True), or index the log"
         if self._table.is_query:
             return f"a query has no index, {would_scan}: name a table that has one, {otherwise}"
-        wanted = self._create_index("({}, {}) INCLUDE ({})", self._unit, self._order, self._reward)
+        unit, order, reward = map(quoted, (self._unit, self._order, self._reward))
+        wanted = f"CREATE INDEX ON {self._table.plain_sql} ({unit}, {order}) INCLUDE ({reward});"
         return f"{self.name} has no index on its arms and their order, {would_scan}: {wanted} or {otherwise}"
 
     def _no_index_of_order(self, until: int) -> str:
         return (
             f"{self.name} has no index on its order alone, so that all of it would be sorted to find its first "
-            f"{until:,} rows: {self._create_index('({})', self._order)} or allow the scan (allow_scan=True)"
+            f"{until:,} rows: CREATE INDEX ON {self._table.plain_sql} ({quoted(self._order)}); or allow the scan "
+            "(allow_scan=True)"
         )
-
-    def _create_index(self, columns: str, *names: str) -> str:
-        """The statement that makes an index."""
-        statement = self._sql.SQL("CREATE INDEX ON {} " + columns + ";").format(
-            self._sql.Identifier(*self._table.text.split(".")), *map(self._sql.Identifier, names)
-        )
-        return str(statement.as_string(None))
 
     def _query(self, text: str, values: list[Any]) -> list[Any]:
         """The rows of a prepared statement; names in braces are those of the table and of its columns."""
-        names = {name: identifier(column) for name, column in self._names().items()}
-        with self._table.database.cursor() as cursor:
-            cursor.execute(self._sql.SQL(text).format(table=self._table.sql, **names), values, prepare=True)
+        unit, order, reward = (in_statement(quoted(name)) for name in (self._unit, self._order, self._reward))
+        statement = text.format(table=self._table.sql, unit=unit, order=order, reward=reward)
+        with self._table.cursor() as cursor:
+            cursor.execute(statement, values, prepare=True)
             rows: list[Any] = cursor.fetchall()
         self.reading.count(0, _ROW_BYTES * len(rows))
         return rows
-
-    def _names(self) -> dict[str, str]:
-        return {"unit": self._unit, "reward": self._reward, "order": self._order}
 
     def _last_order(self, until: int | None) -> Any:
         """The order of the last row that belongs to the log; None for an empty one."""
@@ -234,7 +225,7 @@ class PostgresArms(ArmStore):
         """The log in order."""
         if self._last is None:
             return
-        for rows in ordered_rows(self._table, [self._unit, self._reward], self._order, self._last, since):
+        for rows in self._table.ordered_rows([self._unit, self._reward], self._order, self._last, since):
             self.reading.count(len(rows), _ROW_BYTES * len(rows))
             units, rewards = zip(*rows, strict=True)
             with errors_in(rows_before=since, columns={"unit": self._unit, "reward": self._reward}):

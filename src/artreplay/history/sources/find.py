@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from artreplay.addresses import shown
+from artreplay.addresses import said_in_a_sentence, shown
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.column_values import as_narwhals
 from artreplay.history.sources import found_files
-from artreplay.history.sources.databases import duckdb_source, sqlite_source
+from artreplay.history.sources.databases import database_source
 from artreplay.history.sources.files import ArrowFiles
-from artreplay.history.sources.source import Source, UnorderedSource, arrow_reader, dataset_batches, reading
+from artreplay.history.sources.source import Source, arrow_reader, dataset_batches, reading
 from artreplay.history.sources.text_files import JsonFiles, TextFiles, as_dialect
 from artreplay.optional_packages import needed
 
@@ -44,7 +44,7 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
     if is_database:
         if len(files) > 1 or files[0].system is not None:
             raise InvalidFile(f"must be one {kind} file on a disk of this machine", file=name)
-        return (sqlite_source if kind == found_files.SQLITE else duckdb_source)(files[0].path, table)
+        return database_source(files[0].path, kind, table)
     if kind == found_files.TEXT:
         return TextFiles(name, files, dialect)
     return JsonFiles(name, files, dialect) if kind == found_files.JSON else ArrowFiles(name, files, kind)
@@ -72,19 +72,19 @@ def _in_memory(where: Any, name: str) -> Source:
     if frame.implementation.is_duckdb():
         return Source(name, "a frame", names, lambda columns: arrow_reader(frame.select(columns).to_native()))
     is_lazy = hasattr(frame, "collect")
-    kind = UnorderedSource if is_lazy and not frame.implementation.is_polars() else Source
-    return kind(
-        name, "a frame", names, lambda columns: [frame.select(columns)], lambda: None if is_lazy else len(frame)
-    )
+    has_order = not is_lazy or frame.implementation.is_polars()
+    rows = (lambda: None) if is_lazy else frame.__len__
+    return Source(name, "a frame", names, lambda columns: [frame.select(columns)], rows, has_order)
 
 
-def _dataset(name: str, what: str, dataset: Any, kind: type[Source] = Source) -> Source:
-    return kind(name, what, dataset.schema.names, lambda columns: dataset_batches(dataset, columns), dataset.count_rows)
+def _dataset(name: str, kind: str, dataset: Any, has_order: bool = True) -> Source:
+    names, rows = dataset.schema.names, dataset.count_rows
+    return Source(name, kind, names, lambda columns: dataset_batches(dataset, columns), rows, has_order)
 
 
 def _table_of_files(place: str, name: str) -> Source | None:
     """A table that keeps a list of its files, as that list is now; None for anything else."""
-    with found_files.looked_at(place):
+    with said_in_a_sentence(place, name):
         system, folder = found_files.file_system(place)
         kind = found_files.table_format(folder, system)
     if kind is None:
@@ -92,14 +92,15 @@ def _table_of_files(place: str, name: str) -> Source | None:
     if kind == "a Delta table":
         deltalake = needed("deltalake", f"{name}, a Delta table,", extra="lake")
         with reading(name, kind):
-            return _dataset(name, kind, deltalake.DeltaTable(place).to_pyarrow_dataset(), UnorderedSource)
+            return _dataset(name, kind, deltalake.DeltaTable(place).to_pyarrow_dataset(), has_order=False)
     if kind == "an Iceberg table":
         tables = needed("pyiceberg.table", f"{name}, an Iceberg table,", extra="lake")
         with reading(name, kind):
             found = tables.StaticTable.from_metadata(str(found_files.newest_metadata(folder, system)))
         names = [field.name for field in found.schema().fields]
-        scan = found.scan
-        return UnorderedSource(
-            name, kind, names, lambda columns: scan(selected_fields=tuple(columns)).to_arrow_batch_reader()
-        )
+
+        def batches(columns: list[str]) -> Any:
+            return found.scan(selected_fields=tuple(columns)).to_arrow_batch_reader()
+
+        return Source(name, kind, names, batches, has_order=False)
     raise InvalidFile(f"is {kind}, which cannot be read: export it as Parquet", file=name)

@@ -6,13 +6,12 @@ import glob
 import os
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artreplay.addresses import is_address, masked, shown
-from artreplay.errors import ArtReplayError, InvalidFile
+from artreplay.addresses import is_address, said_in_a_sentence, shown
+from artreplay.errors import InvalidFile
 from artreplay.optional_packages import needed
 
 TEXT, JSON, PARQUET, FEATHER, ORC, DUCKDB, SQLITE = "CSV", "JSON", "Parquet", "Feather", "ORC", "DuckDB", "SQLite"
@@ -100,21 +99,9 @@ def file_system(where: str) -> tuple[Any, str]:
     if where.lower().startswith("file://"):
         return None, urllib.parse.unquote(urllib.parse.urlsplit(where).path)
     fsspec = needed("fsspec", f"reading {shown(where)}")
-    with looked_at(where):
+    with said_in_a_sentence(where, shown(where)):
         system, root = fsspec.core.url_to_fs(where)
         return system, root
-
-
-@contextmanager
-def looked_at(where: str) -> Iterator[None]:
-    """A block that looks at an address; drivers of buckets have errors of their own, which may show a password."""
-    try:
-        yield
-    except ArtReplayError:
-        raise
-    except Exception as error:
-        said = masked(str(error) or type(error).__name__, where)
-        raise InvalidFile(f"cannot be read: {said}", file=shown(where)) from None
 
 
 def files_at(where: str) -> list[Found]:
@@ -123,7 +110,7 @@ def files_at(where: str) -> list[Found]:
     A note beside the data is no log, nor is what engines leave there, such as `_SUCCESS`.
     """
     system, root = file_system(where)
-    with looked_at(where):
+    with said_in_a_sentence(where, shown(where)):
         found = _listed(root, system or _Disk())
         if found != [root]:
             base = _base(root)

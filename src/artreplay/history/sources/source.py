@@ -29,7 +29,6 @@ class Source:
     """
 
     written = False  # whether labels are texts that may stand for numbers; others have a type of their own
-    has_order = True  # whether the rows have an order of their own; if not, a column must order them
 
     def __init__(
         self,
@@ -38,8 +37,10 @@ class Source:
         names: Sequence[str] = (),
         batches: Callable[[list[str]], Iterable[Any]] = lambda columns: (),
         rows: Callable[[], int | None] = lambda: None,
+        has_order: bool = True,
     ) -> None:
-        self.name = name
+        """Where rows have no order of their own, a column must order them."""
+        self.name, self.has_order = name, has_order
         self._kind, self._names, self._batches, self._rows = kind, list(names), batches, rows
 
     @property
@@ -81,12 +82,6 @@ class Source:
     def order(self, table: Any, name: str) -> Any:
         """A column of a batch to order by, as arrow has it."""
         return column_values.to_order_by(table, name)
-
-
-class UnorderedSource(Source):
-    """A source whose rows have no order of their own."""
-
-    has_order = False
 
 
 def quoted(name: str) -> str:

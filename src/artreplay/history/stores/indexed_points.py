@@ -219,7 +219,7 @@ class IndexedPoints(Indexed, PointStore):
             if epoch.last > since:
                 read = [self._region(epoch, 0, epoch.last - epoch.first, since)]
                 region = _in_order(read, self.dim, self.level_values is not None, epoch.last)
-                yield History.placed(region.points, region.rewards, region.levels)
+                yield History.made(region.rewards, points=region.points, levels=region.levels)
 
 
 def _places(epoch: _Epoch, ranges: Sequence[tuple[int, int]], block: int) -> list[tuple[int, int]]:

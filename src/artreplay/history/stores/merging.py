@@ -130,4 +130,4 @@ def merged_parts(store: ArmStore, since: int, starts: Sequence[int] | None, leas
 def part_of(labels: Sequence[Label], codes: Ints, rewards: Floats) -> History:
     """Some rows of a log as a history that has only the labels it needs."""
     present, local = present_labels(codes)
-    return History.coded([labels[code] for code in present.tolist()], local, rewards)
+    return History.made(rewards, [labels[code] for code in present.tolist()], local)

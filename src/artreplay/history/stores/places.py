@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from artreplay.addresses import is_address, masked, shown
-from artreplay.errors import ArtReplayError, InvalidFile
+from artreplay.addresses import is_address, said_in_a_sentence, shown
+from artreplay.errors import InvalidFile
 from artreplay.optional_packages import needed
 
 
@@ -177,20 +176,6 @@ class OpenFile:
     def __del__(self) -> None:
         if isinstance(getattr(self, "_file", None), int):
             os.close(self._file)
-
-
-@contextmanager
-def said_in_a_sentence(address: str, name: str, what: str = "read") -> Iterator[None]:
-    """A block that reads or writes; what goes wrong in it, in whatever file system, is said without a password."""
-    try:
-        yield
-    except (ArtReplayError, MemoryError):
-        raise
-    except (FileNotFoundError, NotADirectoryError):
-        raise InvalidFile("does not exist", file=name) from None
-    except Exception as error:  # drivers of buckets have errors of their own
-        said = str(getattr(error, "strerror", None) or error) or type(error).__name__
-        raise InvalidFile(f"cannot be {what}: {masked(said, address)}", file=name) from None
 
 
 def sync_folder(folder: Path) -> None:

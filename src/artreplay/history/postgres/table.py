@@ -1,0 +1,106 @@
+"""A table of PostgreSQL and the connection to it, which says what is wrong in a sentence, and never a password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from artreplay.addresses import check_address, for_libpq, said_in_a_sentence, shown
+from artreplay.history.sources.databases import is_query, table_behind_from
+from artreplay.history.sources.source import quoted
+from artreplay.optional_packages import needed
+
+_FETCH = 50_000  # rows that are asked for at once
+
+
+class Table:
+    """A table, or a query in its place; its connection is opened when it is needed, and again if it was lost."""
+
+    def __init__(self, address: str, table: str | None) -> None:
+        self._connection: Any = None
+        check_address(address)
+        self._address = for_libpq(address)
+        place = shown(self._address)
+        self.plain_sql = table_behind_from(place, table)
+        self.sql = in_statement(self.plain_sql)
+        self.is_query = is_query(str(table))
+        self.name = f"{place} ({table})"
+        self._place = place
+
+    @contextmanager
+    def cursor(self) -> Iterator[Any]:
+        """A cursor for short answers."""
+        with self._said_in_a_sentence():
+            if self._connection is None or self._connection.closed:
+                self._connection = self._connected()
+            with self._connection.cursor() as cursor:
+                yield cursor
+
+    def column_names(self) -> list[str]:
+        """The columns there are."""
+        with self.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {self.sql} LIMIT %s", [0])
+            return [column.name for column in cursor.description]
+
+    def ordered_rows(self, columns: Sequence[str], order: str, until: Any = None, skip: int = 0) -> Iterator[Any]:
+        """All rows in order, some at a time; up to a value of the order, behind the first few.
+
+        Rows of equal order come in the order of the other columns, so that they are the same log every time. They stay
+        on the server until they are fetched, over a connection of their own.
+        """
+        names, sorting = (
+            in_statement(", ".join(map(quoted, some))) for some in (columns, dict.fromkeys([order, *columns]))
+        )
+        bound = "" if until is None else f"WHERE {in_statement(quoted(order))} <= %s"
+        with (
+            self._said_in_a_sentence(),
+            self._connected() as connection,
+            connection.transaction(),
+            connection.cursor(name="artreplay") as cursor,
+        ):
+            query = f"SELECT {names} FROM {self.sql} {bound} ORDER BY {sorting} OFFSET %s"
+            cursor.execute(query, [*([] if until is None else [until]), skip])
+            while rows := cursor.fetchmany(_FETCH):
+                yield rows
+
+    def has_index(self, columns: Sequence[str]) -> bool:
+        """Whether an index begins with these columns, so that rows are found, in order, without a scan."""
+        if self.is_query:
+            return False
+        with self.cursor() as cursor:
+            cursor.execute(
+                "SELECT (SELECT array_agg(a.attname ORDER BY k.place)"
+                " FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)"
+                " LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number"
+                " WHERE k.place <= i.indnkeyatts)"  # columns that are only included do not order
+                " FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam"
+                " WHERE m.amname = 'btree' AND i.indrelid = to_regclass(%s) AND i.indisvalid AND i.indpred IS NULL",
+                [self.plain_sql],
+            )
+            return any(list(names or [])[: len(columns)] == list(columns) for (names,) in cursor.fetchall())
+
+    def _connected(self) -> Any:
+        psycopg = needed("psycopg", "PostgreSQL")
+        return psycopg.connect(self._address, autocommit=True, application_name="artreplay")
+
+    def _said_in_a_sentence(self) -> Any:
+        errors = needed("psycopg", "PostgreSQL").Error, OSError, ValueError  # the last two of a host that is no name
+        return said_in_a_sentence(self._address, self._place, errors=errors)
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_connection": None}  # a connection does not travel
+
+
+def in_statement(sql: str) -> str:
+    """A part of a statement with parameters, which the driver marks by %: any other one is written twice."""
+    return sql.replace("%", "%%")
