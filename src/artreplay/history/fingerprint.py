@@ -38,15 +38,6 @@ class Fingerprint:
                 break
         return made
 
-    @classmethod
-    def continuing(cls, known: Fingerprint, rows: int) -> Fingerprint:
-        """That of a log that had the known rows, and has `rows` in all."""
-        made = cls(rows)
-        digests = known.coarser(made.block).digests
-        made.digests[: len(digests)] = digests
-        made.seen = known.rows
-        return made
-
     def add(self, hashes: Words) -> None:
         """The hashes of the next rows; those past the end do not count."""
         hashes = hashes[: self.rows - self.seen]
@@ -58,6 +49,15 @@ class Fingerprint:
             starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] + np.uint64(1)))
             self.digests[blocks[starts].astype(np.int64)] += np.add.reduceat(hashes, starts)
         self.seen += len(hashes)
+
+    def with_rows(self, hashes: Words) -> Fingerprint:
+        """That of the log with rows behind its last one."""
+        made = Fingerprint(self.rows + len(hashes))
+        digests = self.coarser(made.block).digests
+        made.digests[: len(digests)] = digests
+        made.seen = self.rows
+        made.add(hashes)
+        return made
 
     def first_difference(self, other: Fingerprint) -> tuple[int, int] | None:
         """The rows [first, last] among which two logs of as many rows differ first, None if they do not."""

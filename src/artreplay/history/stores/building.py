@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,9 +20,9 @@ from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, as_columns
 from artreplay.history.sources.log_columns import SHUFFLE, check_seed_and_order
 from artreplay.history.stores.indexed_store import ends_after
-from artreplay.history.stores.intake import Advance, Intake, Sorter, Survey
-from artreplay.history.stores.layouts import Layout, layout_behind, layout_of
-from artreplay.history.stores.manifest import read_manifest, write_manifest, written_array
+from artreplay.history.stores.intake import Advance, Intake, Sorter, Survey, Taken
+from artreplay.history.stores.layouts import ArmLayout, Layout, PointLayout, layout_behind, survey_of, written
+from artreplay.history.stores.manifest import read_manifest, write_manifest
 from artreplay.history.stores.opening import open_store
 from artreplay.history.stores.places import Place, sync_folder
 from artreplay.history.stores.workplace import appending, remove_unlisted, workplace
@@ -78,12 +78,16 @@ def index_history(
     columns.check(found.column_names())
     with _sorting(target.folder, memory) as (work, sorter):
         job = Intake(found, columns, sorter, until, seed, advance)
-        survey = job.look(Survey())
-        parquet = format == "parquet" or (format is None and target.folder is None and not columns.are_points)
-        layout = layout_of(survey, parquet)
-        batch = _Batch(job, layout, 0, survey.rows, Fingerprint(survey.rows))
-        entry = batch.write(work)
-        document = _described(job, layout, [entry], batch, [])
+        survey = Survey()
+        taken = job.take(survey, Fingerprint(0))
+        layout: Layout
+        if columns.are_points:
+            layout = PointLayout(survey, 0, taken.whole.rows)
+        else:
+            parquet = format == "parquet" or (format is None and target.folder is None)
+            layout = ArmLayout(survey, 0, taken.whole.rows, parquet)
+        entry = _written(work, layout, taken.rows, 0, taken.whole, sorter, advance)
+        document = _described(job, layout, [entry], taken, [])
         sorter.check()
         if target.folder is None:
             target.take(work / entry["name"], entry["name"])
@@ -132,37 +136,22 @@ def append_history(
         columns.check(found.column_names())
         if certain:
             remove_unlisted(place, manifest)
-        generations = manifest["generations"]
-        layout = layout_behind(store, len(generations))
-        known = store.fingerprint
+        generations, known, survey = manifest["generations"], store.fingerprint, survey_of(store)
         with _sorting(_beside(place, "g"), memory) as (work, sorter):
             job = Intake(found, columns, sorter, advance=advance)
-            rows = job.look(layout.survey).rows
-            if grown:
-                check_not_shorter(rows, known)
-            since = known.rows if grown else 0
-            digests = Fingerprint.continuing(known, known.rows + rows - since)
-            batch = _Batch(job, layout, known.rows, digests.rows, digests, since, known)
-            entry = batch.write(work, len(generations))
-            changed = known.first_difference(batch.before) if grown else None
-            if changed is not None:
-                raise changed_between(*changed, "the store was made of")
-            if grown is None:
-                batch.refuse_known(manifest, known)
-            if rows == since:
+            taken = job.take(survey, known, known.rows if grown else 0)
+            _refuse_others(taken, known, grown, manifest)
+            if taken.own.rows == 0:
                 return 0
-            if read_manifest(place) != manifest:  # where folders cannot be locked
-                raise InvalidFile("was added to by another process meanwhile: try again", file=place.name)
+            layout = layout_behind(store, len(generations), survey, known.rows, taken.whole.rows)
+            entry = _written(work, layout, taken.rows, len(generations), taken.whole, sorter, advance)
             sorter.check()
-            ends = ends_after(store, digests.block)
-            if not ends:  # another engine has written what is there
-                ends = [{"rows": known.rows, "partial": int(known.coarser(digests.block).digests[-1]), "own": 0}]
-            place.take(work / entry["name"], entry["name"])
-            write_manifest(place, _described(job, layout, [*generations, entry], batch, ends, manifest))
-            _remove_replaced(place, manifest)
-        lengths = [generation["rows"] for generation in generations] + [entry["rows"]]
+            ends = ends_after(store, taken.whole.block)
+            document = _described(job, layout, [*generations, entry], taken, ends, manifest)
+            _exchange(place, work, entry, manifest, document)
+        lengths = [generation["rows"] for generation in document["generations"]]
         _put_together(place, _first_of_several(lengths), memory)
-    return rows - since
+    return taken.own.rows
 
 
 def compact_history(path: str | os.PathLike[str], *, memory: str = "2GB") -> int:
@@ -188,23 +177,30 @@ def _put_together(place: Place, number: int, memory: str) -> None:
     old = manifest["generations"][number:]
     if len(old) < 2:
         return
-    layout = layout_behind(store, number)
-    layout.survey.rows = len(store)
+    layout = layout_behind(store, number, survey_of(store), old[0]["first"], len(store))
     with _sorting(_beside(place, "g"), memory) as (work, sorter):
-        first, rows = old[0]["first"], len(store) - old[0]["first"]
-        entry = _write(work, layout, layout.merged(store, number, sorter), number, first, rows, lambda done: None)
-        digests = store.fingerprint.digests.astype("<u8")
-        entry["files"]["digests.u8"] = written_array(work / entry["name"] / "digests.u8", digests)
-        if read_manifest(place) != manifest:
-            raise InvalidFile("was added to by another process meanwhile: try again", file=place.name)
-        place.take(work / entry["name"], entry["name"])
+        entry = _written(work, layout, store.samples(number), number, store.fingerprint, sorter)
         replaced = [name for part in old for name in ([part["name"]] if part["name"] else part["files"])]
         kept = manifest["generations"][:number]
-        write_manifest(place, manifest | {"generations": [*kept, entry], "replaced": replaced})
-        _remove_replaced(place, manifest)
+        _exchange(place, work, entry, manifest, manifest | {"generations": [*kept, entry], "replaced": replaced})
         if place.folder is not None:  # where whoever has a file open can read it to its end
             for name in replaced:
                 place.remove(name)
+
+
+def _exchange(
+    place: Place, work: Path, entry: dict[str, Any], before: dict[str, Any], document: dict[str, Any]
+) -> None:
+    """Add a generation to a store by a new manifest, unless somebody changed it where folders cannot be locked.
+
+    What the time before was put together is removed from a bucket: who opened it earlier may have read it until now.
+    """
+    if read_manifest(place) != before:
+        raise InvalidFile("was added to by another process meanwhile: try again", file=place.name)
+    place.take(work / entry["name"], entry["name"])
+    write_manifest(place, document)
+    for name in before.get("replaced", ()):
+        place.remove(name)
 
 
 def _first_of_several(lengths: list[int]) -> int:
@@ -219,18 +215,8 @@ def _first_of_several(lengths: list[int]) -> int:
     return first
 
 
-def _remove_replaced(place: Place, manifest: dict[str, Any]) -> None:
-    """Remove from a bucket what the time before was put together: who opened it earlier may have read it until now."""
-    for name in manifest.get("replaced", ()):
-        place.remove(name)
-
-
 def _beside(place: Place, name: str) -> Path | None:
     return None if place.folder is None else place.folder / f"{name}{0:03}-{secrets.token_hex(4)}"
-
-
-def _columns(manifest: dict[str, Any]) -> Columns:
-    return as_columns(**manifest["columns"])
 
 
 def _appendable(place: Place, manifest: dict[str, Any]) -> Columns:
@@ -241,107 +227,81 @@ def _appendable(place: Place, manifest: dict[str, Any]) -> Columns:
         raise InvalidParameter(
             f"{place.name} was made of the first {manifest['until']} rows: later ones do not belong to it"
         )
-    return _columns(manifest)
+    return as_columns(**manifest["columns"])
 
 
-class _Batch:
-    """Rows that are written together: those of a job behind the first `skip`, which become the rows [first, end)."""
-
-    def __init__(
-        self,
-        job: Intake,
-        layout: Layout,
-        first: int,
-        end: int,
-        digests: Fingerprint,
-        skip: int = 0,
-        known: Fingerprint | None = None,
-    ) -> None:
-        """`known` is what is known of the rows before, with which the source may begin."""
-        self._job, self._layout = job, layout
-        self._first, self._end, self._skip = first, end, skip
-        self.digests = digests
-        self._own = Fingerprint(end - first, max(end - first, 2))
-        self.before = Fingerprint(0) if known is None else Fingerprint(known.rows, known.block)
-
-    def write(self, work: Path, number: int = 0) -> dict[str, Any]:
-        """Write the rows into a folder of their own; what the manifest says of it."""
-        layout, job = self._layout, self._job
-        batches = job.sorter.sorted(self._keyed(), layout.sorted_by)
-        rows = self._end - self._first
-        layout.survey.rows = self._end
-        entry = _write(
-            work, layout, batches, number, self._first, rows, lambda done: job.advance("writing", done, rows)
+def _refuse_others(taken: Taken, known: Fingerprint, grown: bool | None, manifest: dict[str, Any]) -> None:
+    """Refuse a source that should begin with the known rows and does not, or that looks as if it were known."""
+    if grown:
+        check_not_shorter(taken.seen, known)
+        changed = known.first_difference(taken.begins)
+        if changed is not None:
+            raise changed_between(*changed, "the store was made of")
+    elif grown is None and taken.seen >= known.rows > 0 and (taken.begins.digests == known.digests).all():
+        raise InvalidHistory(
+            "the source begins with all rows of the store: say grown=True (--grown) if the ones behind them are to "
+            "be added, or grown=False (--no-grown) if all of them are new"
         )
-        digests = self.digests.digests.astype("<u8")
-        entry["files"]["digests.u8"] = written_array(work / entry["name"] / "digests.u8", digests)
-        return entry
-
-    def _keyed(self) -> Iterator[Any]:
-        """The rows that are to be written, keyed."""
-        seen, rows = 0, self._skip + self._end - self._first
-        for part in self._job.parts():
-            skip = min(max(self._skip - seen, 0), len(part))
-            self.before.add(part.row_hashes)
-            fresh = part.rows(np.arange(skip, len(part))) if skip else part
-            seen += len(part)
-            if len(fresh):
-                self.digests.add(fresh.row_hashes)
-                self._own.add(fresh.row_hashes)
-                first = self._first + seen - len(fresh) - self._skip
-                yield self._layout.keyed(fresh, first, self._first, self._end)
-            self._job.advance("sorting", seen, rows)
-
-    def refuse_known(self, manifest: dict[str, Any], known: Fingerprint) -> None:
-        """Refuse rows that look as if they were in the store already."""
-        if self._end - self._first >= known.rows > 0 and (self.before.digests == known.digests).all():
-            raise InvalidHistory(
-                "the source begins with all rows of the store: say grown=True (--grown) if the ones behind them are to "
-                "be added, or grown=False (--no-grown) if all of them are new"
-            )
-        if self._end > self._first and self.own in [end["own"] for end in manifest["ends"]]:
-            raise InvalidHistory(
-                "the source has the very rows that were added once before: say grown=False (--no-grown) if they are new"
-            )
-
-    @property
-    def own(self) -> int:
-        """A number that stands for these rows and their order."""
-        return int(self._own.digests.sum(dtype=np.uint64)) % (1 << 64)
+    elif grown is None and taken.seen and _number_of(taken.own) in [end["own"] for end in manifest["ends"]]:
+        raise InvalidHistory(
+            "the source has the very rows that were added once before: say grown=False (--no-grown) if they are new"
+        )
 
 
-def _write(
-    work: Path, layout: Layout, batches: Any, number: int, first: int, rows: int, advance: Callable[[int], None]
+def _number_of(rows: Fingerprint) -> int:
+    """A number that stands for rows and their order."""
+    return int(rows.coarser(1 << rows.rows.bit_length()).digests.sum(dtype=np.uint64))
+
+
+def _written(
+    work: Path,
+    layout: Layout,
+    rows: Iterable[Any],
+    number: int,
+    whole: Fingerprint,
+    sorter: Sorter,
+    advance: Advance = lambda stage, done, rows: None,
 ) -> dict[str, Any]:
-    """Write sorted rows into a folder whose name is never used again; what the manifest says of it."""
-    name = f"g{number:03}-{secrets.token_hex(4)}"
-    (work / name).mkdir()
-    row_bytes = 4 if first + rows <= 1 << 32 else 8
-    written = layout.write(work / name, batches, row_bytes, advance, first)
-    return {"name": name, "first": first, "rows": rows, "row_bytes": row_bytes, **written}
+    """Sort rows and write them into a folder whose name is never used again; what the manifest says of it."""
+    name, size = f"g{number:03}-{secrets.token_hex(4)}", layout.end - layout.first
+    folder = work / name
+    folder.mkdir()
+
+    def keyed() -> Iterator[Any]:
+        done = 0
+        for batch in rows:
+            yield layout.keyed(batch)
+            done += len(batch)
+            advance("sorting", done, size)
+
+    batches = sorter.sorted(keyed(), layout.sorted_by)
+    entry: dict[str, Any] = {"name": name, "first": layout.first, "rows": size, "row_bytes": layout.row_bytes}
+    entry |= layout.write(folder, batches, lambda done: advance("writing", done, size))
+    entry["files"]["digests.u8"] = written(folder / "digests.u8", whole.digests.astype("<u8"))
+    return entry
 
 
 def _described(
     job: Intake,
     layout: Layout,
     generations: list[dict[str, Any]],
-    batch: _Batch,
+    taken: Taken,
     ends: list[dict[str, int]],
     before: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The manifest of a store that has one batch of rows more than before."""
-    rows = batch.digests.rows
-    partial = int(batch.digests.digests[-1]) if rows else 0
+    """The manifest of a store that has some rows more than before."""
+    whole = taken.whole
+    partial = int(whole.digests[-1]) if whole.rows else 0
     return {
         "kind": layout.kind,
-        "rows": rows,
+        "rows": whole.rows,
         "columns": job.columns._asdict(),
         "source": job.source.name if before is None else before.get("source"),
         "until": job.until,
         "seed": job.seed,
         "rewards": list(layout.survey.rewards or (None, None)),
-        "block": batch.digests.block,
-        "ends": [*ends, {"rows": rows, "partial": partial, "own": batch.own}],
+        "block": whole.block,
+        "ends": [*ends, {"rows": whole.rows, "partial": partial, "own": _number_of(taken.own)}],
         "generations": generations,
         "replaced": [],
         **layout.described(),

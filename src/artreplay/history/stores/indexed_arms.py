@@ -273,8 +273,10 @@ class IndexedArms(Indexed, ArmStore):
                 found.append(read)
         return found
 
-    def samples(self, number: int) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """The samples of a generation and of all behind it as they lie there, some at a time: labels, rows, rewards."""
+    def samples(self, number: int) -> Iterator[Any]:
+        """The samples of a generation and of all behind it as they lie there, in record batches."""
+        import pyarrow as pa
+
         for at in range(number, len(self._generations)):
             generation = self._generations[at]
             counts = self._before[at + 1] - self._before[at]
@@ -285,7 +287,8 @@ class IndexedArms(Indexed, ArmStore):
                 stop = min(start + _AT_ONCE, int(counts.sum()))
                 rewards = generation.rewards.read(start, stop, self.reading, rows=True)
                 rows = generation.rows.read(start, stop, self.reading).astype(np.int64)
-                yield codes[np.searchsorted(ends, np.arange(start, stop), side="right")], rows, rewards
+                owners = codes[np.searchsorted(ends, np.arange(start, stop), side="right")]
+                yield pa.record_batch({"row": rows, "reward": rewards, "code": owners})
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order: the arms merged by their rows."""

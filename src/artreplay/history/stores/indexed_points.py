@@ -160,7 +160,7 @@ class IndexedPoints(Indexed, PointStore):
         self.dim = len(space["low"])
         self.level_values = self.manifest["levels"]
         self._rows = self._rows if until is None else min(until, self._rows)
-        self._cut = Cut(*self.manifest["cut"])
+        self.cut = Cut(*self.manifest["cut"])
         self._epochs = [epoch for generation in self.manifest["generations"] for epoch in self._opened(generation)]
 
     def _opened(self, generation: dict[str, Any]) -> Iterator[_Epoch]:
@@ -172,8 +172,8 @@ class IndexedPoints(Indexed, PointStore):
             None if self.level_values is None else FileColumn(self._open(generation, "level.u2"), "<u2"),
         )
         at = 0
-        for first, last in self._cut.epochs(generation["first"], generation["rows"]):
-            blocks = -(-(last - first) // self._cut.block)
+        for first, last in self.cut.epochs(generation["first"], generation["rows"]):
+            blocks = -(-(last - first) // self.cut.block)
             if first < self._rows:
                 yield _Epoch(first, last, first - generation["first"], keys[at : at + blocks], *columns)
             at += blocks
@@ -191,7 +191,7 @@ class IndexedPoints(Indexed, PointStore):
                 continue
             if sum(len(region.rows) for region in found) >= n:
                 break
-            found += [self._region(epoch, *places, since) for places in _places(epoch, ranges, self._cut.block)]
+            found += [self._region(epoch, *places, since) for places in _places(epoch, ranges, self.cut.block)]
             until = min(epoch.last, self._rows)
         return _in_order(found, self.dim, self.level_values is not None, until)
 
@@ -220,6 +220,23 @@ class IndexedPoints(Indexed, PointStore):
                 read = [self._region(epoch, 0, epoch.last - epoch.first, since)]
                 region = _in_order(read, self.dim, self.level_values is not None, epoch.last)
                 yield History.made(region.rewards, points=region.points, levels=region.levels)
+
+    def samples(self, number: int) -> Iterator[Any]:
+        """The samples of a generation and of all behind it as they lie there, in record batches."""
+        import pyarrow as pa
+
+        since = self.manifest["generations"][number]["first"]
+        for epoch in self._epochs:
+            if epoch.first >= since:
+                region = self._region(epoch, 0, epoch.last - epoch.first, since)
+                levels = {} if region.levels is None else {"level": region.levels}
+                columns = {"row": region.rows, "reward": region.rewards}
+                yield pa.record_batch(columns | levels | coordinates_of(region.points))
+
+
+def coordinates_of(points: Floats) -> dict[str, Floats]:
+    """The columns that points are sorted with."""
+    return {f"x{axis}": points[:, axis].copy() for axis in range(points.shape[1])}
 
 
 def _places(epoch: _Epoch, ranges: Sequence[tuple[int, int]], block: int) -> list[tuple[int, int]]:

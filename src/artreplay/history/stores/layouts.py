@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,19 +10,45 @@ from typing import Any, ClassVar
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, resized
-from artreplay.history.history import History
 from artreplay.history.stores.checked_columns import chunk_checksums
 from artreplay.history.stores.indexed_arms import IndexedArms
-from artreplay.history.stores.indexed_points import CODE_BITS, Cut, IndexedPoints, Raster, raster_of
-from artreplay.history.stores.intake import Sorter, Survey, coordinates_of
-from artreplay.history.stores.manifest import Written, encode_label_list, written_array, written_file
+from artreplay.history.stores.indexed_points import CODE_BITS, Cut, IndexedPoints, raster_of
+from artreplay.history.stores.intake import Survey, points_in
+from artreplay.history.stores.manifest import encode_label_list, finished
 from artreplay.history.stores.places import Place
 
 GROUP = 1 << 16  # rows of a row group of Parquet: what is decoded at least
 SAMPLES = "samples.parquet"
 
 
-class ArmLayout:
+class Layout:
+    """How the rows [first, end) of a log are laid out that are written together."""
+
+    kind: ClassVar[str]
+    sorted_by: ClassVar[tuple[str, ...]]
+
+    def __init__(self, survey: Survey, first: int, end: int) -> None:
+        self.survey = survey
+        self.first, self.end = first, end
+        self.row_bytes = 4 if end <= 1 << 32 else 8
+
+    def keyed(self, batch: Any) -> Any:
+        """Rows that were set aside, with what they are sorted by."""
+        raise NotImplementedError
+
+    def write(self, folder: Path, batches: Iterable[Any], advance: Callable[[int], None]) -> dict[str, Any]:
+        """Write the files of sorted rows; what the manifest says of them. `advance` is told how many rows are done."""
+        raise NotImplementedError
+
+    def described(self) -> dict[str, Any]:
+        """What the manifest says of the layout."""
+        return {}
+
+    def _rows(self, batch: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(batch.column("row")).astype(f"<u{self.row_bytes}")
+
+
+class ArmLayout(Layout):
     """Arm by arm, inside an arm by row; as raw columns or as Parquet.
 
     Arms lie in the order of their labels, because that is mostly the order in which algorithms first want them.
@@ -31,47 +57,33 @@ class ArmLayout:
     kind = "arms"
     sorted_by = ("code", "row")
 
-    def __init__(self, survey: Survey, parquet: bool, store: IndexedArms | None = None, number: int = 0) -> None:
+    def __init__(
+        self, survey: Survey, first: int, end: int, parquet: bool, store: IndexedArms | None = None, number: int = 0
+    ) -> None:
         """The rows come behind the first generations of a store, if there is one."""
-        self.survey = survey
+        super().__init__(survey, first, end)
         self._parquet = parquet
         self._known = 0 if store is None else store.known_labels(number)
         nothing = np.zeros(0, np.int64), np.zeros(0)
         self._counts, self._totals = nothing if store is None else store.totals_before(number)
-        self._order: Ints | None = None
+        self._labels = list(survey.numbering.labels)
+        try:
+            order = sorted(range(len(self._labels)), key=self._labels.__getitem__)  # type: ignore[arg-type]
+        except TypeError:  # labels of several types
+            order = list(range(len(self._labels)))
+        self._order = np.array(order, np.int64)  # the labels in the order in which they lie
+        self._places = np.argsort(self._order)  # the place of each
 
-    def _places(self) -> tuple[Ints, Ints]:
-        """The labels in the order in which they lie, and the place of each."""
-        if self._order is None:
-            labels = list(self.survey.numbering.labels)
-            try:
-                self._order = np.array(sorted(range(len(labels)), key=labels.__getitem__), np.int64)  # type: ignore[arg-type]
-            except TypeError:  # labels of several types
-                self._order = np.arange(len(labels))
-        return self._order, np.argsort(self._order)
-
-    def keyed(self, part: History, first: int, since: int, until: int) -> Any:
-        """Samples from row `first` on with the place of their label; the rows [since, until) are written together."""
-        return self._batch(self.survey.numbering.codes(part), np.arange(first, first + len(part)), part.rewards)
-
-    def _batch(self, codes: Ints, rows: Ints, rewards: Floats) -> Any:
+    def keyed(self, batch: Any) -> Any:
+        """Samples with the place of their label."""
         import pyarrow as pa
 
-        place = self._places()[1]
-        if len(codes) and codes.max() >= len(place):  # a label that came after the look, whose rows will be refused
-            place = np.concatenate([place, np.arange(len(place), int(codes.max()) + 1)])
-        return pa.record_batch({"code": place[codes] if len(codes) else codes, "row": rows, "reward": rewards})
+        places = self._places[np.asarray(batch.column("code"))]
+        return pa.record_batch({"code": places, "row": batch.column("row"), "reward": batch.column("reward")})
 
-    def merged(self, store: Any, number: int, sorter: Sorter) -> Iterator[Any]:
-        """The samples of a generation of a store and of those behind it, as they are to be written together."""
-        return sorter.sorted((self._batch(*some) for some in store.samples(number)), self.sorted_by)
-
-    def write(
-        self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
-    ) -> dict[str, Any]:
+    def write(self, folder: Path, batches: Iterable[Any], advance: Callable[[int], None]) -> dict[str, Any]:
         """The columns, how many samples each label has, their sums, and the labels that are new."""
-        labels = list(self.survey.numbering.labels)
-        order, place = self._places()
+        order = self._order
         counts = np.zeros(len(order), np.int64)
         sums = _RunningSums(resized(self._counts, len(order))[order], resized(self._totals, len(order))[order])
         with ExitStack() as stack:
@@ -81,18 +93,14 @@ class ArmLayout:
                 codes, rewards = np.asarray(batch.column("code")), np.asarray(batch.column("reward"))
                 counts += np.bincount(codes, minlength=len(order))
                 sums.add(codes, rewards)
-                columns.write(rewards.astype("<f8"), np.asarray(batch.column("row")).astype(f"<u{row_bytes}"))
+                columns.write(rewards.astype("<f8"), self._rows(batch))
                 advance(int(counts.sum()))
             files = columns.finish()
-        files["sums.f8"] = written_array(folder / "sums.f8", sums.finish().astype("<f8"), column=True)
-        files["counts.i8"] = written_array(folder / "counts.i8", counts[place].astype("<i8"))
-        files["order.u4"] = written_array(folder / "order.u4", order.astype("<u4"))
-        files["labels.json"] = written_array(folder / "labels.json", encode_label_list(labels[self._known :]))
+        files["sums.f8"] = written(folder / "sums.f8", sums.finish().astype("<f8"), column=True)
+        files["counts.i8"] = written(folder / "counts.i8", counts[self._places].astype("<i8"))
+        files["order.u4"] = written(folder / "order.u4", order.astype("<u4"))
+        files["labels.json"] = written(folder / "labels.json", encode_label_list(self._labels[self._known :]))
         return {"files": files} | ({"parquet": [SAMPLES]} if self._parquet else {})
-
-    def described(self) -> dict[str, Any]:
-        """What the manifest says of the layout: nothing but what each generation says."""
-        return {}
 
 
 class _RunningSums:
@@ -131,7 +139,7 @@ class _RunningSums:
         return np.concatenate([np.empty(0), *self._found])
 
 
-class PointLayout:
+class PointLayout(Layout):
     """Epoch by epoch, inside an epoch by level and Z-order code."""
 
     kind = "points"
@@ -139,43 +147,28 @@ class PointLayout:
 
     cut: ClassVar[Cut] = Cut()  # of new stores
 
-    def __init__(self, survey: Survey, raster: Raster, cut: Cut | None = None) -> None:
-        self.survey = survey
-        self._raster = raster
-        self._cut = self.cut if cut is None else cut
+    def __init__(self, survey: Survey, first: int, end: int, store: IndexedPoints | None = None) -> None:
+        """The space of a store to which the rows are added stays as it is."""
+        super().__init__(survey, first, end)
+        self._box = survey.box or (np.zeros(0), np.zeros(0))
+        self._raster = raster_of(*self._box) if store is None else store.raster
+        self._cut = self.cut if store is None else store.cut
+        self._epochs = self._cut.epochs(first, end - first)
+        self._starts = np.array([start for start, _ in self._epochs])
 
-    def keyed(self, part: History, first: int, since: int, until: int) -> Any:
+    def keyed(self, batch: Any) -> Any:
         """Samples with their epoch, and their level and code in one number."""
-        import pyarrow as pa
+        keys = self._raster.codes(points_in(batch))
+        if self.survey.levels is not None:
+            keys |= self.survey.level_numbers(np.asarray(batch.column("level"))) << CODE_BITS
+            batch = batch.drop_columns(["level"])
+        epochs = np.searchsorted(self._starts, np.asarray(batch.column("row")), side="right")
+        return batch.append_column("epoch", epochs).append_column("key", keys)
 
-        points = np.empty((0, len(self._raster.low))) if part.points is None else part.points
-        rows = np.arange(first, first + len(part))
-        starts = np.array([start for start, _ in self._cut.epochs(since, until - since)])
-        keys = (self.survey.level_numbers(part) << CODE_BITS) | self._raster.codes(points)
-        columns = {"epoch": np.searchsorted(starts, rows, side="right"), "key": keys, "row": rows}
-        return pa.record_batch(columns | {"reward": part.rewards} | coordinates_of(points))
-
-    def merged(self, store: Any, number: int, sorter: Sorter) -> Iterator[Any]:
-        """The samples of several generations, cut into epochs anew."""
-        since: int = store.manifest["generations"][number]["first"]
-
-        def keyed() -> Iterator[Any]:
-            """The log from there on."""
-            first = since
-            for part in store.stream(since):
-                yield self.keyed(part, first, since, len(store))
-                first += len(part)
-
-        return sorter.sorted(keyed(), self.sorted_by)
-
-    def write(
-        self, folder: Path, batches: Iterable[Any], row_bytes: int, advance: Callable[[int], None], since: int
-    ) -> dict[str, Any]:
+    def write(self, folder: Path, batches: Iterable[Any], advance: Callable[[int], None]) -> dict[str, Any]:
         """The columns, and the key of the first sample of each block of each epoch."""
-        axes = range(len(self._raster.low))
         names = ("point.f8", "reward.f8", "row", *(() if self.survey.levels is None else ("level.u2",)))
-        epochs = self._cut.epochs(since, self.survey.rows - since)
-        blocks = [np.arange(start, stop, self._cut.block) - since for start, stop in epochs]
+        blocks = [np.arange(start, stop, self._cut.block) - self.first for start, stop in self._epochs]
         begins = np.concatenate([np.empty(0, np.int64), *blocks])  # places of the first samples of blocks
         firsts: list[Any] = []
         done = 0
@@ -183,23 +176,21 @@ class PointLayout:
             columns = _RawColumns(folder, names, stack)
             for batch in batches:
                 keys = np.asarray(batch.column("key"))
-                points = np.column_stack([np.asarray(batch.column(f"x{axis}")) for axis in axes]).astype("<f8")
                 rewards = np.asarray(batch.column("reward")).astype("<f8")
-                rows = np.asarray(batch.column("row")).astype(f"<u{row_bytes}")
-                columns.write(points, rewards, rows, (keys >> CODE_BITS).astype("<u2"))
+                levels = (keys >> CODE_BITS).astype("<u2")
+                columns.write(points_in(batch).astype("<f8"), rewards, self._rows(batch), levels)
                 some = slice(*np.searchsorted(begins, [done, done + len(keys)]))
                 firsts.append(keys[begins[some] - done])
                 done += len(keys)
                 advance(done)
             files = columns.finish()
         directory = np.concatenate([np.empty(0, np.int64), *firsts]).astype("<i8")
-        files["keys.i8"] = written_array(folder / "keys.i8", directory)
+        files["keys.i8"] = written(folder / "keys.i8", directory)
         return {"files": files}
 
     def described(self) -> dict[str, Any]:
         """The space that is divided, the box the points lie in, and the levels."""
-        least, most = self.survey.box or (np.zeros(0), np.zeros(0))
-        space = {"low": self._raster.low, "high": self._raster.high, "least": least, "most": most}
+        space = self._raster._asdict() | {"least": self._box[0], "most": self._box[1]}
         levels = None if self.survey.levels is None else list(self.survey.levels)
         return {
             "space": {name: side.tolist() for name, side in space.items()},
@@ -208,25 +199,22 @@ class PointLayout:
         }
 
 
-Layout = ArmLayout | PointLayout
-
-
 class _RawColumns:
     """The column files of a generation, written side by side."""
 
     def __init__(self, folder: Path, names: Iterable[str], stack: ExitStack) -> None:
-        self._files = {name: Written(folder / name) for name in names}
-        for file in self._files.values():
-            stack.callback(file.close)
+        self._files = {folder / name: stack.enter_context((folder / name).open("wb")) for name in names}
 
     def write(self, *columns: np.ndarray[Any, Any]) -> None:
         """Append to each column; those that have no file come last."""
         for file, array in zip(self._files.values(), columns, strict=False):
-            file.write(array)
+            file.write(array.tobytes())
 
     def finish(self) -> dict[str, Any]:
         """Force all to disk; what the manifest says of them."""
-        return {name: file.finish() for name, file in self._files.items()}
+        for file in self._files.values():
+            file.close()
+        return {path.name: finished(path, column=True) for path in self._files}
 
 
 class _ParquetColumns:
@@ -252,20 +240,25 @@ class _ParquetColumns:
         """Force the file to disk, with the checksums of its parts in another."""
         self._writer.close()
         entry, found = chunk_checksums(Place(self._folder).open(SAMPLES))
-        checksums = written_array(self._folder / "chunks.u4", np.array(found, "<u4"))
-        return {SAMPLES: written_file(self._folder / SAMPLES) | entry, "chunks.u4": checksums}
+        checksums = written(self._folder / "chunks.u4", np.array(found, "<u4"))
+        return {SAMPLES: finished(self._folder / SAMPLES) | entry, "chunks.u4": checksums}
 
 
-def layout_of(survey: Survey, parquet: bool) -> Layout:
-    """The layout for a log that was looked at."""
-    return ArmLayout(survey, parquet) if survey.box is None else PointLayout(survey, raster_of(*survey.box))
+def written(path: Path, data: Any, column: bool = False) -> dict[str, Any]:
+    """Write a whole file of numbers or bytes; what the manifest says of it."""
+    path.write_bytes(data)
+    return finished(path, column)
 
 
-def layout_behind(store: IndexedArms | IndexedPoints, number: int) -> Layout:
-    """The layout for rows that come behind the first generations of a store."""
-    manifest = store.manifest
+def survey_of(store: IndexedArms | IndexedPoints) -> Survey:
+    """What is known of a log that was laid out."""
     if isinstance(store, IndexedArms):
-        survey = Survey(store.labels, rewards=store.reward_bounds)
-        return ArmLayout(survey, "parquet" in manifest["generations"][-1], store, number)
-    survey = Survey((), store.level_values, store.reward_bounds, store.bounds)
-    return PointLayout(survey, store.raster, Cut(*manifest["cut"]))
+        return Survey(store.labels, rewards=store.reward_bounds)
+    return Survey((), store.level_values, store.reward_bounds, store.bounds)
+
+
+def layout_behind(store: IndexedArms | IndexedPoints, number: int, survey: Survey, first: int, end: int) -> Layout:
+    """The layout for rows that come behind the first generations of a store."""
+    if isinstance(store, IndexedPoints):
+        return PointLayout(survey, first, end, store)
+    return ArmLayout(survey, first, end, "parquet" in store.manifest["generations"][-1], store, number)

@@ -16,13 +16,13 @@ import numpy as np
 from artreplay.addresses import is_postgres
 from artreplay.errors import CannotSave, InvalidFile
 from artreplay.history.labels import Label
-from artreplay.history.stores.checked_columns import BLOCK, checksums_of
+from artreplay.history.stores.checked_columns import checksums_of
 from artreplay.history.stores.places import OpenFile, Place
 
 FORMAT = 5
 MANIFEST = "manifest.json"
 MAGIC = "artreplay store"
-_PIECE = 1 << 24
+_PIECE = 1 << 24  # bytes, many whole blocks
 
 
 def is_store(where: str | os.PathLike[str]) -> bool:
@@ -117,74 +117,30 @@ def read_small(place: Place, generation: dict[str, Any], name: str, file: OpenFi
     return data
 
 
-class Written:
-    """A file of a store while it is written: raw numbers, with a running checksum; `column` adds one of each block."""
+def finished(path: Path, column: bool = False) -> dict[str, Any]:
+    """Force a file that was written to disk, a column with the checksums of its blocks behind it.
 
-    def __init__(self, path: Path, column: bool = True) -> None:
-        self.path = path
-        self._file = open(path, "wb")  # noqa: SIM115 - closed by finish
-        self._digest = hashlib.blake2b(digest_size=16)
-        self._bytes = 0
-        self._column = column
-        self._rest = b""  # of the last block, which is not whole
-        self._checksums: list[int] = []
-
-    def write(self, array: np.ndarray[Any, Any]) -> None:
-        """Append numbers."""
-        data = np.ascontiguousarray(array).tobytes()
-        self._append(data)
-        if self._column:
-            data = self._rest + data
-            whole = len(data) // BLOCK * BLOCK
-            self._checksums += checksums_of(data[:whole])
-            self._rest = data[whole:]
-
-    def _append(self, data: bytes) -> None:
-        self._file.write(data)
-        self._digest.update(data)
-        self._bytes += len(data)
-
-    def finish(self) -> dict[str, Any]:
-        """Force the file to disk and close it; what the manifest says of it."""
-        if self._column:
-            self._append(np.array(self._checksums + checksums_of(self._rest), "<u4").tobytes())
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        return {"bytes": self._bytes, "blake2b": self._digest.hexdigest()}
-
-    def close(self) -> None:
-        """Close the file, finished or not."""
-        self._file.close()
-
-
-def written_array(path: Path, array: np.ndarray[Any, Any], column: bool = False) -> dict[str, Any]:
-    """Write a whole file of numbers; what the manifest says of it."""
-    file = Written(path, column)
-    try:
-        file.write(array)
-        return file.finish()
-    finally:
-        file.close()
-
-
-def written_file(path: Path) -> dict[str, Any]:
-    """Force a file that someone else wrote to disk; what the manifest says of it."""
-    digest = hashlib.blake2b(digest_size=16)
+    What the manifest says of it.
+    """
+    digest, checksums = hashlib.blake2b(digest_size=16), []
     with open(path, "rb+") as file:
-        os.fsync(file.fileno())
         while piece := file.read(_PIECE):
             digest.update(piece)
-        return {"bytes": path.stat().st_size, "blake2b": digest.hexdigest()}
+            checksums += checksums_of(piece) if column else []
+        end = np.array(checksums, "<u4").tobytes()
+        file.write(end)
+        digest.update(end)
+        file.flush()
+        os.fsync(file.fileno())
+        return {"bytes": file.tell(), "blake2b": digest.hexdigest()}
 
 
 # -- labels -------------------------------------------------------------------------------------------------
 
 
-def encode_label_list(labels: Sequence[Label]) -> np.ndarray[Any, Any]:
-    """Labels as JSON that says what they were, as bytes."""
-    text = json.dumps([_encoded(label) for label in labels], ensure_ascii=True)
-    return np.frombuffer(text.encode("ascii"), np.uint8)
+def encode_label_list(labels: Sequence[Label]) -> bytes:
+    """Labels as JSON that says what they were."""
+    return json.dumps([_encoded(label) for label in labels], ensure_ascii=True).encode("ascii")
 
 
 def decode_label_list(data: bytes) -> list[Label]:
