@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 import re
@@ -25,9 +26,14 @@ _KINDS = {
 _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
 PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"ORC": ORC, b"SQLite format 3\0": SQLITE}
-_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16 and UTF-32
+MARKS = {  # with which text begins, those of UTF-32 first: one of them begins as one of UTF-16 does
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_MARKS = {"_delta_log", ".hoodie", "metadata"}  # folders of tables
+_TABLES = {"_delta_log", ".hoodie", "metadata"}  # folders of tables
 
 
 class Found(NamedTuple):
@@ -65,7 +71,7 @@ def kind_of(file: Found) -> str:
             return kind
     if start[8:12] == b"DUCK":
         return DUCKDB
-    if b"\0" in start and not start.startswith(_BOMS):
+    if b"\0" in start and not start.startswith(tuple(MARKS)):
         raise InvalidFile(f"is of no kind that is known: {', '.join(_KINDS)}, {DUCKDB}, {SQLITE}", file=file.name)
     return JSON if start.lstrip()[:1] in (b"{", b"[") else TEXT
 
@@ -160,7 +166,7 @@ def _partition(path: str) -> dict[str, str | None]:
 def _refuse_tables(where: str, paths: Iterable[str], base: str, system: Any) -> None:
     """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
     if system is not None:  # where every look is a request: what was listed tells of the tables below
-        paths = [f"{base}/any", *(path for path in paths if _MARKS.intersection(Path(path).parts))]
+        paths = [f"{base}/any", *(path for path in paths if _TABLES.intersection(Path(path).parts))]
     folders = {parent for path in paths for parent in Path(path).parents}
     for folder in sorted(folder.as_posix() for folder in folders):
         kind = table_format(folder, system)

@@ -25,7 +25,7 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history.labels import Label, as_label
 from artreplay.history.sources.files import FileSource
-from artreplay.history.sources.found_files import JSON, TEXT, Found
+from artreplay.history.sources.found_files import JSON, MARKS, TEXT, Found
 from artreplay.history.sources.source import arrow_reader, quoted
 
 _FLAGS = {"true": 1.0, "false": 0.0}
@@ -109,9 +109,8 @@ class TextFiles(FileSource):
     @cached_property
     def _found(self) -> Dialect:
         """How all files are written: as it was said, else as DuckDB finds in the first one."""
-        is_tsv = ".tsv" in Path(self.files[0].path).suffixes
-        delimiter = self._asked.delimiter or ("\t" if is_tsv else None)
-        return _sniffed(self._local(self.files[0]), self._asked._replace(delimiter=delimiter, encoding=self._encoding))
+        usual = "\t" if ".tsv" in Path(self.files[0].path).suffixes else None
+        return _sniffed(self._local(self.files[0]), self._asked._replace(encoding=self._encoding), usual)
 
     def _names_of(self, file: Found) -> list[str]:
         dialect = self._found
@@ -240,11 +239,12 @@ def _number(text: str, row: int, what: str, name: str) -> float:
 
 
 def _encoding_of(file: Found) -> str:
-    """UTF-16 if a file begins with its mark, or with letters of two bytes each; else UTF-8."""
+    """What the mark says that a file begins with; UTF-16 for letters of two bytes each; else UTF-8."""
     with file.open() as opened:
         start = opened.read(4)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+    for mark, encoding in MARKS.items():
+        if start.startswith(mark):
+            return encoding
     if len(start) < 4 or 0 not in start:
         return "utf-8"
     return "utf-16-le" if start[1] == 0 else "utf-16-be"
@@ -255,14 +255,15 @@ def _text(file: Found, encoding: str = "utf-8") -> io.TextIOWrapper:
     return io.TextIOWrapper(file.open(), "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
 
 
-def _sniffed(path: str, dialect: Dialect) -> Dialect:
-    """The dialect of a file in UTF-8, with what was not said found out."""
+def _sniffed(path: str, dialect: Dialect, usual: str | None) -> Dialect:
+    """The dialect of a file in UTF-8, what was not said found out; `usual` is the delimiter of files with its name."""
     import duckdb
 
     with _text(Found(path)) as text:
         lines = [*islice(text, _PREFACE), ""]
     if re.fullmatch("sep=.", lines[0].strip()):  # which spreadsheets write, and read
         return dialect._replace(delimiter=dialect.delimiter or lines[0][4], quote=dialect.quote or '"', skip=1)
+    dialect = dialect._replace(delimiter=dialect.delimiter or usual)
     options = {"header": dialect.header, "comment": "", "delim": dialect.delimiter, "quote": dialect.quote}
     what = "Delimiter, Quote, Escape, SkipRows, len(Columns)"
     try:
