@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
@@ -100,11 +101,14 @@ def checked_points(points: Floats) -> Floats:
     """Points with coordinates, all of them finite."""
     if points.shape[1] == 0:
         raise InvalidHistory("points must have at least one coordinate, got none")
-    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
-    if len(bad):
-        row = bad[0]
-        raise InvalidHistory(f"is {points[row].tolist()}, expected finite coordinates", what="point", row=row)
+    refuse_where(~np.isfinite(points).all(axis=1), points, "point", "finite coordinates", np.ndarray.tolist)
     return np.ascontiguousarray(points)
+
+
+def refuse_where(bad: Any, values: Any, what: str, expected: str, said: Callable[[Any], Any] = str) -> None:
+    """Refuse the first of the rows that are bad, with its value as `said` says it."""
+    for row in np.flatnonzero(bad)[:1].tolist():
+        raise InvalidHistory(f"is {said(values[row])}, expected {expected}", what=what, row=row)
 
 
 def as_arrow(series: Any) -> Any:

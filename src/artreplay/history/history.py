@@ -11,7 +11,7 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import column_values
-from artreplay.history.column_values import as_numbers, as_units, checked_points
+from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
 from artreplay.history.labels import Label, encode_labels
 from artreplay.parameters import checked_seed
@@ -33,10 +33,13 @@ class Allocation(NamedTuple):
 class Recognised:
     """A log that is known again by the hashes of its rows."""
 
+    def __len__(self) -> int:
+        raise NotImplementedError
+
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
-        raise NotImplementedError
+        return len(self)
 
     def _parts(self) -> Iterable[Any]:
         """The log in parts that have hashes of their rows; one in memory is such a part."""
@@ -103,12 +106,13 @@ class History(Recognised):
                 raise InvalidParameter(f"until must be a number of rows, at least 0, got {until!r}")
             units, rewards = units[:until], rewards[:until]
             levels = None if levels is None else levels[:until]
-        bad = np.flatnonzero(~np.isfinite(rewards))
-        if len(bad):
-            raise InvalidHistory(f"is {rewards[bad[0]]}, expected a finite number", what="reward", row=bad[0])
+        refuse_where(~np.isfinite(rewards), rewards, "reward", "a finite number")
+        if levels is not None:
+            bad = ~(np.isfinite(levels) & (levels >= 0))
+            refuse_where(bad, levels, "level", "a finite number of at least 0")
         self.rewards: Floats = rewards
         self.points: Floats | None = None
-        self.levels: Floats | None = None if levels is None else _checked_levels(levels)
+        self.levels: Floats | None = levels
         self.labels: list[Label] = []
         self.codes: Ints = np.empty(0, np.int64)
         if are_points:
@@ -212,11 +216,6 @@ class History(Recognised):
             return np.empty(0, np.uint64)
         return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards])
 
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self)
-
 
 def shuffle_keys(first: int, rows: int, seed: int) -> Words:
     """Keys for the rows [first, first + rows) of a log: sorting by them shuffles the log."""
@@ -263,11 +262,3 @@ def _coordinates(names: Any) -> list[str]:
     if not isinstance(names, (list, tuple)) or len(names) == 0:
         raise InvalidParameter(f"unit must name at least one column, as a text or as a list of texts, got {names!r}")
     return list(names)
-
-
-def _checked_levels(levels: Floats) -> Floats:
-    bad = np.flatnonzero(~(np.isfinite(levels) & (levels >= 0)))
-    if len(bad):
-        value = levels[bad[0]]
-        raise InvalidHistory(f"is {value}, expected a finite number of at least 0", what="level", row=bad[0])
-    return levels

@@ -14,13 +14,13 @@ from artreplay.addresses import check_address, is_address, shown
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
-from artreplay.history.labels import present_labels
 from artreplay.history.postgres import PostgresArms, Table, is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.log_columns import check_names, check_seed_and_order
 from artreplay.history.sources.log_order import Order
 from artreplay.history.stores.manifest import is_store
+from artreplay.history.stores.merging import part_of
 from artreplay.history.stores.opening import open_store
 from artreplay.history.stores.store import Store
 from artreplay.history.totals import Totals
@@ -123,8 +123,6 @@ def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], unt
 
 def read_whole(source: Source, columns: Columns, until: int | None, seed: int | None) -> History:
     """The log in memory, in its order."""
-    names = source.column_names()
-    columns.check(names)
     _check_memory(source, columns, until)
     found = list(parts_of(source, columns, until if columns.order is None else None))
     whole = joined(part for part, _ in found)
@@ -135,10 +133,7 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     else:
         order = _sorted([column for _, column in found], Order(str(columns.sorted_by), source.name))
     first = whole.rows(order[:until])
-    if until is not None and first.points is None:  # without the labels that do not occur
-        present, first.codes = present_labels(first.codes)
-        first.labels = [first.labels[code] for code in present.tolist()]
-    return first
+    return first if until is None or first.points is not None else part_of(first.labels, first.codes, first.rewards)
 
 
 def _sorted(columns: list[Any], order: Order) -> Ints:

@@ -10,7 +10,7 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import InvalidHistory, exact
 from artreplay.history import column_values
-from artreplay.history.column_values import as_numbers, as_units
+from artreplay.history.column_values import as_numbers, as_units, refuse_where
 from artreplay.history.fingerprint import hashes_of, label_hashes
 from artreplay.history.history import History, Recognised
 from artreplay.history.labels import Label, encode_labels
@@ -42,13 +42,10 @@ class Totals(Recognised):
                 f"arms, counts and sums must be equally long, got {len(units)}, {len(counts)} and {len(sums)}"
             )
         units, counts, sums = units[:until], counts[:until], sums[:until]
-        for row in np.flatnonzero(~((counts >= 0) & (counts == np.floor(counts)) & (counts < 1 << 53)))[:1].tolist():
-            problem = f"is {exact(counts[row])}, expected a whole number of at least 0"
-            raise InvalidHistory(problem, what="count", row=row)
-        for row in np.flatnonzero(~np.isfinite(sums))[:1].tolist():
-            raise InvalidHistory(f"is {exact(sums[row])}, expected a finite number", what="sum", row=row)
-        for row in np.flatnonzero((counts == 0) & (sums != 0))[:1].tolist():
-            raise InvalidHistory(f"is {exact(sums[row])}, expected 0, because the count is 0", what="sum", row=row)
+        is_count = (counts >= 0) & (counts == np.floor(counts)) & (counts < 1 << 53)
+        refuse_where(~is_count, counts, "count", "a whole number of at least 0", exact)
+        refuse_where(~np.isfinite(sums), sums, "sum", "a finite number", exact)
+        refuse_where((counts == 0) & (sums != 0), sums, "sum", "0, because the count is 0", exact)
         self.labels: list[Label]
         self.codes: Ints
         self.labels, self.codes = encode_labels(units)

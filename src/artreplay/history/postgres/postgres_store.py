@@ -212,7 +212,7 @@ class PostgresArms(ArmStore):
 
     def _check(self, label: Label, rows: list[Any]) -> None:
         for place, (order, reward) in enumerate(rows):
-            if reward is None or not is_number(reward) or not math.isfinite(reward):
+            if not isinstance(reward, (int, float, Decimal)) or not math.isfinite(reward):
                 raise InvalidHistory(
                     f"reward of {label!r} at {self._order} = {order} is {reward!r}, expected a finite number"
                 )
@@ -232,11 +232,6 @@ class PostgresArms(ArmStore):
                 part = History(list(units), as_numbers(rewards, "reward"))
             yield part
             since += len(part)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of the database is a number, or missing."""
-    return value is None or isinstance(value, (int, float, Decimal))
 
 
 def as_row(order: Any) -> int:

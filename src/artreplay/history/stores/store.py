@@ -78,14 +78,6 @@ class Store(Recognised):
     opening: tuple[int, int] = 0, 0  # bytes and requests that every reader pays: manifest and directory
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
 
-    def __len__(self) -> int:
-        raise NotImplementedError
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self)
-
     def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order from a row on, a bounded number of rows at a time."""
         raise NotImplementedError
