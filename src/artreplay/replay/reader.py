@@ -31,8 +31,7 @@ from artreplay.replay.plain_objects import PlainAdapter
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
 _SLOWLY = 8  # how long it takes until much is read at once
-_OFTEN = 32  # requests after which all cells behind that which is wanted get more rows, and not only ...
-_FEW = 4  # ... a cell of whose rows so small a part is left will soon want more
+_FEW = 2  # a cell of whose rows so small a part is left will soon want more
 _MOST_AHEAD = 1 << 14  # cells that are read at once
 
 
@@ -203,7 +202,7 @@ class ArmReader(Reader):
             return np.array([cell]), np.array([self._wanted_rows(cell)])
         rows = _MOST_PREFETCH if self._whole else min(max(first * self._asked**2 // _SLOWLY, first), _MOST_PREFETCH)
         some = slice(cell + 1, cell + 1 + min(rows // 4, _MOST_AHEAD))
-        few = ledger.stop[some] - ledger.next[some] <= ledger.end[some] // (_FEW if self._asked < _OFTEN else 1)
+        few = ledger.stop[some] - ledger.next[some] <= ledger.end[some] // _FEW
         behind = np.flatnonzero(few & (ledger.more[some] > 0) & (self.arms[some] == 1)) + cell + 1
         cells = np.concatenate([[cell], behind])
         sizes = self.counts[cells] - ledger.end[cells]
