@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,9 @@ from artreplay.history.stores.places import OpenFile
 from artreplay.history.stores.store import Reading
 
 BLOCK = 2048  # bytes of a raw column that share a checksum: what is read at least
-CACHE_BYTES = 1 << 28  # of decoded row groups, that one reader keeps
+CACHE_BYTES = 1 << 27  # of decoded row groups of a column, that one reader keeps
 _TAIL = 1 << 16  # bytes at the end of a Parquet file in which its footer is looked for
-_DAMAGED = "does not fit its checksum: index the log again"
+DAMAGED = "does not fit its checksum: index the log again"
 
 
 def checksums_of(data: bytes) -> list[int]:
@@ -67,166 +69,134 @@ class FileColumn:
             self._checksums = np.frombuffer(found, "<u4").tolist()
         expected = self._checksums[block : block - (-len(data) // BLOCK)]
         if checksums_of(data) != expected:
-            raise InvalidFile(_DAMAGED, file=self._file.name)
+            raise InvalidFile(DAMAGED, file=self._file.name)
 
 
 class RowGroups:
-    """Parquet files with the columns `row` and `reward`, of which row groups are decoded as they are needed.
+    """Parquet files with the columns `row` and `reward`, one behind the other.
 
     Where the checksums of their column chunks are known, whatever is read is compared with them; files of other engines
     may have checksums of their own, which pyarrow compares.
     """
 
     def __init__(self, files: Sequence[OpenFile], entries: Sequence[dict[str, Any]], checksums: Any = None) -> None:
-        self._files = list(files)
         self._checksums: list[int] | None = None if checksums is None else np.asarray(checksums).tolist()
-        self._footers = [self._footer(*pair) for pair in zip(files, entries, strict=True)]
-        self._groups = [
-            (at, number) for at, footer in enumerate(self._footers) for number in range(footer.num_row_groups)
-        ]
-        sizes = [self._footers[at].row_group(number).num_rows for at, number in self._groups]
-        self.edges = np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))]).astype(np.int64)
-        self._kept: OrderedDict[tuple[int, str], np.ndarray[Any, Any]] = OrderedDict()
-        self._kept_bytes = 0
+        opened = [(file, _footer(file, entry)[0]) for file, entry in zip(files, entries, strict=True)]
+        self._groups = [(*one, number) for one in opened for number in range(one[1].num_row_groups)]
+        sizes = [footer.row_group(number).num_rows for _, footer, number in self._groups]
+        self.edges = np.cumsum([0, *sizes], dtype=np.int64)
 
-    def _footer(self, file: OpenFile, entry: dict[str, Any]) -> Any:
-        """What a file says of itself, read by as few requests as possible."""
+    def decoded(self, group: int, column: str, reading: Reading) -> np.ndarray[Any, Any]:
+        """A column of a row group."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        tail = file.read(file.size - (size := min(entry.get("footer", _TAIL), file.size)), size)
-        need = struct.unpack("<I", tail[-8:-4])[0] + 8 if len(tail) >= 8 else 0
-        if need > len(tail):
-            tail = file.read(file.size - (size := min(need, file.size)), size)
-        if "footer" in entry and zlib.crc32(tail) != entry["footer_checksum"]:
-            raise InvalidFile(_DAMAGED, file=file.name)
-        try:
-            return pq.read_metadata(pa.BufferReader(tail))
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidFile(f"cannot be read as Parquet: {error}", file=file.name) from None
-
-    def counted(self) -> RowGroups:
-        """The same files with row groups of its own."""
-        same = object.__new__(RowGroups)
-        same.__dict__.update(self.__dict__)
-        same._kept, same._kept_bytes = OrderedDict(), 0
-        return same
-
-    def read(self, column: str, first: int, last: int, reading: Reading) -> Any:
-        """A range of a column, over all files."""
-        if first >= last:
-            return np.empty(0, np.float64 if column == "reward" else np.int64)
-        group = int(np.searchsorted(self.edges, first, side="right")) - 1
-        found = []
-        while self.edges[group] < last:
-            edge = int(self.edges[group])
-            found.append(self._column(group, column, reading)[max(first - edge, 0) : last - edge])
-            group += 1
-        return found[0] if len(found) == 1 else np.concatenate(found)
-
-    def _column(self, group: int, column: str, reading: Reading) -> Any:
-        """A column of a row group, which is kept as long as there is space for it."""
-        key = group, column
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        values = self._kept[key] = self._decoded(group, column, reading)
-        self._kept_bytes += values.nbytes
-        while self._kept_bytes > CACHE_BYTES and len(self._kept) > 1:
-            self._kept_bytes -= self._kept.popitem(last=False)[1].nbytes
-        return values
-
-    def _decoded(self, group: int, column: str, reading: Reading) -> Any:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        at, number = self._groups[group]
-        file, footer = self._files[at], self._footers[at]
+        file, footer, number = self._groups[group]
         chunks = footer.row_group(number)
         place = [chunks.column(here).path_in_schema for here in range(chunks.num_columns)].index(column)
-        chunk = chunks.column(place)
-        start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
-        data = file.read(start, chunk.total_compressed_size)
+        start, size = _span_of(chunks.column(place))
+        data = file.read(start, size)
         reading.count(chunks.num_rows if column == "reward" else 0, len(data))
         if self._checksums is not None and zlib.crc32(data) != self._checksums[group * chunks.num_columns + place]:
-            raise InvalidFile(_DAMAGED, file=file.name)
-        try:
-            opened = pq.ParquetFile(
-                pa.PythonFile(_Chunk(data, start, file.size), "r"), metadata=footer, page_checksum_verification=True
-            )
+            raise InvalidFile(DAMAGED, file=file.name)
+        with _as_parquet(file):
+            chunk = pa.PythonFile(_Chunk(data, start, file.size), "r")
+            opened = pq.ParquetFile(chunk, metadata=footer, page_checksum_verification=True)
             read = opened.read_row_group(number, columns=[column], use_threads=False).column(column)
             return numbers_in(read, np.float64 if column == "reward" else np.int64)
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidFile(f"cannot be read as Parquet: {error}", file=file.name) from None
 
 
 class GroupColumn:
-    """One column of row groups, read as a raw one is."""
+    """One column of row groups, read as a raw one is; they are decoded as they are needed, and kept while they fit."""
 
     def __init__(self, groups: RowGroups, column: str) -> None:
         self._groups = groups
         self._column = column
+        self._kept: OrderedDict[int, np.ndarray[Any, Any]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return int(self._groups.edges[-1])
+
+    def counted(self) -> GroupColumn:
+        """For a reader of its own, which decodes what it needs."""
+        return GroupColumn(self._groups, self._column)
 
     def read(self, start: int, stop: int, reading: Reading, rows: bool = False) -> Any:
         """The rows [start, stop)."""
-        return self._groups.read(self._column, start, stop, reading)
+        edges = self._groups.edges
+        found = [np.empty(0, np.float64 if self._column == "reward" else np.int64)]
+        first, last = int(np.searchsorted(edges, start, "right")) - 1, int(np.searchsorted(edges, stop))
+        for group in range(first, last) if start < stop else ():
+            edge = int(edges[group])
+            found.append(self._decoded(group, reading)[max(start - edge, 0) : stop - edge])
+        return found[1] if len(found) == 2 else np.concatenate(found)
+
+    def _decoded(self, group: int, reading: Reading) -> Any:
+        if group not in self._kept:
+            self._kept[group] = self._groups.decoded(group, self._column, reading)
+            while len(self._kept) > 1 and sum(values.nbytes for values in self._kept.values()) > CACHE_BYTES:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(group)
+        return self._kept[group]
 
 
 Column = FileColumn | GroupColumn
 
 
-class _Chunk:
+class _Chunk(io.BytesIO):
     """A part of a file that is at hand, for a reader that looks nowhere else."""
 
-    closed = False
-
     def __init__(self, data: bytes, start: int, size: int) -> None:
-        self._data, self._start, self._size, self._at = data, start, size, 0
+        super().__init__(data)
+        self._start, self._size = start, size
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place."""
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
+        """Go to a place, from the beginning of the file or from its end."""
+        return super().seek(offset + (self._size if whence else 0) - self._start) + self._start
 
     def tell(self) -> int:
-        """Where we are."""
-        return self._at
+        """Where we are in the file."""
+        return super().tell() + self._start
 
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes, as far as they are at hand."""
-        first = self._at - self._start
-        data = self._data[max(first, 0) : first + size] if first >= 0 else b""
-        self._at += len(data)
-        return data
 
-    def readable(self) -> bool:
-        """It is."""
-        return True
+def _footer(file: OpenFile, entry: dict[str, Any]) -> tuple[Any, bytes]:
+    """What a Parquet file says of itself, read by as few requests as possible, and the bytes that say it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    def seekable(self) -> bool:
-        """It is."""
-        return True
+    tail = file.read(file.size - (size := min(entry.get("footer", _TAIL), file.size)), size)
+    need = struct.unpack("<I", tail[-8:-4])[0] + 8 if len(tail) >= 8 else 0
+    if need > len(tail):
+        tail = file.read(file.size - (size := min(need, file.size)), size)
+    if "footer" in entry and zlib.crc32(tail) != entry["footer_checksum"]:
+        raise InvalidFile(DAMAGED, file=file.name)
+    with _as_parquet(file):
+        return pq.read_metadata(pa.BufferReader(tail)), tail[-need:]
 
-    def close(self) -> None:
-        """Nothing is open."""
+
+def _span_of(chunk: Any) -> tuple[int, int]:
+    """Where the bytes of a column chunk begin, and how many they are."""
+    return min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset))), chunk.total_compressed_size
+
+
+@contextmanager
+def _as_parquet(file: OpenFile) -> Iterator[None]:
+    """A block in which pyarrow reads a file; what goes wrong is said in a sentence."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidFile(f"cannot be read as Parquet: {error}", file=file.name) from None
 
 
 def chunk_checksums(file: OpenFile) -> tuple[dict[str, int], list[int]]:
     """What is to be known of a Parquet file that was just written: its footer, and the checksums of column chunks."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    size = struct.unpack("<I", file.read(file.size - 8, 4))[0] + 8
-    tail = file.read(file.size - size, size)
-    footer = pq.read_metadata(pa.BufferReader(tail))
-    found = []
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
-            start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
-            found.append(zlib.crc32(file.read(start, chunk.total_compressed_size)))
-    return {"footer": size, "footer_checksum": zlib.crc32(tail)}, found
+    footer, tail = _footer(file, {})
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    found = [zlib.crc32(file.read(*_span_of(chunk))) for chunk in chunks]
+    return {"footer": len(tail), "footer_checksum": zlib.crc32(tail)}, found
 
 
 def numbers_in(column: Any, dtype: type[np.int64] | type[np.float64]) -> np.ndarray[Any, Any]:

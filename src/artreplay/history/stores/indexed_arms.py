@@ -7,6 +7,7 @@ another number of them adds the few rows behind the last sum before.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
@@ -36,14 +37,6 @@ class _Generation(NamedTuple):
     sums: FileColumn | None
     rewards: Column
     rows: Column
-    groups: RowGroups | None  # behind the columns, if they are Parquet
-
-    def counted(self) -> _Generation:
-        """For a reader of its own."""
-        if self.groups is None:
-            return self
-        groups = self.groups.counted()
-        return self._replace(groups=groups, rewards=GroupColumn(groups, "reward"), rows=GroupColumn(groups, "row"))
 
 
 class IndexedArms(Indexed, ArmStore):
@@ -88,32 +81,34 @@ class IndexedArms(Indexed, ArmStore):
         order = self._small(generation, "order.u4", "<u4") if "order.u4" in generation["files"] else None
         starts, sums_at = _begins(now - before, order), _begins(how_many_kept(before, now), order)
         sums = FileColumn(self._open(generation, "sums.f8"), "<f8") if "sums.f8" in generation["files"] else None
-        groups = None
-        columns: tuple[Column, Column]
+        rewards: Column
+        rows: Column
         if "row" in generation["files"]:
             rewards = FileColumn(self._open(generation, "reward.f8"), "<f8")
-            columns = rewards, FileColumn(self._open(generation, "row"), f"<u{generation['row_bytes']}")
-            found = len(rewards)
+            rows = FileColumn(self._open(generation, "row"), f"<u{generation['row_bytes']}")
         else:
             names = generation["parquet"]
             checks = self._small(generation, "chunks.u4", "<u4") if "chunks.u4" in generation["files"] else None
             entries = [generation["files"][name] for name in names]
             groups = RowGroups([self._open(generation, name) for name in names], entries, checks)
-            columns, found = (GroupColumn(groups, "reward"), GroupColumn(groups, "row")), int(groups.edges[-1])
-        if not found == (now - before).sum() == generation["rows"]:
-            raise InvalidFile(f"must have {generation['rows']:,} rows, its files have {found:,}", file=self.name)
-        return _Generation(starts, sums_at, sums, columns[0], columns[1], groups)
+            rewards, rows = GroupColumn(groups, "reward"), GroupColumn(groups, "row")
+        if not len(rewards) == (now - before).sum() == generation["rows"]:
+            raise InvalidFile(f"must have {generation['rows']:,} rows, its files have {len(rewards):,}", file=self.name)
+        return _Generation(starts, sums_at, sums, rewards, rows)
 
     def counted(self) -> Self:
         """The same store, with counters and row groups of its own."""
         same = super().counted()
-        same._generations = [generation.counted() for generation in self._generations]
+        same._generations = [
+            opened._replace(rewards=opened.rewards.counted(), rows=opened.rows.counted())
+            for opened in self._generations
+        ]
         return same
 
     def _cut(self, until: int) -> None:
         """Only the first rows belong to the log: of each label, those below `until`, and no label without any."""
         self._rows = until
-        counts = np.array([self._first_at(code, until) for code in range(len(self.labels))], np.int64)
+        counts = np.array([self.count_before(code, until) for code in range(len(self.labels))], np.int64)
         present = np.flatnonzero(counts)
         self._counts = counts[present]
         self._before = self._before[:, present]
@@ -122,17 +117,6 @@ class IndexedArms(Indexed, ArmStore):
             for opened in self._generations
         ]
         self.labels = [self.labels[code] for code in present.tolist()]
-
-    def _first_at(self, code: int, row: int) -> int:
-        """How many samples of a label lie before a row."""
-        low, high = 0, int(self._before[-1][code])
-        while low < high:
-            middle = (low + high) // 2
-            if int(self._column("rows", code, middle, middle + 1, Reading())[0]) < row:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
     def __len__(self) -> int:
         return self._rows
@@ -146,7 +130,8 @@ class IndexedArms(Indexed, ArmStore):
         for number, generation in enumerate(self.manifest["generations"]):
             if row == generation["first"] + generation["rows"]:
                 return min(int(self._before[number + 1][code]), int(self._counts[code]))
-        return min(self._first_at(code, row), int(self._counts[code]))
+        places = range(int(self._counts[code]))
+        return bisect_left(places, row, key=lambda at: self._column("rows", code, at, at + 1, Reading())[0])
 
     def sums(self, code: int, ends: Ints) -> Sums:
         """The sums of the first so many rewards of a label: those that are kept are read, all at once."""
@@ -292,7 +277,7 @@ class IndexedArms(Indexed, ArmStore):
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """The log in order: the arms merged by their rows."""
-        starts = [self._first_at(code, since) for code in range(len(self.labels))] if since else None
+        starts = [self.count_before(code, since) for code in range(len(self.labels))] if since else None
         return merged_parts(self, since, starts)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from artreplay.addresses import is_postgres
 from artreplay.errors import CannotSave, InvalidFile
 from artreplay.history.labels import Label
-from artreplay.history.stores.checked_columns import checksums_of
+from artreplay.history.stores.checked_columns import DAMAGED, checksums_of
 from artreplay.history.stores.places import OpenFile, Place
 
 FORMAT = 5
@@ -59,7 +59,7 @@ def read_manifest(place: Place) -> dict[str, Any]:
         )
     checksum = document.pop("checksum", None)  # which other engines leave out
     if checksum is not None and checksum != _digest_of(_text(document)):
-        raise InvalidFile("does not fit its checksum: index the log again", file=path)
+        raise InvalidFile(DAMAGED, file=path)
     return document
 
 
@@ -104,7 +104,7 @@ def check_files(place: Place, document: dict[str, Any], advance: Callable[[int, 
             done += min(_PIECE, file.size - at)
             advance(done, size)
         if digest.hexdigest() != entry["blake2b"]:
-            raise InvalidFile("does not fit its checksum: index the log again", file=file.name)
+            raise InvalidFile(DAMAGED, file=file.name)
 
 
 def read_small(place: Place, generation: dict[str, Any], name: str, file: OpenFile | None = None) -> bytes:
@@ -113,7 +113,7 @@ def read_small(place: Place, generation: dict[str, Any], name: str, file: OpenFi
     path = path_in(generation, name)
     data = place.read(path) if file is None else file.read(0, file.size)
     if "blake2b" in entry and _digest_of(data) != entry["blake2b"]:
-        raise InvalidFile("does not fit its checksum: index the log again", file=f"{place.name}/{path}")
+        raise InvalidFile(DAMAGED, file=f"{place.name}/{path}")
     return data
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
@@ -109,14 +110,8 @@ class ArmStore(Store):
 
     def count_before(self, code: int, row: int) -> int:
         """How many samples of a label lie in the first so many rows of the log."""
-        low, high = 0, int(self.counts()[code])
-        while low < high:
-            middle = (low + high) // 2
-            if int(self.read(code, middle, 1, with_rows=True).rows[0]) < row:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        places = range(int(self.counts()[code]))
+        return bisect_left(places, row, key=lambda at: int(self.read(code, at, 1, with_rows=True).rows[0]))
 
     def sums(self, code: int, ends: Ints) -> Sums:
         """The sums of the first so many rewards of a label, for each of `ends`, which rise; added in order.
