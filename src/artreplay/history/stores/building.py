@@ -25,7 +25,7 @@ from artreplay.history.stores.layouts import ArmLayout, Layout, PointLayout, lay
 from artreplay.history.stores.manifest import read_manifest, write_manifest
 from artreplay.history.stores.opening import open_store
 from artreplay.history.stores.places import Place, sync_folder
-from artreplay.history.stores.workplace import appending, remove_unlisted, workplace
+from artreplay.history.stores.workplace import UNFINISHED, appending, workplace
 from artreplay.parameters import checked_seed
 
 Format = Literal["store", "parquet"]
@@ -77,9 +77,8 @@ def index_history(
     found = source_of(source, columns, table, csv)
     columns.check(found.column_names())
     with _sorting(target.folder, memory) as (work, sorter):
-        job = Intake(found, columns, sorter, until, seed, advance)
         survey = Survey()
-        taken = job.take(survey, Fingerprint(0))
+        taken = Intake(found, columns, sorter, until, seed, advance).take(survey, Fingerprint(0))
         layout: Layout
         if columns.are_points:
             layout = PointLayout(survey, 0, taken.whole.rows)
@@ -87,7 +86,14 @@ def index_history(
             parquet = format == "parquet" or (format is None and target.folder is None)
             layout = ArmLayout(survey, 0, taken.whole.rows, parquet)
         entry = _written(work, layout, taken.rows, 0, taken.whole, sorter, advance)
-        document = _described(job, layout, [entry], taken, [])
+        document = {
+            "kind": layout.kind,
+            "columns": columns._asdict(),
+            "source": found.name,
+            "until": until,
+            "seed": seed,
+        }
+        document |= _described(layout, [entry], taken, [])
         sorter.check()
         if target.folder is None:
             target.take(work / entry["name"], entry["name"])
@@ -125,21 +131,16 @@ def append_history(
     ...     ar.append_history(tuesday, f"{folder}/log.arh"), len(ar.open_history(f"{folder}/log.arh"))
     (1, 4)
     """
-    check_address(path)
-    place = Place(path)
-    read_manifest(place)
-    with appending(place) as certain:
+    with appending(path) as place:
         store = open_store(path)
         manifest = store.manifest
         columns = _appendable(place, manifest)
         found = source_of(source, columns, table, csv)
         columns.check(found.column_names())
-        if certain:
-            remove_unlisted(place, manifest)
         generations, known, survey = manifest["generations"], store.fingerprint, survey_of(store)
-        with _sorting(_beside(place, "g"), memory) as (work, sorter):
+        with _sorting(place.folder and place.folder / UNFINISHED, memory) as (work, sorter):
             job = Intake(found, columns, sorter, advance=advance)
-            taken = job.take(survey, known, known.rows if grown else 0)
+            taken = job.take(survey, known, since=known.rows if grown else 0)
             _refuse_others(taken, known, grown, manifest)
             if taken.own.rows == 0:
                 return 0
@@ -147,7 +148,7 @@ def append_history(
             entry = _written(work, layout, taken.rows, len(generations), taken.whole, sorter, advance)
             sorter.check()
             ends = ends_after(store, taken.whole.block)
-            document = _described(job, layout, [*generations, entry], taken, ends, manifest)
+            document = manifest | _described(layout, [*generations, entry], taken, ends)
             _exchange(place, work, entry, manifest, document)
         lengths = [generation["rows"] for generation in document["generations"]]
         _put_together(place, _first_of_several(lengths), memory)
@@ -159,15 +160,10 @@ def compact_history(path: str | os.PathLike[str], *, memory: str = "2GB") -> int
 
     Adding rows puts pieces together by itself whenever that is worth it. Decisions do not change.
     """
-    check_address(path)
-    place = Place(path)
-    read_manifest(place)
-    with appending(place) as certain:
-        manifest = read_manifest(place)
-        if certain:
-            remove_unlisted(place, manifest)
+    with appending(path) as place:
+        pieces = len(read_manifest(place)["generations"])
         _put_together(place, 0, memory)
-    return len(manifest["generations"])
+    return pieces
 
 
 def _put_together(place: Place, number: int, memory: str) -> None:
@@ -178,7 +174,7 @@ def _put_together(place: Place, number: int, memory: str) -> None:
     if len(old) < 2:
         return
     layout = layout_behind(store, number, survey_of(store), old[0]["first"], len(store))
-    with _sorting(_beside(place, "g"), memory) as (work, sorter):
+    with _sorting(place.folder and place.folder / UNFINISHED, memory) as (work, sorter):
         entry = _written(work, layout, store.samples(number), number, store.fingerprint, sorter)
         replaced = [name for part in old for name in ([part["name"]] if part["name"] else part["files"])]
         kept = manifest["generations"][:number]
@@ -215,10 +211,6 @@ def _first_of_several(lengths: list[int]) -> int:
     return first
 
 
-def _beside(place: Place, name: str) -> Path | None:
-    return None if place.folder is None else place.folder / f"{name}{0:03}-{secrets.token_hex(4)}"
-
-
 def _appendable(place: Place, manifest: dict[str, Any]) -> Columns:
     """The columns of a store that rows can be added to."""
     if manifest["columns"]["order"] == SHUFFLE:
@@ -233,16 +225,16 @@ def _appendable(place: Place, manifest: dict[str, Any]) -> Columns:
 def _refuse_others(taken: Taken, known: Fingerprint, grown: bool | None, manifest: dict[str, Any]) -> None:
     """Refuse a source that should begin with the known rows and does not, or that looks as if it were known."""
     if grown:
-        check_not_shorter(taken.seen, known)
+        check_not_shorter(taken.begins.seen, known)
         changed = known.first_difference(taken.begins)
         if changed is not None:
             raise changed_between(*changed, "the store was made of")
-    elif grown is None and taken.seen >= known.rows > 0 and (taken.begins.digests == known.digests).all():
+    elif grown is None and taken.begins.seen == known.rows > 0 and known.first_difference(taken.begins) is None:
         raise InvalidHistory(
             "the source begins with all rows of the store: say grown=True (--grown) if the ones behind them are to "
             "be added, or grown=False (--no-grown) if all of them are new"
         )
-    elif grown is None and taken.seen and _number_of(taken.own) in [end["own"] for end in manifest["ends"]]:
+    elif grown is None and taken.own.rows and _number_of(taken.own) in [end["own"] for end in manifest["ends"]]:
         raise InvalidHistory(
             "the source has the very rows that were added once before: say grown=False (--no-grown) if they are new"
         )
@@ -282,23 +274,13 @@ def _written(
 
 
 def _described(
-    job: Intake,
-    layout: Layout,
-    generations: list[dict[str, Any]],
-    taken: Taken,
-    ends: list[dict[str, int]],
-    before: dict[str, Any] | None = None,
+    layout: Layout, generations: list[dict[str, Any]], taken: Taken, ends: list[dict[str, int]]
 ) -> dict[str, Any]:
-    """The manifest of a store that has some rows more than before."""
+    """What the manifest says anew of a store that has some rows more than before."""
     whole = taken.whole
     partial = int(whole.digests[-1]) if whole.rows else 0
     return {
-        "kind": layout.kind,
         "rows": whole.rows,
-        "columns": job.columns._asdict(),
-        "source": job.source.name if before is None else before.get("source"),
-        "until": job.until,
-        "seed": job.seed,
         "rewards": list(layout.survey.rewards or (None, None)),
         "block": whole.block,
         "ends": [*ends, {"rows": whole.rows, "partial": partial, "own": _number_of(taken.own)}],

@@ -48,7 +48,8 @@ class IndexedArms(Indexed, ArmStore):
         super().__init__(place, manifest)
         directories = [self._directory(generation) for generation in manifest["generations"]]
         self.labels: list[Label] = [label for labels, _ in directories for label in labels]
-        self._label_ends = np.cumsum([0] + [len(labels) for labels, _ in directories]).tolist()
+        # How many labels there were before the first generation, the second one, and so on.
+        self.label_ends = np.cumsum([0] + [len(labels) for labels, _ in directories]).tolist()
         # Of each label, how many samples came with the generations before.
         self._before = np.zeros((len(directories) + 1, len(self.labels)), np.int64)
         self._generations: list[_Generation] = []
@@ -189,11 +190,6 @@ class IndexedArms(Indexed, ArmStore):
                 totals[present] = kept[(generation.sums_at + several)[present] - 1]
                 self.reading.sums += len(kept)
         return self._before[number], totals
-
-    def known_labels(self, number: int) -> int:
-        """How many labels the first generations have."""
-        known: int = self._label_ends[number]
-        return known
 
     def read(self, code: int, after: int, n: int, with_rows: bool) -> Fetched:
         """The next `n` samples of a label behind its first `after` ones."""

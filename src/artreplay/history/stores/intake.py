@@ -153,8 +153,7 @@ class Taken(NamedTuple):
     rows: Aside
     whole: Fingerprint  # of the log with these rows
     own: Fingerprint  # of these rows alone
-    begins: Fingerprint  # of as many rows as were known before, with which the source may begin
-    seen: int  # rows of the source
+    begins: Fingerprint  # of the source, as far as it has rows that may be those that are known
 
 
 class Intake:
@@ -177,13 +176,15 @@ class Intake:
         self.sorter = sorter
 
     def take(self, survey: Survey, known: Fingerprint, since: int = 0) -> Taken:
-        """Read the log and set the rows from `since` on aside, to come behind those that are known."""
+        """Read the log and set it aside, to come behind the rows that are known.
+
+        It is taken from row `since` on, which is 0, or, if it begins with the known rows, the first behind them.
+        """
         begins = Fingerprint(known.rows, known.block)
-        rows, whole, own, seen = Aside(self.sorter.folder / "rows"), known, Fingerprint(0), 0
+        rows, whole, own = Aside(self.sorter.folder / "rows"), known, Fingerprint(0)
         for part in self._parts():
+            skip = min(max(since - begins.seen, 0), len(part))
             begins.add(part.row_hashes)
-            skip = min(max(since - seen, 0), len(part))
-            seen += len(part)
             if skip < len(part):
                 fresh = part.rows(np.arange(skip, len(part))) if skip else part
                 survey.see(fresh)
@@ -193,7 +194,7 @@ class Intake:
             survey.box = (np.zeros(len(self.columns.units)),) * 2
             survey.levels = None if self.columns.level is None else {}
         encode_label_list(list(survey.numbering.labels))  # or refuse them now, and not after hours of sorting
-        return Taken(rows, whole, own, begins, seen)
+        return Taken(rows, whole, own, begins)
 
     def _parts(self) -> Iterator[History]:
         """The log in its order, part by part."""

@@ -21,24 +21,13 @@ GROUP = 1 << 16  # rows of a row group of Parquet: what is decoded at least
 SAMPLES = "samples.parquet"
 
 
-class Layout:
+class _Layout:
     """How the rows [first, end) of a log are laid out that are written together."""
-
-    kind: ClassVar[str]
-    sorted_by: ClassVar[tuple[str, ...]]
 
     def __init__(self, survey: Survey, first: int, end: int) -> None:
         self.survey = survey
         self.first, self.end = first, end
         self.row_bytes = 4 if end <= 1 << 32 else 8
-
-    def keyed(self, batch: Any) -> Any:
-        """Rows that were set aside, with what they are sorted by."""
-        raise NotImplementedError
-
-    def write(self, folder: Path, batches: Iterable[Any], advance: Callable[[int], None]) -> dict[str, Any]:
-        """Write the files of sorted rows; what the manifest says of them. `advance` is told how many rows are done."""
-        raise NotImplementedError
 
     def described(self) -> dict[str, Any]:
         """What the manifest says of the layout."""
@@ -48,7 +37,7 @@ class Layout:
         return np.asarray(batch.column("row")).astype(f"<u{self.row_bytes}")
 
 
-class ArmLayout(Layout):
+class ArmLayout(_Layout):
     """Arm by arm, inside an arm by row; as raw columns or as Parquet.
 
     Arms lie in the order of their labels, because that is mostly the order in which algorithms first want them.
@@ -63,7 +52,7 @@ class ArmLayout(Layout):
         """The rows come behind the first generations of a store, if there is one."""
         super().__init__(survey, first, end)
         self._parquet = parquet
-        self._known = 0 if store is None else store.known_labels(number)
+        self._known = 0 if store is None else store.label_ends[number]
         nothing = np.zeros(0, np.int64), np.zeros(0)
         self._counts, self._totals = nothing if store is None else store.totals_before(number)
         self._labels = list(survey.numbering.labels)
@@ -139,7 +128,7 @@ class _RunningSums:
         return np.concatenate([np.empty(0), *self._found])
 
 
-class PointLayout(Layout):
+class PointLayout(_Layout):
     """Epoch by epoch, inside an epoch by level and Z-order code."""
 
     kind = "points"
@@ -197,6 +186,9 @@ class PointLayout(Layout):
             "cut": list(self._cut),
             "levels": levels,
         }
+
+
+Layout = ArmLayout | PointLayout
 
 
 class _RawColumns:

@@ -8,15 +8,16 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
+from artreplay.addresses import check_address
 from artreplay.errors import InvalidFile
-from artreplay.history.stores.manifest import MANIFEST
+from artreplay.history.stores.manifest import MANIFEST, read_manifest
 from artreplay.history.stores.places import Place
 
 _ENDING = ".part"
+UNFINISHED = "g000-new"  # what is added to a store, before it has a name
 
 
 @contextmanager
@@ -66,24 +67,23 @@ def workplace(target: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def appending(place: Place) -> Iterator[bool]:
-    """A block in which nobody else adds to a store; whether that is certain, which some file systems do not allow."""
-    if place.folder is None:
-        yield False
-        return
-    with alone(place.folder) as mine:
+def appending(path: str | os.PathLike[str]) -> Iterator[Place]:
+    """A block in which nobody else adds to a store, as far as its file system allows.
+
+    What a killed process left is removed: generations that are not in the manifest, and unfinished files.
+    """
+    check_address(path)
+    place = Place(path)
+    read_manifest(place)
+    with nullcontext() if place.folder is None else alone(place.folder) as mine:
         if mine is False:
             raise InvalidFile("is being added to by another process: try again when that is done", file=place.name)
-        yield mine is True
-
-
-def remove_unlisted(place: Place, manifest: dict[str, Any]) -> None:
-    """Remove what a killed process left in a store: generations that are not in the manifest, and unfinished files."""
-    listed = {generation["name"] for generation in manifest["generations"]}
-    unfinished = re.compile(rf"\.(g\d+-|{re.escape(MANIFEST)}\.).*{re.escape(_ENDING)}")
-    for name in place.names():
-        if (re.match(r"g\d+-", name) and name not in listed) or unfinished.fullmatch(name):
-            place.remove(name)
+        listed = {generation["name"] for generation in read_manifest(place)["generations"]}
+        unfinished = re.compile(rf"\.(g\d+-|{re.escape(MANIFEST)}\.).*{re.escape(_ENDING)}")
+        for name in place.names() if mine else ():
+            if (re.match(r"g\d+-", name) and name not in listed) or unfinished.fullmatch(name):
+                place.remove(name)
+        yield place
 
 
 def _held_folder(target: Path, held: ExitStack) -> Path:
