@@ -47,31 +47,28 @@ def _as_number(value: Any, row: int, what: str) -> float:
 
 def as_units(units: Any) -> Any:
     """A 2-D float array for points; else an array of integers, an arrow array or a list, of labels."""
+    if isinstance(units, (str, bytes, dict, set)) or not hasattr(units, "__len__"):
+        raise InvalidHistory(f"units must be a sequence with one unit per row, got {units!r}")
+    if hasattr(units, "to_numpy") and not is_arrow(units):  # a pandas or polars column or frame
+        units = as_arrow(units) if hasattr(units, "dtype") else units.to_numpy()
     if is_arrow(units):
         if str(units.type) in ("halffloat", "float", "double") and len(units):
             _refuse_floats()
         return units if str(units.type) != "null" or len(units) else []
-    if isinstance(units, (str, bytes, dict, set)) or not hasattr(units, "__len__"):
-        raise InvalidHistory(f"units must be a sequence with one unit per row, got {units!r}")
-    if not isinstance(units, np.ndarray) and hasattr(units, "to_numpy"):  # a pandas or polars column or frame
-        if hasattr(units, "dtype"):
-            column = as_arrow(units)
-            return as_units(column if is_arrow(column) else list(column))
-        units = units.to_numpy()
     return _array_units(units) if isinstance(units, np.ndarray) else _list_units(list(units))
 
 
 def _array_units(units: np.ndarray[Any, Any]) -> Any:
     if units.ndim == 0 or units.ndim > 2:
         raise InvalidHistory(f"units must be 1-D labels or 2-D points (H, d), got shape {units.shape}")
-    if isinstance(units, np.ma.MaskedArray) and units.ndim == 2:
-        return np.ma.filled(units.astype(np.float64), np.nan)
-    if isinstance(units, np.ma.MaskedArray) or (units.ndim == 1 and units.dtype.kind not in "fiub"):
-        return _list_units(units.tolist() if isinstance(units, np.ma.MaskedArray) else list(units))
-    if units.dtype.kind not in "fiub":
-        raise InvalidHistory(f"points must be numbers, got an array of {units.dtype}")
     if units.ndim == 2:
-        return np.array(units, dtype=np.float64)
+        if units.dtype.kind not in "fiub":
+            raise InvalidHistory(f"points must be numbers, got an array of {units.dtype}")
+        return np.asarray(np.ma.filled(units.astype(np.float64), np.nan))
+    if isinstance(units, np.ma.MaskedArray):
+        return _list_units(units.tolist())
+    if units.dtype.kind not in "fiub":
+        return _list_units(list(units))
     if units.dtype.kind == "f" and len(units):
         _refuse_floats()
     return units

@@ -21,6 +21,7 @@ import artreplay as ar
 from artreplay.errors import CannotSave, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.stores import append_history, check_store
 from artreplay.history.stores.intake import Sorter
+from artreplay.history.stores.workplace import alone
 
 COLUMNS = {"unit": "arm", "reward": "click"}
 POINTS = {"unit": ["x", "y"], "reward": "click"}
@@ -97,6 +98,14 @@ def test_a_store_that_is_cut_has_the_labels_that_occur(rows, until, parts, tmp_p
         got = cut.read(code, 0, 100, with_rows=True)
         assert got.rewards.tolist() == expected.rewards[expected.codes == code].tolist()
         assert got.rows.tolist() == np.flatnonzero(expected.codes == code).tolist()
+
+
+def test_an_address_of_the_disk_is_a_folder(tmp_path):
+    address = (tmp_path / "my log.arh").as_uri()
+    ar.index_history(log_of(5), address, **COLUMNS)
+    assert rows_of(ar.open_history(address)) == rows_of(ar.open_history(tmp_path / "my log.arh"))
+    with alone(tmp_path / "my log.arh"), pytest.raises(InvalidFile, match="is being added to by another process"):
+        append_history(log_of(5, 1), address)
 
 
 def test_two_cannot_add_rows_at_once(tmp_path):

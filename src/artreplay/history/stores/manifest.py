@@ -31,8 +31,8 @@ def is_store(where: str | os.PathLike[str]) -> bool:
         return False
     place = Place(where)
     found = place.has(MANIFEST)
-    is_folder = place.folder is not None and os.path.isdir(place.folder)  # which a name too long for one is not
-    if not found and is_folder and any(Path(place.address).glob("g[0-9]*-*/digests.u8")):
+    folder = place.folder if place.folder and os.path.isdir(place.folder) else None  # a name too long for one is none
+    if not found and folder is not None and any(folder.glob("g[0-9]*-*/digests.u8")):
         raise InvalidFile("looks like a store, but has no manifest.json: index the log again", file=place.name)
     return found
 

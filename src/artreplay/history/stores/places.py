@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from artreplay.addresses import is_address, said_in_a_sentence, shown
+from artreplay.addresses import said_in_a_sentence, shown
 from artreplay.errors import InvalidFile
-from artreplay.optional_packages import needed
+from artreplay.history.sources.found_files import file_system
 
 
 class Place:
@@ -23,15 +23,10 @@ class Place:
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self.address = os.fspath(where)
         self.name = shown(self.address)
-        self.folder: Path | None = None if is_address(self.address) else Path(self.address)
+        self._system, root = file_system(self.address)
+        self.folder: Path | None = Path(root) if self._system is None else None
         self.bytes = self.requests = 0  # that were read, and made, so far
-        self._system: Any = None
-        self._root = self.address.rstrip("/")
-        if self.folder is None:
-            fsspec = needed("fsspec", f"reading {self.name}")
-            with said_in_a_sentence(self.address, self.name):
-                self._system, root = fsspec.core.url_to_fs(self.address)
-                self._root = root.rstrip("/")
+        self._root = root.rstrip("/")
 
     def path(self, name: str) -> str:
         """A file of this place as its file system calls it."""
