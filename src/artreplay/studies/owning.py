@@ -4,20 +4,71 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Self, TypeVar
+from time import perf_counter
+from typing import Any, Self, TypeVar
 
+from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
 from artreplay.replay.log import AnyHistory
 from artreplay.studies.live import Live
-from artreplay.studies.study_tables import Group, Tables
+from artreplay.studies.study_tables import Tables
 
 T = TypeVar("T")
 Clock = Callable[[], float]
 
-_MOST_IN_GROUP = 256  # calls that share a commit
-_PATIENCE = 0.05  # seconds after which a thread looks for itself whether its group is committed
+_PATIENCE = 0.05  # seconds after which a thread looks for itself whether the study is free
+_RETURN = 0.001  # seconds within which threads that shared a commit come back, if they do so at once
+
+
+class Call:
+    """What a thread wants done, by itself or by another, and what came of it."""
+
+    __slots__ = ("_error", "_lock", "_result", "_work", "over", "thread")
+
+    def __init__(self, work: Callable[[Live], Any]) -> None:
+        self._work, self.over, self.thread = work, False, threading.get_ident()
+        self._result: Any = None
+        self._error: Exception | None = None
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def do(self, ready: Callable[[], Live]) -> None:
+        """Do it. A refusal is for the caller alone; anything else that is raised is for all who share the commit."""
+        if self.over:
+            return
+        try:
+            self._result = self._work(ready())
+        except Exception as error:
+            self._error = error
+            if not isinstance(error, ArtReplayError) or isinstance(error, StudyUnavailable):
+                raise
+
+    def end(self, error: BaseException | None) -> None:
+        """It is durable, or it has not happened because of an error of this call or another."""
+        if not self.over and error is not None and self._error is None:
+            said = str(error) if isinstance(error, StudyUnavailable) else f"a call was cut short: {error!r}"
+            self._error = StudyUnavailable(said)
+            self._error.__cause__ = error
+        self.over = True
+        self.wake()
+
+    def outcome(self) -> Any:
+        """What it returned, or raises."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it is over, or it is time to look, for so long at most."""
+        self._lock.acquire(timeout=seconds)
+
+    def wake(self) -> None:
+        """Let the thread look that waits."""
+        with suppress(RuntimeError):  # it does not wait
+            self._lock.release()
 
 
 class Owned:
@@ -30,10 +81,10 @@ class Owned:
         self._epoch = -1  # of the time that this process owns the study
         self._process = os.getpid()
         self._mutex = threading.RLock()
-        self._group = Group()
-        self._coming = 0  # calls that wait for the mutex, or have it
-        self._counting = threading.Lock()
+        self._waiting: deque[Call] = deque()
         self._inside = 0  # the thread that is in a call
+        self._next = 0  # the thread that should do the next calls, 0 for any,
+        self._until = 0.0  # and how long it is waited for
         self._closed = False
 
     def close(self) -> None:
@@ -80,68 +131,89 @@ class Owned:
         return self._live
 
     def _read(self, look: Callable[[Live], T]) -> T:
-        with self._mutex:
-            return look(self._ready())
+        try:
+            with self._mutex:
+                return look(self._ready())
+        finally:
+            self._wake_next()
 
     def _write(self, work: Callable[[Live], T]) -> T:
-        """Do something, and return when it is durable: whoever is last in the line commits for all before it."""
+        """Do something in this thread, and return when it is durable."""
         if self._inside == threading.get_ident():  # a part of `together`
             return _raised(work(self._ready()))
-        with self._counting:
-            self._coming += 1
-        left = False
+        call = Call(work)
         try:
             with self._mutex:
-                group, self._inside = self._group, threading.get_ident()
-                try:
-                    result = work(self._ready())
-                    group.writes += 1
-                except BaseException as error:
-                    if not isinstance(error, ArtReplayError) or isinstance(error, StudyUnavailable):
-                        self._fail(error)
-                    raise
-                finally:
-                    self._inside = 0
-                    left = self._leave(group)
+                self._do_all(call)
         finally:
-            if not left:
-                with self._counting:
-                    self._coming -= 1
-        while not group.wait(_PATIENCE):
-            with self._mutex:
-                self._commit()
-        if group.error is not None:
-            raise StudyUnavailable(str(group.error)) from group.error
+            self._wake_next()
+        result: T = call.outcome()
         return _raised(result)
 
-    def _leave(self, group: Group) -> bool:
-        """The end of a call: commit, if no other waits to join in."""
-        with self._counting:
-            self._coming -= 1
-            last = self._coming == 0
-        if last or group.writes >= _MOST_IN_GROUP:
-            self._commit()
-        return True
+    def _share(self, work: Callable[[Live], T]) -> T:
+        """Do something short, or let it be done by the thread that does what all who wait want, with one commit."""
+        if self._inside == threading.get_ident():
+            return _raised(work(self._ready()))
+        call = Call(work)
+        self._waiting.append(call)
+        try:
+            if self._next not in (0, call.thread) and (left := self._until - perf_counter()) > 0.0:
+                call.wait(left)  # for the thread that should do this, which may come at any moment
+            while not call.over:
+                if self._mutex.acquire(blocking=False):
+                    try:
+                        self._do_all()
+                    finally:
+                        self._mutex.release()
+                        self._wake_next()
+                else:
+                    call.wait(_PATIENCE)
+        except BaseException:  # Ctrl-C: what nobody has begun is left out
+            call.over = True
+            raise
+        result: T = call.outcome()
+        return _raised(result)
+
+    def _wake_next(self) -> None:
+        """Let the first look who waits: the study is free."""
+        with suppress(IndexError):
+            self._waiting[0].wake()
+
+    def _do_all(self, first: Call | None = None) -> None:
+        """Do a call, and then all that wait; commit once, and tell everyone.
+
+        Threads often come back at once. The one that is told last then finds the others waiting, and should do the next
+        calls; another does so if it does not come. Under load this is also fairer than if one thread did all the work.
+        """
+        done = [] if first is None else [first]
+        self._inside = threading.get_ident()
+        try:
+            if first is not None:
+                first.do(self._ready)
+            while self._waiting:
+                done.append(self._waiting[0])
+                self._waiting.popleft()
+                done[-1].do(self._ready)
+            with Uninterrupted():
+                self._commit()
+                self._next = done[-1].thread if len(done) > 1 else 0
+                self._until = perf_counter() + _RETURN
+                for call in done:
+                    call.end(None)
+        except BaseException as error:
+            self._forget()
+            for call in done:
+                call.end(error)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._inside = 0
 
     def _commit(self) -> None:
-        """Make everything durable that was written, and tell those who wait for it."""
-        group, self._group = self._group, Group()
-        error: Exception | None = None
-        try:
-            if self._tables.in_transaction and self._live is not None:
-                self._live.settle()
-                self._tables.commit()
-        except ArtReplayError as failed:
-            error = failed
-            self._forget()
-        group.end(error)
-
-    def _fail(self, error: BaseException) -> None:
-        """Undo everything since the last commit; those who wait for it are told."""
-        group, self._group = self._group, Group()
-        self._forget()
-        said = error if isinstance(error, StudyUnavailable) else StudyUnavailable(f"a call was cut short: {error!r}")
-        group.end(said)
+        """Make everything durable that was written."""
+        if self._tables.in_transaction and self._live is not None:
+            self._live.settle()
+            self._tables.commit()
 
     def _forget(self) -> None:
         """What is in memory is not what is durable: it is read again when it is needed."""

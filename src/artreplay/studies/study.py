@@ -150,19 +150,19 @@ class Study(Owned):
         The same `request_id` gives the same decision again. `among` are the arms that can be chosen now.
         """
         listed = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
-        return self._write(lambda live: live.decide(request_id, listed, count))
+        return self._share(lambda live: live.decide(request_id, listed, count))
 
     def reward(self, decision_id: str, value: Any) -> None:
         """Tell what came of a decision; of several units one reward each. It is final: only the same is taken again."""
-        self._write(lambda live: live.reward(decision_id, value))
+        self._share(lambda live: live.reward(decision_id, value))
 
     def void(self, decision_id: str) -> None:
         """Take a decision out, with its reward if it has one: as if nothing had come of it."""
-        self._write(lambda live: live.void(decision_id))
+        self._share(lambda live: live.void(decision_id))
 
     def observe(self, action: Any, value: Any, request_id: str | None = None) -> None:
         """Tell what came of an action that nobody asked for; the same `request_id` counts once."""
-        self._write(lambda live: live.observe(action, value, request_id))
+        self._share(lambda live: live.observe(action, value, request_id))
 
     def together(self, work: Callable[[Self], T]) -> T:
         """Let `work(study)` do several things that are committed once; if the commit fails, none has happened.

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -340,21 +339,3 @@ def _locked(file: Any) -> bool:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
-
-
-class Group:
-    """What several threads have written since the last commit: it is committed once for all of them."""
-
-    def __init__(self) -> None:
-        self.writes = 0
-        self.error: Exception | None = None
-        self._done = threading.Event()
-
-    def end(self, error: Exception | None) -> None:
-        """Tell everyone how it went."""
-        self.error = error
-        self._done.set()
-
-    def wait(self, seconds: float) -> bool:
-        """Whether it is committed, or failed, after so long."""
-        return self._done.wait(seconds)
