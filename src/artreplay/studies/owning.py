@@ -154,11 +154,12 @@ class Owned:
         """Do something short, or let it be done by the thread that does what all who wait want, with one commit."""
         if self._inside == threading.get_ident():
             return _raised(work(self._ready()))
-        call = Call(work)
+        call, is_first = Call(work), not self._waiting
         self._waiting.append(call)
         try:
             if self._next not in (0, call.thread) and (left := self._until - perf_counter()) > 0.0:
-                call.wait(left)  # for the thread that should do this, which may come at any moment
+                # Another thread should do this. The first who waits does it if that one does not come.
+                call.wait(left if is_first else _PATIENCE)
             while not call.over:
                 if self._mutex.acquire(blocking=False):
                     try:
