@@ -117,23 +117,25 @@ class TextFiles(FileSource):
         quotes: Any = {"quotechar": dialect.quote} if dialect.quote else {"quoting": csv.QUOTE_NONE}
         with _text(Found(self._local(file))) as text:
             lines = islice(text, dialect.skip, None)
-            first: list[str] = next(csv.reader(lines, delimiter=str(dialect.delimiter), **quotes), [])
+            first = next(filter(None, csv.reader(lines, delimiter=str(dialect.delimiter), **quotes)), [])
         return first if dialect.header else [f"column{place}" for place in range(len(first))]
 
     def _batches_of(self, file: Found, columns: Sequence[str]) -> Iterator[Any]:
         names, dialect = self._names_of(file), self._found
-        options = {
-            "auto_detect": False,
-            "hive_partitioning": False,
-            "header": dialect.header,
-            "delim": dialect.delimiter,
-            "quote": dialect.quote,
-            "escape": dialect.escape,
-            "skip": dialect.skip,
-            "columns": {f"c{place}": "VARCHAR" for place in range(len(names))},
-        }
         wanted = ", ".join(f"c{names.index(name)} AS {quoted(name)}" for name in columns) or "1 AS nothing"
-        return iter(arrow_reader(_asked(wanted, "read_csv", self._local(file), options)))
+        with _database() as database:
+            rows = database.read_csv(
+                glob.escape(self._local(file)),
+                auto_detect=False,
+                hive_partitioning=False,
+                header=dialect.header,
+                delimiter=dialect.delimiter,
+                quotechar=dialect.quote,
+                escapechar=dialect.escape,
+                skiprows=dialect.skip,
+                columns={f"c{place}": "VARCHAR" for place in range(len(names))},
+            )
+            yield from arrow_reader(rows.project(wanted))
 
     def _local(self, file: Found) -> str:
         """A file that DuckDB can read: on the disk, in UTF-8; others are copied."""
@@ -202,13 +204,16 @@ class JsonFiles(TextFiles):
     def _names_of(self, file: Found) -> list[str]:
         if os.path.getsize(self._local(file)) == 0:
             return []
-        options = {"maximum_depth": 1, "hive_partitioning": False}
-        return list(_asked("*", "read_json", self._local(file), options).columns)
+        with _database() as database:
+            return list(self._objects(database, file, maximum_depth=1).columns)
 
     def _batches_of(self, file: Found, columns: Sequence[str]) -> Iterator[Any]:
-        options = {"columns": dict.fromkeys(columns or self._names_of(file), "JSON"), "hive_partitioning": False}
-        wanted = ", ".join(map(quoted, columns)) or "1 AS nothing"
-        return iter(arrow_reader(_asked(wanted, "read_json", self._local(file), options)))
+        with _database() as database:
+            rows = self._objects(database, file, columns=dict.fromkeys(columns or self._names_of(file), "JSON"))
+            yield from arrow_reader(rows.project(", ".join(map(quoted, columns)) or "1 AS nothing"))
+
+    def _objects(self, database: Any, file: Found, **options: Any) -> Any:
+        return database.read_json(glob.escape(self._local(file)), hive_partitioning=False, **options)
 
     def _partition_value(self, text: str) -> Any:
         return json.dumps(as_label(text))
@@ -264,10 +269,12 @@ def _sniffed(path: str, dialect: Dialect, usual: str | None) -> Dialect:
     if re.fullmatch("sep=.", lines[0].strip()):  # which spreadsheets write, and read
         return dialect._replace(delimiter=dialect.delimiter or lines[0][4], quote=dialect.quote or '"', skip=1)
     dialect = dialect._replace(delimiter=dialect.delimiter or usual)
-    options = {"header": dialect.header, "comment": "", "delim": dialect.delimiter, "quote": dialect.quote}
-    what = "Delimiter, Quote, Escape, SkipRows, len(Columns)"
+    given = {"path": glob.escape(path), "header": dialect.header, "delim": dialect.delimiter, "quote": dialect.quote}
+    given = {name: value for name, value in given.items() if value is not None}
+    options = ", ".join(f"{name}=${name}" for name in given if name != "path")
+    query = f"SELECT Delimiter, Quote, Escape, SkipRows, len(Columns) FROM sniff_csv($path, comment='', {options})"
     try:
-        delimiter, quote, escape, skip, columns = _asked(what, "sniff_csv", path, options).fetchall()[0]
+        delimiter, quote, escape, skip, columns = _database().execute(query, given).fetchall()[0]
     except duckdb.Error:  # lines that are not alike, perhaps: reading them will name one
         delimiter, quote, escape, skip, columns = ",", '"', '"', 0, 1
     if dialect.delimiter is not None:
@@ -281,11 +288,9 @@ def _sniffed(path: str, dialect: Dialect, usual: str | None) -> Dialect:
     return dialect._replace(delimiter=delimiter, quote=quote, escape=escape, skip=skip)
 
 
-def _asked(what: str, function: str, path: str, options: Mapping[str, Any]) -> Any:
-    """What a function of DuckDB finds in a file, with options of which some may be None."""
-    given = ", ".join(f"{name}={_literal(value)}" for name, value in options.items() if value is not None)
-    cursor = _connection(os.getpid()).cursor()
-    return cursor.sql(f"SELECT {what} FROM {function}({_literal(glob.escape(path))}, {given})")
+def _database() -> Any:
+    """A cursor of the DuckDB of this process, which must be held as long as its rows are read."""
+    return _connection(os.getpid()).cursor()
 
 
 @cache
@@ -296,10 +301,3 @@ def _connection(process: int) -> Any:
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     connection.execute("SET enable_progress_bar=false")
     return connection
-
-
-def _literal(value: Any) -> str:
-    """A value in a statement of SQL."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_literal(name)}: {_literal(kind)}" for name, kind in value.items()) + "}"
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
