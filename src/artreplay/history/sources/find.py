@@ -46,8 +46,8 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
             raise InvalidFile(f"must be one {kind} file on a disk of this machine", file=name)
         return database_source(files[0].path, kind, table)
     if kind == found_files.TEXT:
-        return TextFiles(name, files, dialect)
-    return JsonFiles(name, files, dialect) if kind == found_files.JSON else ArrowFiles(name, files, kind)
+        return TextFiles(name, files, dialect, kind)
+    return JsonFiles(name, files, dialect, kind) if kind == found_files.JSON else ArrowFiles(name, files, kind)
 
 
 def _refuse(table: str | None, csv: Mapping[str, Any] | None, name: str) -> None:

@@ -61,11 +61,8 @@ def kind_of(file: Found) -> str:
     known = _kind_by_name(file.path)
     if known is not None:
         return known
-    try:
-        with file.open() as opened:
-            start = opened.read(65_536)
-    except OSError as error:
-        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=file.name) from error
+    with said_in_a_sentence(file.name, file.name), file.open() as opened:
+        start = opened.read(65_536)
     for beginning, kind in _BEGINNINGS.items():
         if start.startswith(beginning):
             return kind

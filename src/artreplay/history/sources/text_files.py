@@ -25,7 +25,7 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history.labels import Label, as_label
 from artreplay.history.sources.files import FileSource
-from artreplay.history.sources.found_files import JSON, MARKS, TEXT, Found
+from artreplay.history.sources.found_files import MARKS, Found
 from artreplay.history.sources.source import arrow_reader, quoted
 
 _FLAGS = {"true": 1.0, "false": 0.0}
@@ -91,7 +91,7 @@ class TextFiles(FileSource):
     written = True
     label_of: Callable[[str], Label] = staticmethod(as_label)
 
-    def __init__(self, name: str, files: Sequence[Found], dialect: Dialect, kind: str = TEXT) -> None:
+    def __init__(self, name: str, files: Sequence[Found], dialect: Dialect, kind: str) -> None:
         super().__init__(name, files, kind)
         self._asked = dialect
         self._copies: dict[str, str] = {}
@@ -197,9 +197,6 @@ class JsonFiles(TextFiles):
     """One object of JSON in each line, or an array of them; values are of the types that JSON has."""
 
     dialect = None
-
-    def __init__(self, name: str, files: Sequence[Found], dialect: Dialect) -> None:
-        super().__init__(name, files, dialect, JSON)
 
     def _names_of(self, file: Found) -> list[str]:
         if os.path.getsize(self._local(file)) == 0:
