@@ -155,12 +155,7 @@ class IndexedArms(Indexed, ArmStore):
         counts = self._counts[codes]
         sizes = how_many_kept(np.zeros_like(counts), counts)
         first = self._generations[0].sums_at[codes]
-        order = np.argsort(first, kind="stable")
-        read = self._ranges(sums, first[order], (first + sizes)[order], rows=False)
-        totals = np.concatenate([np.empty(0), *read])
-        stop = np.cumsum(sizes[order])
-        places = np.repeat((stop - sizes[order])[np.argsort(order)] - np.cumsum(sizes) + sizes, sizes)
-        totals = totals[places + np.arange(len(totals))]
+        totals = self._ranges(sums, first, first + sizes, rows=False)
         self.reading.sums += len(totals)
         begins = np.cumsum(sizes) - sizes
         ends = 1 << (np.arange(len(totals)) - np.repeat(begins, sizes))
@@ -229,30 +224,30 @@ class IndexedArms(Indexed, ArmStore):
             first, last = np.maximum(after, before), np.minimum(stop, behind)
             owner = np.flatnonzero(first < last)
             shift = generation.starts[codes[owner]] - before[owner]
-            first, last = first[owner] + shift, last[owner] + shift
-            order = np.argsort(first, kind="stable")
-            found += self._ranges(generation.rewards, first[order], last[order])
-            owners.append(np.repeat(owner[order], (last - first)[order]))
-        rewards = found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
-        owner = np.concatenate(owners)
-        if (np.diff(owner) < 0).any():
-            rewards = rewards[np.argsort(owner, kind="stable")]
+            found.append(self._ranges(generation.rewards, first[owner] + shift, last[owner] + shift))
+            owners.append(np.repeat(owner, (last - first)[owner]))
+        rewards = (
+            found[0] if len(found) == 1 else np.concatenate(found)[np.argsort(np.concatenate(owners), kind="stable")]
+        )
         return stop - after, rewards, (stop < counts).astype(np.int64)
 
-    def _ranges(self, column: Column, first: Ints, last: Ints, rows: bool = True) -> list[Floats]:
-        """Ranges of a column one behind the other; they rise."""
+    def _ranges(self, column: Column, first: Ints, last: Ints, rows: bool = True) -> Floats:
+        """Ranges of a column, one behind the other; those that lie close together are read at once."""
         gap = _GAP_FROM_AFAR if self.place.folder is None else _GAP
-        breaks = (np.flatnonzero(first[1:] - last[:-1] > gap) + 1).tolist()
-        found: list[Floats] = []
-        for start, stop in zip([0, *breaks], [*breaks, len(first)], strict=True):
-            if start < stop:
-                low, sizes = int(first[start]), last[start:stop] - first[start:stop]
-                read = column.read(low, int(last[stop - 1]), self.reading, rows=rows)
-                if int(sizes.sum()) < len(read):
-                    shifts = first[start:stop] - low - np.cumsum(sizes) + sizes
-                    read = read[np.repeat(shifts, sizes) + np.arange(int(sizes.sum()))]
-                found.append(read)
-        return found
+        order = np.argsort(first, kind="stable")
+        shifts, found, size = np.zeros_like(first), [np.empty(0)], 0
+        for some in np.split(order, np.flatnonzero(first[order][1:] - last[order][:-1] > gap) + 1):
+            if len(some):
+                low, high = int(first[some[0]]), int(last[some[-1]])
+                found.append(column.read(low, high, self.reading, rows=rows))
+                shifts[some] = size - low
+                size += high - low
+        read = found[-1] if len(found) < 3 else np.concatenate(found)
+        sizes = last - first
+        total = int(sizes.sum())
+        if total == size and (np.diff(order) > 0).all():
+            return read
+        return read[np.repeat(first + shifts - np.cumsum(sizes) + sizes, sizes) + np.arange(total)]
 
     def samples(self, number: int) -> Iterator[Any]:
         """The samples of a generation and of all behind it as they lie there, in record batches."""
