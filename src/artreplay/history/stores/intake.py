@@ -123,28 +123,32 @@ class Sorter:
 
 
 class Aside:
-    """Record batches set aside in a file, each with types of its own, to be had back once."""
+    """Record batches set aside in a file, each with types of its own, to be had back once; the last stays in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        path.touch()
+        self._last: Any = None
 
     def add(self, columns: dict[str, Any]) -> None:
         """The next batch."""
         import pyarrow as pa
 
-        batch = pa.record_batch(columns)
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.OSFile(str(self._path), "ab") as file, pa.ipc.new_stream(file, batch.schema, options=options) as stream:
-            stream.write_batch(batch)
+        if (batch := self._last) is not None:
+            lz4 = pa.ipc.IpcWriteOptions(compression="lz4")
+            with pa.OSFile(str(self._path), "ab") as file, pa.ipc.new_stream(file, batch.schema, options=lz4) as stream:
+                stream.write_batch(batch)
+        self._last = pa.record_batch(columns)
 
     def __iter__(self) -> Iterator[Any]:
         import pyarrow as pa
 
-        with pa.OSFile(str(self._path)) as file:
-            while file.tell() < file.size():
-                yield from pa.ipc.open_stream(file)
-        self._path.unlink()
+        if self._path.exists():
+            with pa.OSFile(str(self._path)) as file:
+                while file.tell() < file.size():
+                    yield from pa.ipc.open_stream(file)
+            self._path.unlink()
+        if self._last is not None:
+            yield self._last
 
 
 class Taken(NamedTuple):

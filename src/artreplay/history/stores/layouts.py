@@ -195,7 +195,7 @@ class _RawColumns:
     """The column files of a generation, written side by side."""
 
     def __init__(self, folder: Path, names: Iterable[str], stack: ExitStack) -> None:
-        self._files = {folder / name: stack.enter_context((folder / name).open("wb")) for name in names}
+        self._files = {name: stack.enter_context((folder / name).open("w+b")) for name in names}
 
     def write(self, *columns: np.ndarray[Any, Any]) -> None:
         """Append to each column; those that have no file come last."""
@@ -204,9 +204,7 @@ class _RawColumns:
 
     def finish(self) -> dict[str, Any]:
         """Force all to disk; what the manifest says of them."""
-        for file in self._files.values():
-            file.close()
-        return {path.name: finished(path, column=True) for path in self._files}
+        return {name: finished(file, column=True) for name, file in self._files.items()}
 
 
 class _ParquetColumns:
@@ -233,13 +231,15 @@ class _ParquetColumns:
         self._writer.close()
         entry, found = chunk_checksums(Place(self._folder).open(SAMPLES))
         checksums = written(self._folder / "chunks.u4", np.array(found, "<u4"))
-        return {SAMPLES: finished(self._folder / SAMPLES) | entry, "chunks.u4": checksums}
+        with (self._folder / SAMPLES).open("rb+") as file:
+            return {SAMPLES: finished(file) | entry, "chunks.u4": checksums}
 
 
 def written(path: Path, data: Any, column: bool = False) -> dict[str, Any]:
     """Write a whole file of numbers or bytes; what the manifest says of it."""
-    path.write_bytes(data)
-    return finished(path, column)
+    with path.open("w+b") as file:
+        file.write(data)
+        return finished(file, column)
 
 
 def survey_of(store: IndexedArms | IndexedPoints) -> Survey:

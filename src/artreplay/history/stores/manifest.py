@@ -8,8 +8,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -117,22 +116,22 @@ def read_small(place: Place, generation: dict[str, Any], name: str, file: OpenFi
     return data
 
 
-def finished(path: Path, column: bool = False) -> dict[str, Any]:
+def finished(file: BinaryIO, column: bool = False) -> dict[str, Any]:
     """Force a file that was written to disk, a column with the checksums of its blocks behind it.
 
     What the manifest says of it.
     """
     digest, checksums = hashlib.blake2b(digest_size=16), []
-    with open(path, "rb+") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-            checksums += checksums_of(piece) if column else []
-        end = np.array(checksums, "<u4").tobytes()
-        file.write(end)
-        digest.update(end)
-        file.flush()
-        os.fsync(file.fileno())
-        return {"bytes": file.tell(), "blake2b": digest.hexdigest()}
+    file.seek(0)
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+        checksums += checksums_of(piece) if column else []
+    end = np.array(checksums, "<u4").tobytes()
+    file.write(end)
+    digest.update(end)
+    file.flush()
+    os.fsync(file.fileno())
+    return {"bytes": file.tell(), "blake2b": digest.hexdigest()}
 
 
 # -- labels -------------------------------------------------------------------------------------------------
