@@ -31,7 +31,8 @@ from artreplay.replay.plain_objects import PlainAdapter
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
 _SLOWLY = 8  # how long it takes until much is read at once
-_FEW = 2  # a cell of whose rows so small a part is left will soon want more
+_FEW = 2  # a cell of whose rows so small a part is left will soon want more ...
+_OFTEN = 256  # ... and after so many requests any cell of whose rows not more is left than were used
 _MOST_AHEAD = 1 << 14  # cells that are read at once
 
 
@@ -202,7 +203,7 @@ class ArmReader(Reader):
             return np.array([cell]), np.array([self._wanted_rows(cell)])
         rows = _MOST_PREFETCH if self._whole else min(max(first * self._asked**2 // _SLOWLY, first), _MOST_PREFETCH)
         some = slice(cell + 1, cell + 1 + min(rows // 4, _MOST_AHEAD))
-        few = ledger.stop[some] - ledger.next[some] <= ledger.end[some] // _FEW
+        few = ledger.stop[some] - ledger.next[some] <= ledger.end[some] // (_FEW if self._asked < _OFTEN else 1)
         behind = np.flatnonzero(few & (ledger.more[some] > 0) & (self.arms[some] == 1)) + cell + 1
         cells = np.concatenate([[cell], behind])
         sizes = self.counts[cells] - ledger.end[cells]
@@ -210,9 +211,7 @@ class ArmReader(Reader):
             sizes = np.minimum(sizes, np.maximum(ledger.end[cells], first))  # as many again
         sizes[0] = min(sizes[0], _MOST_PREFETCH)
         fitting = max(int(np.searchsorted(np.cumsum(sizes), rows, side="right")), 1)
-        cells, sizes = cells[:fitting], sizes[:fitting]
-        sizes[0] += max(rows - int(sizes.sum()), 0)
-        return cells, sizes
+        return cells[:fitting], sizes[:fitting]
 
     def put(self, ledger: Ledger, rows: Rows) -> Ledger:
         """Put rows into the queues; they must not be read again."""
