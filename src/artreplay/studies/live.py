@@ -208,6 +208,7 @@ class Live:
                 made = [decision_of(row) for row in found]
                 return made[0] if count is None else made
         fold, due = self.fold(), None if self.settings.wait is None else self.time + self.settings.wait
+        self._warn_past_horizon(self.decisions + many)  # which may be raised: nothing is changed yet
         kept_among = None if among is None else json.dumps([encode(label) for label in among])
         made = []
         try:
@@ -221,7 +222,6 @@ class Live:
             raise
         for decision, asked_for in zip(made, requests, strict=True):
             self.keep_decided(decision, asked_for, kept_among)
-        self._warn_past_horizon()
         self.keep_snapshot()
         return made[0] if count is None else made
 
@@ -258,13 +258,13 @@ class Live:
             raise InvalidParameter(f"request_id must be a text that UTF-8 can hold, got {request!r}")
         return [f"{request} ({place} of {many})" for place in range(1, many + 1)] if is_list else [request]
 
-    def _warn_past_horizon(self) -> None:
+    def _warn_past_horizon(self, decision: int) -> None:
         horizon = self.settings.horizon
         counts_rows = getattr(self.adapter.base, "most_rows", None) is not None
-        past = self.decisions + (self.fold().rows if counts_rows else 0)
+        past = decision + (self.fold().rows if counts_rows else 0)
         if horizon is not None and past > horizon and not self.warned:
+            warnings.warn(PastHorizon(decision, horizon), stacklevel=5)
             self.warned = True
-            warnings.warn(PastHorizon(self.decisions, horizon), stacklevel=5)
 
     def _available(self, among: Any) -> Any:
         """Which arms can be chosen now; None for all."""

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
 from artreplay.replay.log import AnyHistory
+from artreplay.studies.decisions import PastHorizon
 from artreplay.studies.live import Live
 from artreplay.studies.study_tables import Tables
 
@@ -43,7 +44,7 @@ class Call:
             self._result = self._work(ready())
         except Exception as error:
             self._error = error
-            if not isinstance(error, ArtReplayError) or isinstance(error, StudyUnavailable):
+            if not isinstance(error, (ArtReplayError, PastHorizon)) or isinstance(error, StudyUnavailable):
                 raise
 
     def end(self, error: BaseException | None) -> None:
@@ -58,7 +59,10 @@ class Call:
     def outcome(self) -> Any:
         """What it returned, or raises."""
         if self._error is not None:
-            raise self._error
+            try:
+                raise self._error
+            finally:
+                self._error = None  # its traceback knows this call, and the study: nothing should hold those longer
         return self._result
 
     def wait(self, seconds: float) -> None:
@@ -133,7 +137,10 @@ class Owned:
     def _read(self, look: Callable[[Live], T]) -> T:
         try:
             with self._mutex:
-                return look(self._ready())
+                seen = look(self._ready())
+                if self._waiting and not self._inside:  # threads that only read would keep them waiting for ever
+                    self._do_all()
+                return seen
         finally:
             self._wake_next()
 
@@ -155,20 +162,21 @@ class Owned:
         if self._inside == threading.get_ident():
             return _raised(work(self._ready()))
         call, is_first = Call(work), not self._waiting
-        self._waiting.append(call)
         try:
+            self._waiting.append(call)
             if self._next not in (0, call.thread) and (left := self._until - perf_counter()) > 0.0:
                 # Another thread should do this. The first who waits does it if that one does not come.
                 call.wait(left if is_first else _PATIENCE)
             while not call.over:
-                if self._mutex.acquire(blocking=False):
-                    try:
-                        self._do_all()
-                    finally:
-                        self._mutex.release()
-                        self._wake_next()
-                else:
+                if self._inside:
                     call.wait(_PATIENCE)
+                    continue
+                try:
+                    with self._mutex:  # which Ctrl-C cannot leave locked, as it could where it is only tried
+                        if not call.over:
+                            self._do_all()
+                finally:
+                    self._wake_next()
         except BaseException:  # Ctrl-C: what nobody has begun is left out
             call.over = True
             raise
@@ -201,10 +209,13 @@ class Owned:
                 self._until = perf_counter() + _RETURN
                 for call in done:
                     call.end(None)
+                done.clear()
         except BaseException as error:
-            self._forget()
-            for call in done:
-                call.end(error)
+            with Uninterrupted():
+                if done:  # else Ctrl-C was pressed during the commit, and all is well
+                    self._forget()
+                for call in done:
+                    call.end(error)
             if not isinstance(error, Exception):
                 raise
         finally:

@@ -1,0 +1,205 @@
+"""Threads that share a study: one does the work of all who wait, and each hears what came of its own call."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import signal
+import threading
+import time
+import warnings
+
+import pytest
+from study_kit import colours
+
+import artreplay as ar
+from artreplay.errors import InvalidAction, StudyUnavailable, UnknownDecision
+from artreplay.studies.decisions import PastHorizon
+
+
+def in_threads(study, *works):
+    """What each of these returns or raises, begun one after the other while the study is in use."""
+    said = [None] * len(works)
+
+    def do(at):
+        try:
+            said[at] = works[at]()
+        except Exception as error:
+            said[at] = error
+
+    threads = [threading.Thread(target=do, args=(at,)) for at in range(len(works))]
+    with study._mutex:
+        for already, thread in enumerate(threads):
+            thread.start()
+            while len(study._waiting) <= already:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    return said
+
+
+def test_calls_that_wait_share_a_commit_and_a_refusal_is_for_its_caller_alone(tmp_path, monkeypatch):
+    with colours(tmp_path / "s") as study:
+        first = study.decide()
+        commits, commit = [], study._tables.commit
+        monkeypatch.setattr(study._tables, "commit", lambda: commits.append(1) or commit())
+        works = (study.decide, lambda: study.reward(first.id, 7.0), lambda: study.reward(first.id, 1.0), study.decide)
+        second, refused, nothing, third = in_threads(study, *works)
+        assert len(commits) == 1
+        assert isinstance(refused, InvalidAction)
+        assert nothing is None
+        assert [one.number for one in (second, third)] == [2, 3]
+        assert [one.state for one in study.decisions()] == ["rewarded", "open", "open"]
+
+
+def test_what_a_call_breaks_has_not_happened_for_those_who_share_its_commit(tmp_path, monkeypatch):
+    with colours(tmp_path / "s") as study:
+        first = study.decide()
+        broken = ZeroDivisionError("of an algorithm")
+
+        def breaks(*_):
+            raise broken
+
+        monkeypatch.setattr(study._live, "reward", breaks)
+        shared, own = in_threads(study, study.decide, lambda: study.reward(first.id, 1.0))
+        assert own is broken
+        assert isinstance(shared, StudyUnavailable)
+        assert "cut short" in str(shared)
+        assert study.decisions() == [first]
+        assert study.decide().number == 2
+
+
+def test_an_interrupt_is_for_the_thread_that_was_interrupted(tmp_path, monkeypatch):
+    with colours(tmp_path / "s") as study:
+        first = study.decide()
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(study._live, "reward", interrupted)
+        with study._mutex:  # which lets this thread do what another waits for
+            said = []
+
+            def reward():
+                try:
+                    study.reward(first.id, 1.0)
+                except StudyUnavailable as error:
+                    said.append(str(error))
+
+            other = threading.Thread(target=reward)
+            other.start()
+            while not study._waiting:
+                time.sleep(0.001)
+            with pytest.raises(KeyboardInterrupt):
+                study.decide()
+        other.join()
+        assert said == ["a call was cut short: KeyboardInterrupt()"]
+        assert study.decisions() == [first]
+        study.reward(first.id, 1.0)
+
+
+def test_several_things_together_are_done_by_the_thread_that_wants_them(tmp_path):
+    with colours(tmp_path / "s") as study:
+
+        def work():
+            threads = {study.together(lambda study: study.decide() and threading.get_ident()) for _ in range(20)}
+            assert threads == {threading.get_ident()}
+            study.decide()
+            done.append(1)
+
+        done: list[int] = []
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(done) == 4
+        assert [one.number for one in study.decisions()] == list(range(1, 85))
+
+
+def test_threads_that_read_all_the_time_do_not_keep_a_call_waiting(tmp_path):
+    with colours(tmp_path / "s") as study:
+        over = threading.Event()
+
+        def look():
+            while not over.is_set():
+                study.facts()
+
+        threads = [threading.Thread(target=look) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        since = time.monotonic()
+        for _ in range(5):
+            study.decide()
+        took = time.monotonic() - since
+        over.set()
+        for thread in threads:
+            thread.join()
+        assert took < 5.0
+
+
+def test_a_second_interrupt_leaves_nobody_waiting(tmp_path, monkeypatch):
+    with colours(tmp_path / "s") as study:
+        first = study.decide()
+
+        def interrupted(*_):
+            signal.raise_signal(signal.SIGINT)
+
+        close = study._tables.close
+        monkeypatch.setattr(study._live, "decide", interrupted)
+        monkeypatch.setattr(study._tables, "close", lambda: interrupted() or close())
+        said = []
+
+        def reward():
+            try:
+                study.reward(first.id, 1.0)
+            except StudyUnavailable as error:
+                said.append(str(error))
+
+        other = threading.Thread(target=reward, daemon=True)
+        with study._mutex:
+            other.start()
+            while not study._waiting:
+                time.sleep(0.001)
+            with pytest.raises(KeyboardInterrupt):
+                study.decide()
+        other.join(10.0)
+        monkeypatch.undo()
+        assert said == ["a call was cut short: KeyboardInterrupt()"]
+        assert study.open_decisions() == [first]
+
+
+def test_an_interrupt_during_a_commit_comes_after_it_and_costs_nothing(monkeypatch):
+    with colours() as study:
+        study.decide()
+        live, commit = study._live, study._tables.commit
+        monkeypatch.setattr(study._tables, "commit", lambda: commit() or signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            study.decide()
+        monkeypatch.undo()
+        assert study._live is live
+        assert len(study.decisions()) == 2
+
+
+def test_a_study_that_refused_something_is_let_go_with_its_last_user(tmp_path):
+    gc.disable()
+    try:
+        study = colours(tmp_path / "s")
+        with contextlib.suppress(UnknownDecision):
+            study.reward("7-00", 1.0)
+        del study
+        ar.Study.open(tmp_path / "s", timeout=0.0).close()
+    finally:
+        gc.enable()
+
+
+def test_a_warning_that_is_an_error_is_for_its_caller_alone(tmp_path):
+    with colours(tmp_path / "s", horizon=1) as study, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first = study.decide()
+        study._live.warned = False
+        warnings.simplefilter("error")
+        nothing, refused = in_threads(study, lambda: study.reward(first.id, 1.0), study.decide)
+        assert nothing is None
+        assert isinstance(refused, PastHorizon)
+        assert [one.state for one in study.decisions()] == ["rewarded"]
