@@ -65,6 +65,10 @@ class Call:
                 self._error = None  # its traceback knows this call, and the study: nothing should hold those longer
         return self._result
 
+    def leave(self) -> None:
+        """Nobody waits for it any more; an error would hold what it was raised over, as a lock of the database."""
+        self.over, self._error = True, None
+
     def wait(self, seconds: float) -> None:
         """Wait until it is over, or it is time to look, for so long at most."""
         self._lock.acquire(timeout=seconds)
@@ -178,7 +182,7 @@ class Owned:
                 finally:
                     self._wake_next()
         except BaseException:  # Ctrl-C: what nobody has begun is left out
-            call.over = True
+            call.leave()
             raise
         result: T = call.outcome()
         return _raised(result)
