@@ -73,6 +73,7 @@ bench-peers: .venv-peers/.ready
 # Decisions that last, beside Optuna's ask and tell, which is installed into an environment of its own.
 bench-study: .venv-optuna/.ready
 	ONLY=$(ONLY) ROWS=$(ROWS) SEEDS=$(SEEDS) FOLDER=$(FOLDER) .venv-optuna/bin/python benchmarks/studies.py
+	.venv-optuna/bin/python benchmarks/decision_tables.py
 
 .venv-optuna/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-optuna

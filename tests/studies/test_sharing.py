@@ -52,6 +52,34 @@ def test_calls_that_wait_share_a_commit_and_a_refusal_is_for_its_caller_alone(tm
         assert [one.state for one in study.decisions()] == ["rewarded", "open", "open"]
 
 
+@pytest.mark.parametrize("again", [lambda study: study.decide(), lambda study: study.facts(), lambda study: None])
+def test_together_fails_whole_though_its_work_catches_that_the_study_is_gone(tmp_path, monkeypatch, again):
+    with colours(tmp_path / "s") as study:
+        study.decide()
+        execute = study._tables._executed
+
+        def gone(statement, values):
+            if statement.startswith("INSERT INTO decision") and values[0] == 3:
+                raise OSError("the disk is gone")
+            return execute(statement, values)
+
+        def work(inside):
+            inside.decide()
+            with contextlib.suppress(StudyUnavailable):
+                inside.decide()
+            monkeypatch.setattr(study._tables, "_executed", execute)
+            with contextlib.suppress(StudyUnavailable):
+                again(inside)
+            return "all is well"
+
+        monkeypatch.setattr(study._tables, "_executed", gone)
+        with pytest.raises(StudyUnavailable, match="the disk is gone"):
+            study.together(work)
+        assert len(study.decisions()) == 1
+        assert study.decide().number == 2
+        assert len(study.decisions()) == 2
+
+
 def test_what_a_call_breaks_has_not_happened_for_those_who_share_its_commit(tmp_path, monkeypatch):
     with colours(tmp_path / "s") as study:
         first = study.decide()

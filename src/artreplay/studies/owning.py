@@ -91,6 +91,7 @@ class Owned:
         self._mutex = threading.RLock()
         self._waiting: deque[Call] = deque()
         self._inside = 0  # the thread that is in a call
+        self._broken: StudyUnavailable | None = None  # why a part of `together` could not be done
         self._next = 0  # the thread that should do the next calls, 0 for any,
         self._until = 0.0  # and how long it is waited for
         self._closed = False
@@ -139,10 +140,12 @@ class Owned:
         return self._live
 
     def _read(self, look: Callable[[Live], T]) -> T:
+        if self._inside == threading.get_ident():
+            return self._do_part(look)
         try:
             with self._mutex:
                 seen = look(self._ready())
-                if self._waiting and not self._inside:  # threads that only read would keep them waiting for ever
+                if self._waiting:  # threads that only read would keep them waiting for ever
                     self._do_all()
                 return seen
         finally:
@@ -150,8 +153,8 @@ class Owned:
 
     def _write(self, work: Callable[[Live], T]) -> T:
         """Do something in this thread, and return when it is durable."""
-        if self._inside == threading.get_ident():  # a part of `together`
-            return _raised(work(self._ready()))
+        if self._inside == threading.get_ident():
+            return self._do_part(work)
         call = Call(work)
         try:
             with self._mutex:
@@ -164,7 +167,7 @@ class Owned:
     def _share(self, work: Callable[[Live], T]) -> T:
         """Do something short, or let it be done by the thread that does what all who wait want, with one commit."""
         if self._inside == threading.get_ident():
-            return _raised(work(self._ready()))
+            return self._do_part(work)
         call, is_first = Call(work), not self._waiting
         try:
             self._waiting.append(call)
@@ -187,6 +190,16 @@ class Owned:
         result: T = call.outcome()
         return _raised(result)
 
+    def _do_part(self, work: Callable[[Live], T]) -> T:
+        """Do a part of `together`; if it makes the study unavailable, the whole of it fails, whatever comes after."""
+        try:
+            if self._broken is not None:
+                raise self._broken
+            return _raised(work(self._ready()))
+        except StudyUnavailable as error:
+            self._broken = error
+            raise
+
     def _wake_next(self) -> None:
         """Let the first look who waits: the study is free."""
         with suppress(IndexError):
@@ -199,10 +212,12 @@ class Owned:
         calls; another does so if it does not come. Under load this is also fairer than if one thread did all the work.
         """
         done = [] if first is None else [first]
-        self._inside = threading.get_ident()
+        self._inside, self._broken = threading.get_ident(), None
         try:
             if first is not None:
                 first.do(self._ready)
+                if self._broken is not None:  # which the caller has caught: what was written before it is gone
+                    raise self._broken
             while self._waiting:
                 done.append(self._waiting[0])
                 self._waiting.popleft()
