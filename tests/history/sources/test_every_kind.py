@@ -279,6 +279,10 @@ def test_a_dialect_belongs_to_text(tmp_path):
         ar.open_history(tmp_path / "log.parquet", **COLUMNS, csv={"delimiter": ";"})
 
 
+def test_json_may_have_keys_beside_that_differ_only_in_case(tmp_path):
+    assert opened(tmp_path, '{"ID": 1, "id": 2, "arm": "a", "click": 1}\n', "log.jsonl") == [("a", 1.0)]
+
+
 def test_json_keeps_its_types(tmp_path):
     text = '{"arm": "7", "click": 1}\n{"arm": 7, "click": true}\n{"click": 0.5, "arm": "a\\"b"}\n'
     assert opened(tmp_path, text, "log.jsonl") == [("7", 1.0), (7, 1.0), ('a"b', 0.5)]
