@@ -60,7 +60,7 @@ def measure(rows: int, folder: Path) -> dict[str, float]:
     import artreplay as ar
 
     path = folder / f"log-{rows}.parquet"
-    write_arms(path, rows, ARMS)
+    write_arms(path, rows, ARMS, "far apart")
     found: dict[str, float] = {"source": path.stat().st_size}
     started = time.process_time()
     ar.index_history(path, folder / f"store-{rows}", "arm", "click", format="parquet", memory="1GB")

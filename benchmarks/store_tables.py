@@ -44,14 +44,18 @@ def ratio(full: dict[str, str], other: dict[str, str] | None) -> str:
 
 def table_of(found: Found, means: str) -> str:
     """Ratios within each line, against the exact full start over the same store."""
-    head = ["rows, arms", "full start", "replay", "its rows", "its bytes", "block ends", "replay, Parquet"]
+    head = ["rows, arms", "full start", "replay", "its rows", "its bytes", "block ends", "replay over Parquet"]
     head += ["`GROUP BY` (DuckDB)", "window function (DuckDB)"]
     lines = []
     for (kind, rows, arms), line in sorted(found.items()):
         if kind == means and "full_start" in line:
             full, replay = line["full_start"], line["replay"]
             read, size = (float(replay[name]) / float(full[name]) for name in ("read", "bytes"))
-            others = [ratio(full, line.get(name)) for name in ("block_ends", "clustered", "group_by", "window")]
+            of_raw, of_parquet = (
+                ratio(full, line.get("block_ends")),
+                ratio(line["clustered_full_start"], line["clustered"]),
+            )
+            others = [of_raw, of_parquet, *(ratio(full, line.get(name)) for name in ("group_by", "window"))]
             seconds = f"{float(full['seconds']):.2g} s"
             share = [f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.0f} %" for part in (read, size)]
             lines.append([rows_and_arms(rows, arms), seconds, ratio(full, replay), *share, *others])

@@ -300,9 +300,12 @@ def report_arms(folder: Path, rows: int, arms: int, means: str) -> None:
         found = measured(measure, place, arms)
         actions[measure] = found["action"]
         keep(**what, measure=measure, **found)
-    found = measured("replay", parquet, arms)
-    keep(**what, measure="clustered", **found)
-    if len({found["action"], actions["full_start"], actions["replay"]}) > 1:
+    for name, measure in (("clustered_full_start", "full_start"), ("clustered", "replay")):
+        found = measured(measure, parquet, arms)
+        actions[name] = found["action"]
+        keep(**what, measure=name, **found)
+    exact = ("full_start", "replay", "clustered_full_start", "clustered")
+    if len({actions[name] for name in exact}) > 1:
         sys.exit("replay and full start differ: this must not be")
 
 

@@ -27,6 +27,7 @@ from artreplay.history.stores.store import ArmStore, Fetched, Reading, Sums
 _AT_ONCE = 1 << 18  # rows of generations that are put together
 _GAP = 1 << 9  # rows between two arms that are read along rather than asked for apart ...
 _GAP_FROM_AFAR = 1 << 13  # ... where a request takes longer
+_PART_AT_FIRST, _MOST_AT_FIRST = 16, 8192  # of Parquet, what part of an arm is read at first, and the most rows of it
 
 
 class _Generation(NamedTuple):
@@ -61,6 +62,9 @@ class IndexedArms(Indexed, ArmStore):
         self._is_whole = until is None or until >= self._rows
         if until is not None and not self._is_whole:
             self._cut(until)
+        if "parquet" in manifest["generations"][0]:  # whose row groups are decoded as a whole, again and again
+            part = self._rows // max(_PART_AT_FIRST * len(self.labels), 1)
+            self.first_prefetch = max(self.first_prefetch, min(part, _MOST_AT_FIRST))
 
     def _directory(self, generation: dict[str, Any]) -> tuple[list[Label], Ints]:
         """The labels that are new, and how many samples each label has."""
