@@ -197,6 +197,23 @@ def test_as_many_levels_as_there_is_room_for(levels, allowed, tmp_path):
     assert region.rewards[region.levels == levels - 1.0].tolist() == [(levels - 1) / levels]
 
 
+@pytest.mark.parametrize("columns", [COLUMNS, POINTS])
+@pytest.mark.parametrize("rows", [3, 1000])
+def test_few_rows_are_sorted_without_a_database_and_many_with_one_alike(columns, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("artreplay.history.sources.source.BATCH", 7)
+    monkeypatch.setattr("artreplay.history.stores.intake._BATCH", rows)
+    if rows == 1000:
+        monkeypatch.setattr(Sorter, "_database", None)
+    log, path = log_of(50), tmp_path / "log.arh"
+    pq.write_table(log, tmp_path / "log.parquet", row_group_size=7)
+    ar.index_history(tmp_path / "log.parquet", path, **columns, order="at")
+    append_history(log[:20], path)
+    expected = [rows_of(ar.open_history(part, **columns, order="at")) for part in (log, log[:20])]
+    assert rows_of(ar.open_history(path)) == expected[0] + expected[1]
+    assert ar.compact_history(path) == 2
+    assert rows_of(ar.open_history(path)) == expected[0] + expected[1]
+
+
 def test_labels_that_a_store_cannot_tell_apart_are_refused_before_sorting(tmp_path, monkeypatch):
     monkeypatch.setattr(Sorter, "sorted", None)
     times = pa.array([0, 1], pa.timestamp("ns"))

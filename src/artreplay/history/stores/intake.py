@@ -93,18 +93,19 @@ class Sorter:
         """The rows of all batches in the order of some columns, the first ones if not all are wanted."""
         import pyarrow as pa
 
-        first = list(itertools.islice(batches, 2))
+        tables = _gathered(batches)
+        first = list(itertools.islice(tables, 2))
         if len(first) < 2:  # so few rows are sorted sooner than a database is asked
-            few = pa.Table.from_batches(first).sort_by([(name, "ascending") for name in by]) if first else None
-            yield from [] if few is None else few[:most].to_batches(_BATCH)
+            for few in first:
+                yield from few.sort_by([(name, "ascending") for name in by])[:most].to_batches(_BATCH)
             return
         limit = "" if most is None else f" LIMIT {most}"
         names = ", ".join(f'"{name}"' for name in by)
         try:
             with self._database.cursor() as connection:
                 connection.execute("SET enable_progress_bar=false")
-                for number, batch in enumerate(itertools.chain(first, batches)):
-                    connection.register("batch", batch)
+                for number, table in enumerate(itertools.chain(first, tables)):
+                    connection.register("batch", table)
                     into = "INSERT INTO unsorted" if number else "CREATE TEMP TABLE unsorted AS"
                     connection.execute(f"{into} SELECT * FROM batch")
                     self.check()
@@ -120,6 +121,21 @@ class Sorter:
         """Let go of the memory and of the files."""
         if "_database" in self.__dict__:
             self._database.close()
+
+
+def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
+    """Record batches in tables of many rows each: a database takes as long for a few rows as for many."""
+    import pyarrow as pa
+
+    some, rows = [], 0
+    for batch in batches:
+        some.append(batch)
+        rows += len(batch)
+        if rows >= _BATCH:
+            yield pa.Table.from_batches(some)
+            some, rows = [], 0
+    if some:
+        yield pa.Table.from_batches(some)
 
 
 class Aside:
