@@ -72,24 +72,24 @@ def draw(found: Found) -> None:
     kinds = sorted({means for means, _, _ in found}, reverse=True)
     sizes = sorted({arms for _, _, arms in found})
     figure, axes = pyplot.subplots(len(kinds), len(sizes), figsize=(9, 7), sharex=True, sharey=True, squeeze=False)
-    styles = {"full_start": "full start", "replay": "replay", "block_ends": "block ends"}
-    styles |= {"group_by": "GROUP BY", "window": "window function"}
+    styles = {"full_start": ("full start", "o-"), "replay": ("replay", "s-"), "block_ends": ("block ends", "^-")}
+    styles |= {"group_by": ("GROUP BY", "D--"), "window": ("window function", "v:")}
     for row, means in enumerate(kinds):
         for column, arms in enumerate(sizes):
             panel: Any = axes[row][column]
-            for measure, label in styles.items():
+            for measure, (label, style) in styles.items():
                 points = sorted(
                     (rows, float(line[measure]["seconds"]))
                     for (kind, rows, k), line in found.items()
                     if kind == means and k == arms and measure in line
                 )
-                panel.loglog(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+                panel.loglog(*zip(*points, strict=True), style, markersize=4, label=label)
             panel.set_title(f"{means}, {arms:,} arms", fontsize=9)
             panel.grid(alpha=0.3)
-    axes[0][0].legend(fontsize=7)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="upper center", ncols=len(styles), fontsize=9)
     figure.supxlabel("rows in the log")
     figure.supylabel("processor seconds to the first decision")
-    figure.tight_layout()
+    figure.tight_layout(rect=(0.0, 0.0, 1.0, 0.96))
     figure.savefig(FIGURE, dpi=110)
 
 
