@@ -11,6 +11,7 @@ import functools
 import gc
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ import pytest
 import typer.main
 
 from artreplay.compiling import loops, loops_compiled, using
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Not modules with examples to run.
 collect_ignore = ["conftest.py", "cli/conftest.py", "compiling/conftest.py", "replay/conftest.py"]
