@@ -38,6 +38,18 @@ def in_threads(study, *works):
     return said
 
 
+def rewarding(study, decision, said):
+    """A thread that rewards a decision, and keeps what is said to it where the study is gone."""
+
+    def reward():
+        try:
+            study.reward(decision.id, 1.0)
+        except StudyUnavailable as error:
+            said.append(str(error))
+
+    return threading.Thread(target=reward, daemon=True)
+
+
 def test_calls_that_wait_share_a_commit_and_a_refusal_is_for_its_caller_alone(tmp_path, monkeypatch):
     with colours(tmp_path / "s") as study:
         first = study.decide()
@@ -107,14 +119,7 @@ def test_an_interrupt_is_for_the_thread_that_was_interrupted(tmp_path, monkeypat
         monkeypatch.setattr(study._live, "reward", interrupted)
         with study._mutex:  # which lets this thread do what another waits for
             said = []
-
-            def reward():
-                try:
-                    study.reward(first.id, 1.0)
-                except StudyUnavailable as error:
-                    said.append(str(error))
-
-            other = threading.Thread(target=reward)
+            other = rewarding(study, first, said)
             other.start()
             while not study._waiting:
                 time.sleep(0.001)
@@ -177,14 +182,7 @@ def test_a_second_interrupt_leaves_nobody_waiting(tmp_path, monkeypatch):
         monkeypatch.setattr(study._live, "decide", interrupted)
         monkeypatch.setattr(study._tables, "close", lambda: interrupted() or close())
         said = []
-
-        def reward():
-            try:
-                study.reward(first.id, 1.0)
-            except StudyUnavailable as error:
-                said.append(str(error))
-
-        other = threading.Thread(target=reward, daemon=True)
+        other = rewarding(study, first, said)
         with study._mutex:
             other.start()
             while not study._waiting:
