@@ -20,6 +20,7 @@ from artreplay.compiling import Floats, Ints, Loop, compiled, current_mode, view
 WAITING = 16  # the most rows of a cell that wait before they enter its sums together
 STRIDE = 20  # ... or as many as this part of those that were there before
 PASSES = 1  # how often the noise is estimated from residuals; more makes no difference to regret
+AT_LAST, AT_FIRST, FEW = 0.5, 2.0, 100  # standard deviations above the mean: with many rows, with none; halfway there
 SLACK = 6.0  # nats of evidence that a hypothesis may lack
 PATIENCE = 4.0  # seconds of interpretation after which compiling is worth its cost
 
@@ -115,7 +116,7 @@ def settle(index: Any, cells: Any, at: int) -> None:
     """The values of a cell: its caps, or what the regression thinks where it is closed and that is less."""
     size, caps = int(index.cell[at, SIZE]), boxes_of(index.sums[CAP], cells, at, len(index.result))
     if index.cell[at, CLOSED] == 1 and size > 0:
-        appraise(index, cells, at, 0.7 + 130.0 / (100.0 + size), SLACK, PASSES)
+        appraise(index, cells, at, AT_LAST + (AT_FIRST - AT_LAST) * FEW / (FEW + size), SLACK, PASSES)
         np.minimum(caps, index.result, out=index.result)
     else:
         index.result[:] = caps
@@ -301,12 +302,15 @@ def rank_boxes(ranking: Any, upper: Floats, value: Floats, part: int, place: int
 
 
 _spent = [0.0]  # seconds of interpretation in this process
+_compiled_form: dict[Loop[Any, int], Any] = {}  # of each loop: its components are always of the same types
 
 
 def _run(loop: Loop[Any, int], model: Any, *numbers: Any) -> None:
     """Run a loop, compiled once interpretation has cost so much that it is worth it; both ways give the same."""
     if current_mode() == "compiled" or (current_mode() == "auto" and _spent[0] > PATIENCE):
-        loop(model, *numbers)
+        if loop not in _compiled_form:
+            _compiled_form[loop] = loop.bound_to(model, *numbers)
+        _compiled_form[loop](model, *numbers)
         return
     began = perf_counter()
     loop.interpreted(views(model), *numbers)

@@ -31,7 +31,7 @@ from artreplay.algorithms.regression_fits import (
     catch_up,
 )
 from artreplay.algorithms.regression_parts import BestOfParts, RegressionAlgorithm, RegressionIndex
-from artreplay.algorithms.surface_layout import LENGTHS, surface
+from artreplay.algorithms.surface_layout import surface
 from artreplay.cells import Box
 from artreplay.cells.block_cells import Blocks, blocks
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
@@ -49,7 +49,7 @@ _CAP_WIDTH = 4.0
 _MOST_DIMS = 2
 _MOST_BOXES = 1 << 20
 _SPACE = 64  # rows there is space for at first, behind those that wait anyway
-_MODES = ((16, 7), (8, 5), (4, 4), (0, 3))  # cosines along each axis of a cell with more boxes than this
+_MODES = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis of a cell with more boxes than this
 _LEARNT = [SIZE, DUE, CAP_AT, QUEUED]  # of what is kept for each cell
 
 
@@ -111,12 +111,12 @@ class _Regression(PointAlgorithm):
             highest = self.levels[-1]
             share = np.array([[math.pow(self.levels[level] / highest, power) for level in active] for power in POWERS])
         n_cells, n_slots = cells.places * (1 if joint else self._n_levels), len(cells.code) * self._n_levels
-        fits = len(LENGTHS) * (1 if len(share) == 0 else len(POWERS) + len(active))
+        hypotheses = 1 if len(share) == 0 else len(POWERS) + len(active)
         cell, sums = np.zeros((n_cells + 1, COLUMNS), np.int64), np.zeros((3, n_slots))
         cell[:n_cells, DUE], cell[:n_cells, CAP_AT] = 1, _NEVER if self.cells == 1 else _FIRST_CAP
         sums[CAP] = 1.0
         return RegressionIndex(
-            model=surface(self.side, self.side // self.cells, self.dim, modes_of(self), fits),
+            model=surface(self.side, self.side // self.cells, self.dim, modes_of(self), hypotheses),
             counts=np.zeros(n_slots, np.int64),
             sums=sums,
             cell=cell,
@@ -263,7 +263,7 @@ class PointRegression(_Regression):
     >>> history = ar.History([[0.1], [0.2], [0.3], [0.7], [0.8]] * 4, [0.2, 0.3, 0.4, 0.8, 0.9] * 4)
     >>> policy = ar.ArtificialReplay(ar.PointRegression(1, horizon=100, side=8), history)
     >>> policy.ask(), policy.used
-    ((0.5625,), 20)
+    ((0.8125,), 20)
     """
 
     summary = "highest upper value of a surface fitted to the boxes of a grid"

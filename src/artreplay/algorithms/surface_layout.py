@@ -10,7 +10,9 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, compiled
 
-LENGTHS = (0.3, 0.1)  # over which surfaces vary, as a share of the side of the space: one prior for each
+LENGTHS = (0.5, 0.3, 0.17, 0.1)  # over which surfaces vary, as a share of the side of the space: one prior for each
+DOUBT = 2.0  # nats of evidence that a prior must have more than the one before it, which is smoother
+REACH = 1.25  # the cosines are those of a box so many times as wide as the cell: at the edges of theirs they lie level
 SPREAD = 0.25  # how far they lie from flat
 SLOPE = 0.5  # of their planes
 ROUGHNESS = 0.02  # the least deviation of a box, as a share of the spread
@@ -21,8 +23,8 @@ LEAST_VARIANCE = 1e-10  # of a weight
 # Boxes along the first and the second axis, cosines along each, axes with a slope, weights in all, and priors.
 ROWS, WIDTH, MODES, MODES2, PLANES, WEIGHTS, PRIORS = range(7)
 # In the table of constants: cosines (box, frequency) and coordinates (mean 0, variance 1) along each axis; amplitudes
-# of cosines; the variance of each weight (prior, weight), the sum of the logarithms of these, and the variance of the
-# deviation of a box, under each prior.
+# of cosines; the variance of each weight (prior, weight), the sum of the logarithms of these with the doubt of a prior,
+# and the variance of the deviation of a box, under each prior.
 COSINE, COSINE2, PLANE, PLANE2, AMPLITUDE, PRIOR, LOG_PRIOR, DEVIATION = range(7, 15)
 # In the space to work in. Of each box: what its samples count for, their mean, the precision of that, and what is
 # expected of it with its variance.
@@ -45,24 +47,31 @@ class Surface(NamedTuple):
     shape: Ints
 
 
-def surface(side: int, boxes: int, dim: int, modes: int, slots: int) -> Surface:
-    """The model of a cell with so many boxes along each axis, out of `side`; `slots` is how many fits it can keep."""
+def surface(side: int, boxes: int, dim: int, modes: int, hypotheses: int) -> Surface:
+    """The model of a cell with so many boxes along each axis, out of `side`.
+
+    It keeps the fits of so many hypotheses, one for each prior. A part of the space has every other prior: it can tell
+    fewer of them apart, and there are several parts to fit.
+    """
+    lengths = LENGTHS if boxes == side else LENGTHS[1::2]
+    slots = hypotheses * len(lengths)
     boxes2, modes2, planes = (boxes, modes, dim) if dim == 2 else (1, 1, 1)
     planes = planes if boxes > 1 else 0
     priors, deviations = [], []
-    for length in LENGTHS:
+    for length in lengths:
         variances, deviation = _prior(length, side, boxes, dim, modes, modes2)
         priors.append(variances + [(SLOPE * boxes / side) ** 2 / 12.0] * planes)
         deviations.append(deviation)
     rows, rows2 = _axis(boxes, 2 * modes - 1), _axis(boxes2, 2 * modes2 - 1)
     constants: list[Any] = [rows[0], rows2[0], rows[1], rows2[1], [1.0] + [math.sqrt(2.0)] * (modes - 1)]
-    constants += [list(itertools.chain(*priors)), [math.fsum(map(math.log, one)) for one in priors], deviations]
+    doubts = [math.fsum(map(math.log, one)) + 2.0 * DOUBT * place for place, one in enumerate(priors)]
+    constants += [list(itertools.chain(*priors)), doubts, deviations]
     turned = [rows2[0][f :: 2 * modes2 - 1] for f in range(2 * modes2 - 1)]
     size, n_boxes = len(priors[0]), boxes * boxes2
     spaces = [n_boxes] * 5 + [boxes * (2 * modes2 - 1), boxes * modes2, boxes * modes2]
     spaces += [(2 * modes - 1) * (2 * modes2 - 1), size, size * size, size * size, slots * size * size, slots * size]
     spaces += [slots, slots]
-    shape = [boxes, boxes2, modes, modes2, planes, size, len(LENGTHS)]
+    shape = [boxes, boxes2, modes, modes2, planes, size, len(lengths)]
     table = np.array(list(itertools.chain(*constants, *turned)))
     shape += _starts([len(part) for part in constants]) + _starts(spaces) + [len(table) - boxes2 * len(turned)]
     return Surface(table, np.zeros(sum(spaces)), np.array(shape, np.int64))
@@ -71,8 +80,8 @@ def surface(side: int, boxes: int, dim: int, modes: int, slots: int) -> Surface:
 def _prior(length: float, side: int, boxes: int, dim: int, modes: int, modes2: int) -> tuple[list[float], float]:
     """The variances of the cosines of a surface that varies over this length, and of what they leave out."""
     width = boxes / side
-    power = [math.exp(-((math.pi * k / width * length) ** 2) / 2.0) for k in range(boxes)]
-    whole = math.fsum(math.exp(-((math.pi * k * length) ** 2) / 2.0) for k in range(4 * side))
+    power = [math.exp(-((math.pi * k / (REACH * width) * length) ** 2) / 2.0) for k in range(4 * boxes)]
+    whole = math.fsum(math.exp(-((math.pi * k / REACH * length) ** 2) / 2.0) for k in range(4 * side))
     scale = SPREAD**2 / (whole**dim - 1.0) / width**dim
     variances = [scale * power[k] * power[h] for k in range(modes) for h in range(modes2)]
     left_out = scale * (math.fsum(power) ** dim - 1.0) - math.fsum(variances[1:])
@@ -83,7 +92,8 @@ def _prior(length: float, side: int, boxes: int, dim: int, modes: int, modes2: i
 def _axis(boxes: int, frequencies: int) -> tuple[list[float], list[float]]:
     """Cosines of each frequency in the middle of each box, and the coordinates of these middles."""
     middle = [(i + 0.5) / boxes for i in range(boxes)]
-    cosines = [math.cos(math.pi * f * t) for t in middle for f in range(frequencies)]
+    inside = [0.5 + (t - 0.5) / REACH for t in middle]
+    cosines = [math.cos(math.pi * f * t) for t in inside for f in range(frequencies)]
     return cosines, [(t - 0.5) * math.sqrt(12.0) for t in middle]
 
 

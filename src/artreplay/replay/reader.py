@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, resized
+from artreplay.compiling import Floats, Ints
 from artreplay.errors import ChangedHistory, InvalidFile
 from artreplay.history.stores import ArmStore, PointStore
 from artreplay.history.stores.merging import MergedArms
@@ -96,18 +96,25 @@ class Reader:
         next_[live], stop[live] = ends - sizes, ends
         entries = ledger.entries
         if isinstance(entries, Blocks):
-            entries = Blocks(resized(entries.samples[places], space))
+            entries = Blocks(_taken(entries.samples, places, space))
         moved = ledger._replace(
             entries=entries,
-            unit=resized(ledger.unit[places], space),
-            reward=resized(ledger.reward[places], space),
-            place=resized(ledger.place[places], space) if len(ledger.place) else ledger.place,
+            unit=_taken(ledger.unit, places, space),
+            reward=_taken(ledger.reward, places, space),
+            place=_taken(ledger.place, places, space) if len(ledger.place) else ledger.place,
             next=next_,
             stop=stop,
             **spare_arrays(ledger.cells, space),
         )
         self._free = size
         return moved
+
+
+def _taken(values: np.ndarray[Any, Any], places: Ints, space: int) -> Any:
+    """Some values at the beginning of a longer array; written once, because they can be most of a log."""
+    longer = np.zeros(space, values.dtype)
+    np.take(values, places, out=longer[: len(places)], mode="clip")  # any other mode makes a copy first
+    return longer
 
 
 class StreamReader(Reader):

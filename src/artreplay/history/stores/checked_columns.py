@@ -113,6 +113,7 @@ class GroupColumn:
         self._groups = groups
         self._column = column
         self._kept: OrderedDict[int, np.ndarray[Any, Any]] = OrderedDict()
+        self._kept_bytes = 0
 
     def __len__(self) -> int:
         return int(self._groups.edges[-1])
@@ -134,8 +135,9 @@ class GroupColumn:
     def _decoded(self, group: int, reading: Reading) -> Any:
         if group not in self._kept:
             self._kept[group] = self._groups.decoded(group, self._column, reading)
-            while len(self._kept) > 1 and sum(values.nbytes for values in self._kept.values()) > CACHE_BYTES:
-                self._kept.popitem(last=False)
+            self._kept_bytes += self._kept[group].nbytes
+            while len(self._kept) > 1 and self._kept_bytes > CACHE_BYTES:
+                self._kept_bytes -= self._kept.popitem(last=False)[1].nbytes
         self._kept.move_to_end(group)
         return self._kept[group]
 
