@@ -258,6 +258,16 @@ def test_champions_that_are_no_leaves_are_refused(path, name, value):
         ar.load(path, log_for(policy.base), **given_again(name))
 
 
+def test_surfaces_of_another_version_are_refused(path):
+    policy = ar.Ignorant(ar.PointRegression(1, 10, 8, 2))
+    policy.tell(policy.ask(), 0.5)
+    policy.save(path)
+    [table] = [part.removesuffix(".npy") for part in parts_of(path) if part.endswith("model.table.npy")]
+    with_array(path, table, entry(0, 0.9))
+    with pytest.raises(InvalidFile, match="do not belong together"):
+        ar.load(path)
+
+
 PENDING = [0, -1, 1, 2, 3, 1 << 56, 99 << 56 | 1, (1 << 56) - 1, 2**63 - 1, -(2**63), 2**70, 0.5, "x", None]
 
 

@@ -21,7 +21,7 @@ WAITING = 16  # the most rows of a cell that wait before they enter its sums tog
 STRIDE = 20  # ... or as many as this part of those that were there before
 PASSES = 1  # how often the noise is estimated from residuals; more makes no difference to regret
 AT_LAST, AT_FIRST, FEW = 0.5, 2.0, 100  # standard deviations above the mean: with many rows, with none; halfway there
-SLACK = 6.0  # nats of evidence that a hypothesis may lack
+SLACK = 6.0  # nats of evidence that a hypothesis may lack; the roughest of four is doubted by as many from the start
 PATIENCE = 4.0  # seconds of interpretation after which compiling is worth its cost
 
 # Columns of what is kept for each cell, in one row each; and what is kept for all of them, in the last row.
@@ -302,15 +302,15 @@ def rank_boxes(ranking: Any, upper: Floats, value: Floats, part: int, place: int
 
 
 _spent = [0.0]  # seconds of interpretation in this process
-_compiled_form: dict[Loop[Any, int], Any] = {}  # of each loop: its components are always of the same types
+_compiled_forms: dict[Loop[Any, int], Any] = {}  # of each loop: its components are always of the same types
 
 
 def _run(loop: Loop[Any, int], model: Any, *numbers: Any) -> None:
     """Run a loop, compiled once interpretation has cost so much that it is worth it; both ways give the same."""
     if current_mode() == "compiled" or (current_mode() == "auto" and _spent[0] > PATIENCE):
-        if loop not in _compiled_form:
-            _compiled_form[loop] = loop.bound_to(model, *numbers)
-        _compiled_form[loop](model, *numbers)
+        if loop not in _compiled_forms:
+            _compiled_forms[loop] = loop.bound_to(model, *numbers)
+        _compiled_forms[loop](model, *numbers)
         return
     began = perf_counter()
     loop.interpreted(views(model), *numbers)

@@ -191,9 +191,7 @@ class _Regression(PointAlgorithm):
     def is_sound(self) -> bool:
         """Whether what was read from a file can be a state of this algorithm; rows wait where there is space."""
         mine, fresh = self.component, type(self)(**self.parameters()).component
-        fixed = zip(
-            (*mine.cells, mine.selector.ranking.boxes), (*fresh.cells, fresh.selector.ranking.boxes), strict=True
-        )
+        fixed = zip(*((*of.cells, of.selector.ranking.boxes, *of.index.model) for of in (mine, fresh)), strict=True)
         cell, slots = mine.index.cell, mine.index.wait_slot
         queued, todo = cell[:-1, QUEUED], cell[:, TODO]
         return bool(

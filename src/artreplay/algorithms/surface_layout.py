@@ -11,9 +11,9 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, compiled
 
 LENGTHS = (0.5, 0.3, 0.17, 0.1)  # over which surfaces vary, as a share of the side of the space: one prior for each
-DOUBT = 2.0  # nats of evidence that a prior must have more than the one before it, which is smoother
+DOUBT = 2.0  # nats of evidence that a prior must have more than the one before it, which is smoother, to count as much
 REACH = 1.25  # the cosines are those of a box so many times as wide as the cell: at the edges of theirs they lie level
-SPREAD = 0.25  # how far they lie from flat
+SPREAD = 0.25  # how far they lie from flat, over all of the wider box
 SLOPE = 0.5  # of their planes
 ROUGHNESS = 0.02  # the least deviation of a box, as a share of the spread
 LEAST_VARIANCE = 1e-10  # of a weight
@@ -64,8 +64,8 @@ def surface(side: int, boxes: int, dim: int, modes: int, hypotheses: int) -> Sur
         deviations.append(deviation)
     rows, rows2 = _axis(boxes, 2 * modes - 1), _axis(boxes2, 2 * modes2 - 1)
     constants: list[Any] = [rows[0], rows2[0], rows[1], rows2[1], [1.0] + [math.sqrt(2.0)] * (modes - 1)]
-    doubts = [math.fsum(map(math.log, one)) + 2.0 * DOUBT * place for place, one in enumerate(priors)]
-    constants += [list(itertools.chain(*priors)), doubts, deviations]
+    log_priors = [math.fsum(map(math.log, one)) + 2.0 * DOUBT * place for place, one in enumerate(priors)]
+    constants += [list(itertools.chain(*priors)), log_priors, deviations]
     turned = [rows2[0][f :: 2 * modes2 - 1] for f in range(2 * modes2 - 1)]
     size, n_boxes = len(priors[0]), boxes * boxes2
     spaces = [n_boxes] * 5 + [boxes * (2 * modes2 - 1), boxes * modes2, boxes * modes2]

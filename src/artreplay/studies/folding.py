@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,8 +64,9 @@ class Fold:
         self.seq = self.snapshot_at = 0
         base = made_base(settings, arms)
         for seq, saved in tables.query("SELECT seq, bytes FROM snapshot ORDER BY seq DESC LIMIT 1"):
-            self._continue_from(seq, saved, base)
-        if self.policy is None:
+            with suppress(InvalidFile, InvalidParameter):  # one that cannot be read is no loss
+                self._continue_from(seq, saved, base)
+        if self.policy is None:  # what a policy had learnt before it became a study, of which there is no other copy
             for seq, saved in tables.query("SELECT seq, bytes FROM origin"):
                 self._continue_from(seq, saved, base)
         if self.policy is None:
@@ -76,11 +78,8 @@ class Fold:
         self.renew_chooser(open_actions)
 
     def _continue_from(self, seq: int, saved: bytes, base: Any) -> None:
-        """Start from a snapshot; one that cannot be read is no loss."""
-        try:
-            policy = policy_from_bytes(saved, base)
-        except (InvalidFile, InvalidParameter):
-            return
+        """Start from a policy that was saved."""
+        policy = policy_from_bytes(saved, base)
         rows = [rows for at, rows in self._rows if at <= seq]
         policy.extend(first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], []))
         self.policy, self.seq, self.snapshot_at = policy, seq, seq
