@@ -191,11 +191,10 @@ class _Regression(PointAlgorithm):
     def is_sound(self) -> bool:
         """Whether what was read from a file can be a state of this algorithm; rows wait where there is space."""
         mine, fresh = self.component, type(self)(**self.parameters()).component
-        fixed = zip(*((*of.cells, of.selector.ranking.boxes, *of.index.model) for of in (mine, fresh)), strict=True)
         cell, slots = mine.index.cell, mine.index.wait_slot
         queued, todo = cell[:-1, QUEUED], cell[:, TODO]
         return bool(
-            all(np.array_equal(one, other) for one, other in fixed)
+            all(np.array_equal(one, other) for one, other in zip(_constants(mine), _constants(fresh), strict=True))
             and (cell >= 0).all()
             and slots.shape == mine.index.wait_reward.shape
             and (queued <= slots.shape[1]).all()
@@ -240,6 +239,12 @@ class _Regression(PointAlgorithm):
         low, mean, high = sides[:, cells.slot(self.cell_numbers())]
         deviation = np.maximum(high - mean, mean - low)  # one of them may be cut off at the end of the range
         return self.unscaled(mean), self.unscaled(deviation) - self.unscaled(np.zeros(1))
+
+
+def _constants(component: Any) -> tuple[Any, ...]:
+    """What a component has from the start and never changes; another version may have others."""
+    model = component.index.model
+    return *component.cells, component.selector.ranking.boxes, model.table, model.shape
 
 
 def modes_of(base: _Regression) -> int:
