@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import artreplay as ar
-from artreplay.compiling import Loop, compiled, copied, current_mode, using
+from artreplay.compiling import Kept, Loop, compiled, copied, current_mode, using
 from artreplay.errors import InvalidParameter
 
 FACTOR = 3.0
@@ -303,3 +303,17 @@ def test_a_copy_of_a_component_runs_through_the_loop_it_was_bound_to():
         run(other, np.array([1.0, 2.0]))
         feed(part, np.array([1.0, 2.0]))
     assert other.meter.total.tobytes() == part.meter.total.tobytes()
+
+
+def test_a_loop_that_keeps_its_parts_sees_what_replaced_them():
+    """The same one again, another one, the first one again, and one of another type between the others."""
+    kept, first, second = Kept(feed, 1), station(), station()
+    strided = station()._replace(meter=Meter(np.zeros((4, 2))[:, 0], 0.5))
+    turns = [first, first, second, first, strided, second, first]
+    interpreted = {id(part): copied(part) for part in turns}
+    for turn, part in enumerate(turns):
+        values = np.array([1.0, float(turn)])
+        assert kept(part, values) == feed.interpreted(interpreted[id(part)], values)
+        for ours, theirs in zip(turns, map(interpreted.get, map(id, turns)), strict=True):
+            assert ours.meter.total.tolist() == theirs.meter.total.tolist()
+    assert feed.wait(first) == 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import artreplay as ar
-from artreplay.compiling import Loop, compiled, using
+from artreplay.compiling import Kept, Loop, compiled, using
 from artreplay.errors import ArtReplayError, NotCompilable
 
 
@@ -70,6 +70,11 @@ def test_what_cannot_be_compiled_is_said_in_one_sentence_that_names_the_componen
     assert "\n" not in sentence
     assert len(sentence) < 400
     assert "nopython" not in sentence  # the stage of a compiler is no reason
+
+
+def test_a_loop_that_keeps_its_parts_says_the_same_sentence():
+    with pytest.raises(NotCompilable, match=r"Allocates.go .* cannot be compiled"):
+        Kept(go, 1)(Allocates(np.ones(1)))
 
 
 def test_the_sentence_about_an_allocation_says_so():

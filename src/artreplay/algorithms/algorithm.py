@@ -41,6 +41,7 @@ class Algorithm:
     bonus: Bonus
     offers_value: bool = False  # whether certified reading can bound what its arms are worth
     table: BonusTable | None = None  # the table of a user's own bonus
+    pauses: bool = False  # whether its steps stop again and again for something that Python computes
     wants_totals: bool = False  # whether it is given what the arms of a log earned when a policy is made
     component: Any
 

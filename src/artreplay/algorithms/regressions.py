@@ -60,6 +60,7 @@ class _Regression(PointAlgorithm):
     side: int
     cells: int
     modes: int | None
+    pauses = True
 
     def _check(self, dim: int, side: int, cells: int, modes: int | None, tree: str) -> None:
         """Check what the cells are made of, and keep it; `tree` is for more coordinates."""

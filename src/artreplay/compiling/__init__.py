@@ -20,7 +20,7 @@ from artreplay.compiling.components import (
     views,
 )
 from artreplay.compiling.growth import UNBOUNDED, resized, with_room
-from artreplay.compiling.loops import Loop, loops_compiled, pinned
+from artreplay.compiling.loops import Kept, Loop, loops_compiled, pinned
 from artreplay.compiling.marker import compiled, natural
 from artreplay.compiling.modes import Mode, current_mode, using
 
@@ -28,6 +28,7 @@ __all__ = [
     "UNBOUNDED",
     "Floats",
     "Ints",
+    "Kept",
     "Loop",
     "Mode",
     "Words",

@@ -202,17 +202,23 @@ class Pinned:
     """
 
     def __init__(self, parts: tuple[Any, ...], stamp: str, cache: bool) -> None:
-        self._parts, self._stamp, self._cache = parts, stamp, cache
+        self._parts, self._stamp, self._cache = list(parts), stamp, cache
         self._types = [typeof(part) for part in parts]
-        context = cpu_target.target_context
-        sizes = [context.get_abi_sizeof(context.get_value_type(each)) for each in self._types]
-        lines = np.cumsum([0] + [-(-size // _LINE) for size in sizes])
+        lines = np.cumsum([0] + [-(-_size_of(kind) // _LINE) for kind in self._types])
         self._memory = np.zeros((lines[-1] + 1, _LINE // 8), np.int64)
         first = -(-self._memory.ctypes.data // _LINE) * _LINE
         self._places = [first + _LINE * int(line) for line in lines[:-1]]
-        write = _write_entry(stamp, cache)
+        self._write = _write_entry(stamp, cache)
         for place, part in zip(self._places, parts, strict=True):
-            write(place, part)
+            self._write(place, part)
+
+    def replace(self, at: int, part: Any) -> bool:
+        """Put another part in the place of one; False, and nothing happens, if it is of another type."""
+        if typeof(part) != self._types[at]:
+            return False
+        self._parts[at] = part
+        self._write(self._places[at], part)
+        return True
 
     def entry(self, function: Callable[..., Any], which: tuple[int, ...]) -> Callable[..., Any]:
         """A compiled form of `function` whose first arguments are these parts; it is called with the others."""
@@ -221,6 +227,12 @@ class Pinned:
         call: Any = functools.partial(run, *(self._places[at] for at in which))
         call.pinned = self  # whose memory it reads
         return call  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _size_of(kind: Any) -> int:
+    context = cpu_target.target_context
+    return int(context.get_abi_sizeof(context.get_value_type(kind)))
 
 
 @functools.cache
@@ -235,7 +247,7 @@ def _pinned_entry(function: Callable[..., Any], kinds: tuple[Any, ...], stamp: s
     loads = [f"load_{at}(place_{at})" for at in range(len(kinds))]
     text = {"parameters": ", ".join(places + rest), "arguments": ", ".join(loads + rest)}
     known = {f"load_{at}": _load_of(kind) for at, kind in enumerate(kinds)}
-    key = hashlib.sha256(f"{stamp} {kinds}".encode()).hexdigest()
+    key = stamp[:16] + hashlib.sha256(f"{stamp} {kinds}".encode()).hexdigest()  # the name says what it was made from
     return _entry(function, key, cache, text, known)
 
 

@@ -55,6 +55,15 @@ class Loop(Generic[P, R]):
                     self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]
 
+    def pinned_to(self, parts: tuple[Any, ...]) -> Callable[..., int] | None:
+        """A compiled form that has these parts in place, see `pinned`."""
+        with self._making:
+            forms = pinned(parts, {self: tuple(range(len(parts)))})
+            if forms is None:
+                return None
+            self._wait[_classes(parts)] = 0.0
+        return forms[0]
+
     def wait(self, *parts: Any) -> float:
         """About how many seconds pass until a compiled form can run: to load numba, and to compile if need be."""
         classes = _classes(parts)
@@ -87,15 +96,43 @@ class Loop(Generic[P, R]):
             try:
                 result: R = entry(*args, **kwargs)
             except Exception as error:
-                if type(error).__module__.startswith("numba"):
-                    raise NotCompilable(_explain(classes, error)) from error
+                _say_plainly(error, classes)
                 raise
             return result
 
         return call
 
 
-def pinned(parts: tuple[Any, ...], loops: dict[Loop[Any, int], tuple[int, ...]]) -> list[Callable[..., int]] | None:
+class Kept:
+    """A compiled loop for calls again and again, whose first arguments stay in place while they are the same.
+
+    To hand components over takes longer than a round of some algorithms does.
+    """
+
+    def __init__(self, loop: Loop[Any, int], n_parts: int) -> None:
+        self._loop, self._n_parts = loop, n_parts
+        self._parts: tuple[Any, ...] = ()
+        self._call: Any = None
+
+    def __call__(self, *args: Any) -> int:
+        parts, rest = args[: self._n_parts], args[self._n_parts :]
+        if self._call is None or not all(map(self._has, range(self._n_parts), parts)):
+            self._call = self._loop.pinned_to(parts)
+            if self._call is None:
+                return self._loop(*args)
+        self._parts = parts
+        try:
+            return int(self._call(*rest))
+        except Exception as error:
+            _say_plainly(error, _classes(parts))
+            raise
+
+    def _has(self, at: int, part: Any) -> bool:
+        """Whether a part is in place, where it may have been put just now."""
+        return self._parts[at] is part or self._call.pinned.replace(at, part)
+
+
+def pinned(parts: tuple[Any, ...], loops: dict[Loop[Any, Any], tuple[int, ...]]) -> list[Callable[..., int]] | None:
     """Compiled forms of loops, each with some of the parts in place for good; they are called with what is left.
 
     A call then costs a fifth of a microsecond. None where numba insists on counting references. Whoever replaces an
@@ -111,7 +148,7 @@ def pinned(parts: tuple[Any, ...], loops: dict[Loop[Any, int], tuple[int, ...]])
 
 
 @functools.cache
-def _common_stamp(loops: tuple[Loop[Any, int], ...], classes: tuple[type, ...]) -> tuple[str, bool]:
+def _common_stamp(loops: tuple[Loop[Any, Any], ...], classes: tuple[type, ...]) -> tuple[str, bool]:
     stamps = [stamp(loop.function, classes) for loop in loops]
     return "".join(each.text for each in stamps), all(each.lasting for each in stamps)
 
@@ -129,6 +166,12 @@ def _classes(parts: tuple[Any, ...]) -> tuple[type, ...]:
 
 def _compilable(part: Any) -> bool:
     return is_component(part) or isinstance(part, (np.ndarray, np.generic, int, float))
+
+
+def _say_plainly(error: Exception, classes: tuple[type, ...]) -> None:
+    """Raise what numba finds wrong with a component as one sentence."""
+    if type(error).__module__.startswith("numba"):
+        raise NotCompilable(_explain(classes, error)) from error
 
 
 # What is worth passing on of the pages numba prints, the most telling first.

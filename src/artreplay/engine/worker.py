@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from artreplay.compiling import Ints, current_mode, packed
+from artreplay.compiling import Ints, Kept, Loop, current_mode, packed
 from artreplay.engine.play import Memory, Order, Record, play_one, play_several
 from artreplay.engine.simulated_logs import PLACES as CURSOR_PLACES
 from artreplay.engine.simulated_logs import STEPS, WORLD
@@ -60,6 +61,7 @@ class Worker:
         self.cursor = np.zeros(CURSOR_PLACES, np.int64)
         self.limit = _FIRST_LIMIT
         self.spent = 0.0  # seconds of interpretation
+        self.kept: Kept | None = None  # the loop, for a base that pauses
 
     def progress(self) -> float:
         """Replications finished, and the part of the one at hand."""
@@ -115,15 +117,16 @@ class Worker:
         wait = play.wait(*parts) if setting.compilable and current_mode() == "auto" else 0.0
         if setting.rows * _DRAWING > wait:  # the rows of a log are drawn in one go
             wait = 0.0
-        run = play.bound_to(*parts) if setting.compilable and not wait else play.interpreted
+        run = self._compiled(play, parts) if setting.compilable and not wait else play.interpreted
         result = AGAIN
         while result != DONE:
-            began, worked = time.perf_counter(), time.thread_time()
+            began, worked = time.perf_counter(), time.thread_time() if wait else 0.0
             where = (self.position, self.cursor, adapter.proposal, self.limit)
             result = run(adapter.algorithm, ledger, queue, rewards, log, memory, order, record, *where)
-            worked = time.thread_time() - worked  # interpreters take turns
-            if wait and (self._expected(worked) > wait or play.spend(worked, *parts) > wait):
-                wait, run = 0.0, play.bound_to(*parts)
+            if wait:
+                worked = time.thread_time() - worked  # interpreters take turns
+                if self._expected(worked) > wait or play.spend(worked, *parts) > wait:
+                    wait, run = 0.0, self._compiled(play, parts)
             if result == NEEDS_ROOM:
                 adapter.make_room(setting.width)
                 ledger = enlarged(ledger, adapter.cell_space())
@@ -158,6 +161,13 @@ class Worker:
         if adapter.algorithm is not first:
             adapter.seat(first)
             memory.grown[0] = 0
+
+    def _compiled(self, play: Loop[Any, int], parts: tuple[Any, ...]) -> Callable[..., int]:
+        """A loop as it is to be called, compiled unless somebody asked for interpretation."""
+        if not getattr(self.setting.base, "pauses", False) or current_mode() == "interpreted":
+            return play.bound_to(*parts)
+        self.kept = self.kept or Kept(play, len(parts))
+        return self.kept
 
     def _expected(self, worked: float) -> float:
         """The seconds that all would interpret, after this one did for some more; 0 while nobody knows."""
