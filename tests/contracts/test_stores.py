@@ -20,6 +20,7 @@ import artreplay as ar
 from artreplay.errors import InvalidFile
 from artreplay.history.stores.checked_columns import FileColumn
 
+pytestmark = pytest.mark.filterwarnings("ignore:the horizon of .* must count")
 THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 
 
@@ -54,7 +55,6 @@ ROWS = st.integers(0, 60)
 SEEDS = st.integers(0, 10**6)
 
 
-@pytest.mark.filterwarnings("ignore:the horizon of .* must count")
 @pytest.mark.parametrize("place", PLACES)
 @given(
     name=st.sampled_from(sorted(BASES)),

@@ -94,9 +94,8 @@ def catch_up(component: Any) -> None:
         cell[-1, TODO] -= 1
         for level, upper in enumerate(index.result):
             part = level * cells.places + at
-            boxes = slice(part * cells.size, (part + 1) * cells.size)
-            cap, value, place = index.sums[CAP, boxes], index.value[boxes], part % cells.places * cells.size
-            _run(rank_boxes, component.selector.ranking, upper, cap, value, part, place)
+            value = index.value[part * cells.size : (part + 1) * cells.size]
+            _run(rank_boxes, component.selector.ranking, upper, value, part, part % cells.places * cells.size)
             component.selector.mark(cells.level(part))
         component.chosen[-1] = 0
     cell[-1, STALE] = 0
@@ -114,12 +113,13 @@ def lower_cap(index: Any, cells: Any, at: int) -> None:
 
 
 def settle(index: Any, cells: Any, at: int) -> None:
-    """What the regression thinks of the boxes of a cell: that they may be worth 1 while it is open or has no rows."""
-    size = int(index.cell[at, SIZE])
+    """The values of a cell: its caps, or what the regression thinks where it is closed and that is less."""
+    size, caps = int(index.cell[at, SIZE]), boxes_of(index.sums[CAP], cells, at, len(index.result))
     if index.cell[at, CLOSED] == 1 and size > 0:
         appraise(index, cells, at, AT_LAST + (AT_FIRST - AT_LAST) * FEW / (FEW + size), SLACK, PASSES)
+        np.minimum(caps, index.result, out=index.result)
     else:
-        index.result[:] = 1.0
+        index.result[:] = caps
 
 
 def boxes_of(slots: Any, cells: Any, at: int, levels: int) -> Any:
@@ -149,13 +149,11 @@ def appraise(index: Any, cells: Any, at: int, width: float, slack: float, passes
     They come from a surface for each level, or from one surface times a power of effort for all levels. Of these
     hypotheses, and of the priors, every one counts whose evidence is within `slack` of the best.
     """
-    sums = index.sums
+    arrays = (index.counts, index.sums[TOTAL], index.sums[SQUARE])
+    parts = [boxes_of(array, cells, at, len(index.result)) for array in arrays]
     if len(index.share) == 0:
-        boxes = slice(at * cells.size, (at + 1) * cells.size)
-        seen = (index.counts[boxes], sums[TOTAL, boxes], sums[SQUARE, boxes])
-        _run(appraise_boxes, index.model, *seen, width, slack, passes, index.result[0])
+        _run(appraise_boxes, index.model, *(part[0] for part in parts), width, slack, passes, index.result[0])
     else:
-        parts = [boxes_of(array, cells, at, len(index.result)) for array in (index.counts, sums[TOTAL], sums[SQUARE])]
         index.result[:] = 1.0
         active = [part[index.active] for part in parts]
         if active[0].any():
@@ -279,14 +277,14 @@ def predict_boxes(model: Any, slot: int, prior: int, noise: float) -> int:
 
 
 @Loop
-def rank_boxes(ranking: Any, upper: Floats, cap: Floats, value: Floats, part: int, place: int) -> int:
-    """Values of a part, `grained` and at most the caps; its best boxes, as many as can be chosen, by (−value, rank).
+def rank_boxes(ranking: Any, upper: Floats, value: Floats, part: int, place: int) -> int:
+    """Take over the values of a part, `grained`, and find its best boxes, as many as can be chosen, by (−value, rank).
 
     `place` is where the boxes of the part begin among those of a level.
     """
     leading, key, most, found = ranking.leading, ranking.key, ranking.key.shape[1], 0
     for box in range(len(value)):
-        value[box] = math.floor(min(upper[box], cap[box]) * GRAINS) / GRAINS
+        value[box] = math.floor(upper[box] * GRAINS) / GRAINS
     for at in range(place, place + len(value)):
         box = ranking.boxes[ORDER, at]
         worth = value[box - place]
