@@ -149,11 +149,13 @@ def appraise(index: Any, cells: Any, at: int, width: float, slack: float, passes
     They come from a surface for each level, or from one surface times a power of effort for all levels. Of these
     hypotheses, and of the priors, every one counts whose evidence is within `slack` of the best.
     """
-    arrays = (index.counts, index.sums[TOTAL], index.sums[SQUARE])
-    parts = [boxes_of(array, cells, at, len(index.result)) for array in arrays]
+    sums = index.sums
     if len(index.share) == 0:
-        _run(appraise_boxes, index.model, *(part[0] for part in parts), width, slack, passes, index.result[0])
+        boxes = slice(at * cells.size, (at + 1) * cells.size)
+        seen = (index.counts[boxes], sums[TOTAL, boxes], sums[SQUARE, boxes])
+        _run(appraise_boxes, index.model, *seen, width, slack, passes, index.result[0])
     else:
+        parts = [boxes_of(array, cells, at, len(index.result)) for array in (index.counts, sums[TOTAL], sums[SQUARE])]
         index.result[:] = 1.0
         active = [part[index.active] for part in parts]
         if active[0].any():
