@@ -41,7 +41,7 @@ used = [sum(cell.used for cell in replay.cells()[first : first + 4]) for first i
 for number, line in enumerate(np.array(values).T):
     logged = sum(cell.logged for cell in replay.cells()[4 * number : 4 * number + 4])
     kind = "read to the end: closed" if used[number] == logged else f"{used[number]} of {logged} rows read: open"
-    axes.plot(line, label=f"prices from {number / 4:g}: {kind}")
+    axes.plot(line, ("-", "--", "-.", ":")[number], label=f"prices from {number / 4:g}: {kind}")
 axes.set_xlabel("round")
 axes.set_ylabel("worth of the best box of a cell")
 axes.set_title(

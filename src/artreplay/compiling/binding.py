@@ -198,7 +198,7 @@ class Pinned:
     """Components and arrays in the form that compiled code has them in, put into memory once.
 
     To bring them into that form at every call takes longer than a step does. Nothing counts references to them, so
-    that they are kept here, and whoever replaces one of their arrays makes a new one of these.
+    that they are kept here, and whoever replaces one of their arrays says so by `replace`, or makes a new one of these.
     """
 
     def __init__(self, parts: tuple[Any, ...], stamp: str, cache: bool) -> None:

@@ -106,11 +106,7 @@ class Worker:
         pause = setting.start == "full-start-batch" or (by_names and isinstance(setting.env, ArmEnvironment))
         order = Order(setting.horizon, units, int(pause))
         rows = slice(batch.start, batch.stop)
-        regret, used, actions, levels, by_arm = self.outputs
-        counted = by_arm.shape[1] > 0
-        start = np.zeros(len(queue.next) if counted else 0, np.int64)
-        record = Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows], by_arm[rows], start)
-        first = adapter.algorithm
+        record, first = self._record(rows, len(queue.next)), adapter.algorithm
         play = play_one if setting.width == 1 else play_several
         parts = (first, ledger, queue, rewards, log, memory, order, record)
         # An object of the user's own, a base or a world, cannot be compiled; what is short need not be.
@@ -120,13 +116,11 @@ class Worker:
         run = self._compiled(play, parts) if setting.compilable and not wait else play.interpreted
         result = AGAIN
         while result != DONE:
-            began, worked = time.perf_counter(), time.thread_time() if wait else 0.0
+            began, worked_before = time.perf_counter(), time.thread_time()  # interpreters take turns
             where = (self.position, self.cursor, adapter.proposal, self.limit)
             result = run(adapter.algorithm, ledger, queue, rewards, log, memory, order, record, *where)
-            if wait:
-                worked = time.thread_time() - worked  # interpreters take turns
-                if self._expected(worked) > wait or play.spend(worked, *parts) > wait:
-                    wait, run = 0.0, self._compiled(play, parts)
+            if wait and self._pays(wait, play, parts, time.thread_time() - worked_before):
+                wait, run = 0.0, self._compiled(play, parts)
             if result == NEEDS_ROOM:
                 adapter.make_room(setting.width)
                 ledger = enlarged(ledger, adapter.cell_space())
@@ -153,9 +147,9 @@ class Worker:
                 raise Stopped
             if report is not None:
                 report()
-        if by_names and counted:
+        if by_names and record.by_arm.shape[1]:
             shown = np.delete(np.asarray(ledger.unit, np.int64), ledger.unread())
-            record.by_arm[0] = np.bincount(shown, minlength=by_arm.shape[1])
+            record.by_arm[0] = np.bincount(shown, minlength=record.by_arm.shape[1])
         if isinstance(adapter, PointAdapter):
             self.cells[rows] = adapter.base.n_cells()
         if adapter.algorithm is not first:
@@ -169,11 +163,18 @@ class Worker:
         self.kept = self.kept or Kept(play, len(parts))
         return self.kept
 
-    def _expected(self, worked: float) -> float:
-        """The seconds that all would interpret, after this one did for some more; 0 while nobody knows."""
+    def _record(self, rows: slice, n_queues: int) -> Record:
+        """Where these replications write down what happens."""
+        regret, used, actions, levels, by_arm = self.outputs
+        start = np.zeros(n_queues if by_arm.shape[1] else 0, np.int64)
+        return Record(np.zeros(1), regret[rows], used[rows], actions[rows], levels[rows], by_arm[rows], start)
+
+    def _pays(self, wait: float, play: Loop[Any, int], parts: tuple[Any, ...], worked: float) -> bool:
+        """Whether it takes less time to compile than to go on interpreting, as was done for some more seconds."""
         self.spent += worked
         done = self.progress() / self.setting.replications
-        return self.spent / done if self.spent > _TRIAL and done > 0.0 else 0.0
+        expected = self.spent / done if self.spent > _TRIAL and done > 0.0 else 0.0
+        return expected > wait or play.spend(worked, *parts) > wait
 
 
 def _load_batch(base: Any, queue: Ledger) -> None:
