@@ -1,6 +1,11 @@
-# `make demo` and `make test` need nothing but Python 3.11 (or newer) and make: they set up .venv themselves.
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
-VENV := .venv
+# `make demo` and `make test` need nothing but make and a Python from 3.11 on: they set up .venv themselves.
+# `make test PYTHON=python3.13` takes another Python, and a virtual environment of its own.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3.15 python3; do \
+	$$python -c "" 2>/dev/null && echo $$python && break; done)
+# A name that does not run may be pyenv's, of a version that is not active.
+RUN_PYTHON = $(shell $(PYTHON) -c "" 2>/dev/null && echo $(PYTHON) || \
+	ls $${PYENV_ROOT:-$$HOME/.pyenv}/versions/*/bin/$(or $(PYTHON),python3) 2>/dev/null | tail -n 1 | grep . || echo $(or $(PYTHON),python3))
+VENV = $(if $(filter command line,$(origin PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 TESTS ?= tests src reproduction README.md docs
@@ -12,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-all lint types layers bench bench-peers bench-decisions bench-space bench-stores bench-large bench-study clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-decisions bench-space bench-stores bench-large bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -29,6 +34,10 @@ numbers: $(VENV)/.dev
 # The style, then the types and the layers beside the tests.
 test: $(VENV)/.dev lint
 	@$(BESIDE) $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS); $(BOTH)
+
+# `make test` with every Python from 3.11 on that is on PATH or among the versions of pyenv.
+test-pythons:
+	@.ci/test-pythons
 
 # Also the long checks, all as users run it: every combination, ten times the random cases, 400 replications, bounds
 # checked, real databases, a browser, a cluster.
@@ -76,7 +85,7 @@ bench-study: .venv-optuna/.ready
 	.venv-optuna/bin/python benchmarks/decision_tables.py
 
 .venv-optuna/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-optuna
+	$(RUN_PYTHON) -m venv .venv-optuna
 	.venv-optuna/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . optuna
 	@touch $@
 
@@ -86,13 +95,15 @@ bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
 
 .venv-peers/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-peers
+	$(RUN_PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' PyXAB river mabwiser
 	@touch $@
 
+# numba 0.68, which constraints.txt names, is made for no Python after 3.15.
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "artreplay needs Python 3.11 or newer, PYTHON=... says which")'
-	$(PYTHON) -m venv $(VENV)
+	@$(RUN_PYTHON) -c 'import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (3, 15) else \
+	"artreplay needs Python 3.11 to 3.15, got %d.%d. PYTHON=... says which Python to use." % sys.version_info[:2])'
+	$(RUN_PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e .
@@ -111,5 +122,5 @@ $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-optuna .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report report-smoke results
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report report-smoke results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

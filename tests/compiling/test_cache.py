@@ -368,3 +368,42 @@ def test_a_numba_that_refuses_the_private_option_compiles_without_it(tmp_path):
     assert used == policy.used
     assert made >= 2
     assert found == 0
+
+
+# -- a simulation in a new process -------------------------------------------------------------------------
+
+SIMULATION = """
+import inspect
+import json
+import sys
+import artreplay as ar
+from artreplay.compiling import loops, loops_compiled
+from artreplay.engine import play
+
+loops.LOADING = loops.COMPILING = 0.0
+base, env = ar.MonUCB(10, horizon=10_000), ar.environments.KArmed(10)
+runs = ar.simulate(base, env, history=1000, horizon=10_000, replications=2)
+lines, first = inspect.getsourcelines(loops._entries[0].py_func)
+print(json.dumps([runs.regret[:, -1].tolist(), lines[1].partition("(")[0], loops_compiled()]))
+"""
+
+
+def test_a_simulation_compiles_in_a_new_process_and_is_found_by_the_next(tmp_path):
+    """With nothing cached: numba then also reads the source that a compiled function says it has."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    found = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", SIMULATION], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    with ar.compiling.using("interpreted"):
+        runs = ar.simulate(
+            ar.MonUCB(10, 10_000), ar.environments.KArmed(10), history=1000, horizon=10_000, replications=2
+        )
+    (regret, source, counts), again = found
+    assert regret == runs.regret[:, -1].tolist()
+    assert source == "def play_one"
+    assert counts == [1, 0]
+    assert again == [regret, source, [0, 1]]

@@ -163,9 +163,12 @@ def _entry(function: Callable[..., Any], stamp: str, cache: bool, text: dict[str
     name = f"{function.__name__}_{stamp[:16]}"
     source = _ENTRY.format(name=name, **text)
     namespace = {"inner": njit(**_inner_options())(function), "__name__": function.__module__} | known
-    # Numba keeps its cache beside the file a function says it comes from.
-    exec(compile(source, function.__code__.co_filename, "exec"), namespace)
+    # Numba keeps its cache beside the file a function says it comes from, and reads its source there. An entry point
+    # says that it comes from the function it calls, file and line.
+    code = function.__code__
+    exec(compile(source, code.co_filename, "exec"), namespace)
     entry = namespace["make"](stamp)
+    entry.__code__ = entry.__code__.replace(co_firstlineno=code.co_firstlineno)
     options = common_options() | {"nogil": True}
     try:
         return _whole(njit(cache=cache, **options)(entry))

@@ -51,6 +51,7 @@ _MONTHS = (  # what a month's name begins with, in English, French, Spanish, Por
     ("Dec", "dec déc dic dez des"),
 )
 _NAMES = {start: english for english, starts in _MONTHS for start in starts.split()}
+_YEAR = re.compile("%[YyGcxDF]")  # Python 3.13 warns of a format without a year before it fails
 _WORD = re.compile(r"[^\W\d_]+\.?")
 _EARLIEST, _LATEST = date(1970, 1, 1), date(2100, 1, 1)
 
@@ -58,7 +59,7 @@ _EARLIEST, _LATEST = date(1970, 1, 1), date(2100, 1, 1)
 def checked_date_format(form: object) -> str:
     """A way of writing dates that says day, month and year."""
     example = date(2013, 11, 29)
-    if not isinstance(form, str) or parsed(example.strftime(form), form) != example:
+    if not isinstance(form, str) or _YEAR.search(form) is None or parsed(example.strftime(form), form) != example:
         raise InvalidParameter(f"date_format must say day, month and year, such as %d/%m/%Y, got {form!r}")
     return form
 

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Hashable, Iterator
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -310,7 +310,7 @@ class Policy:
         parts: tuple[Any, ...] = (algorithm, ledger, self._position, fills, still and not fills)
         if isinstance(self._adapter, NamedAdapter):
             viewed = views(ledger) if isinstance(ledger, tuple) else ledger
-            position = memoryview(self._position)  # type: ignore[arg-type]
+            position = memoryview(cast(Any, self._position))
             parts = (views(algorithm), viewed, position, *parts[3:])
         if of == "_ledger":
             quick = None

@@ -250,6 +250,11 @@ class SQLiteTables(Tables):
             self._lock.close()
             self._lock = None
 
+    def failed(self, what: str, error: BaseException) -> None:
+        """Opening for writing writes too: SQLite knows when it was that which failed."""
+        read_only = getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY")
+        super().failed("written" if read_only else what, error)
+
     def backup(self, target: str) -> None:
         """Copy the study into another file, as it stands."""
         with _Sentence(self, "copied"), contextlib.closing(sqlite3.connect(target)) as other:
