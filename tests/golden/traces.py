@@ -265,12 +265,22 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
         EFFORTS,
         lambda: ar.Regressor(near_mean()(), dim=1, cells_per_side=4, every=8, **EFFORT),
     ),
+    "PointRegression": (LINE, lambda: ar.PointRegression(1, 20, side=8)),
+    "CellRegression": (EFFORTS, lambda: ar.CellRegression(1, horizon=20, side=8, **EFFORT)),
     "own object": (LABELS, Leader),
     "own object with cells": (LINE, Quarters),
     "own component": (NUMBERS, lambda: Seldom(np.zeros(5, np.int64), np.zeros(5))),
     "own component with cells": (NUMBERS, lambda: Couples(np.zeros(6, np.int64), np.zeros(6))),
 }
-SLOW = ("IDS", "IDS, published")  # these have few scenes, and short ones
+SLOW = ("IDS", "IDS, published", "PointRegression", "CellRegression")  # these have few scenes, and short ones
+DRIFTING: dict[str, tuple[Any, ...]] = {  # with an allowance for all arms, and for each
+    "KLUCB": (0.1, {0: 0.05, 1: 0.2, 2: 1.0}),
+    "KLUCB, moss": (0.1, {"red": 0.05, "grey": 0.3}),
+    "TopUCB": (0.05, {0: 0.05, 1: 0.2}),
+    "TreeUCB": (0.1,),
+    "GridAllocation": (0.1,),
+}
+COUNTED = ("KLUCB", "MonUCB", "TopUCB", "Thompson, certified", "UCB1, certified", "BayesUCB")  # start from totals, too
 CERTIFIED = (
     "Thompson, certified",
     "AnchorThompson",
@@ -360,6 +370,16 @@ def logged(units: Units, strange: bool) -> list[tuple[Any, float, float]]:
     return samples
 
 
+def foreign_units(units: Units) -> tuple[Any, ...]:
+    """Some units of the log, which are told although nobody asked for them."""
+    if units.arms:
+        return units.arms[1:4]
+    points = [tuple(unit) for unit, _, _ in logged(units, False)[::7]]
+    if units.levels:
+        return tuple(ar.Allocation(point, units.levels[-1]) for point in points)
+    return tuple(points)
+
+
 def as_table(units: Units, samples: list[tuple[Any, float, float]]) -> tuple[pa.Table, dict[str, Any]]:
     """The log as a table, and its columns."""
     rewards = [reward for _, _, reward in samples]
@@ -396,6 +416,11 @@ POLICIES: dict[str, Callable[..., Any]] = {
 }
 
 
+def totals_of(log: Any) -> Any:
+    """A count and a sum for each arm of a log."""
+    return ar.Totals.of(log)
+
+
 def text_of(value: Any) -> str:
     """A unit, an action or a box in few exact letters."""
     if isinstance(value, list):
@@ -410,13 +435,16 @@ def reward_of(unit: Any, round_: int) -> float:
     return hashlib.sha256(f"{text_of(unit)} {round_}".encode()).digest()[0] % 3 / 2
 
 
-def play(policy: Any, rounds: range, trace: Trace) -> None:
-    """Ask and tell, and write it down."""
+def play(policy: Any, rounds: range, trace: Trace, foreign: tuple[Any, ...] = ()) -> None:
+    """Ask and tell, and write it down; in every third round tell something `foreign` that nobody asked for."""
     for round_ in rounds:
         action = policy.ask()
         trace["asked"].append(text_of(action))
         trace["used"].append(policy.used)
         several = isinstance(action, list)
+        if foreign and round_ % 3 == 1:
+            unit = foreign[round_ % len(foreign)]
+            action = [unit] if several else unit
         rewards = [reward_of(unit, round_) for unit in (action if several else [action])]
         policy.tell(action, rewards if several else rewards[0])
 
@@ -428,6 +456,8 @@ def finish(policy: Any, trace: Trace) -> Trace:
     cells = policy.used_by_cell().items()
     by_cell = sorted((text_of(tuple(sorted(cell)) if met and _is_shared(cell) else cell), used) for cell, used in cells)
     few = len(by_cell) <= 6 and not any("Box" in cell for cell, _ in by_cell)
+    if isinstance(policy.base, (ar.PointRegression, ar.CellRegression)):
+        return {"asked": trace["asked"], "used": [0] * len(trace["asked"]), "rounds": policy.rounds}
     return trace | {
         "at the end": policy.used,
         "rounds": policy.rounds,
@@ -491,14 +521,15 @@ class Scene(NamedTuple):
     policy: str
     place: str = "memory"
     strange: bool = False  # with rows that are skipped
-    turn: str = ""  # "saved" or "extended"
+    turn: str = ""  # "saved", "extended", or "foreign": extended, while actions are told that nobody asked for
     then: str = ""  # the place of the log after the turn
+    drift: str = ""  # "all" or "by arm"
 
     @property
     def name(self) -> str:
         """What it is called in the file."""
         place = f"{self.place}, then {self.then}" if self.then else self.place
-        more = [word for word in ("skip" * self.strange, self.turn) if word]
+        more = [word for word in ("skip" * self.strange, self.turn, self.drift and f"drift {self.drift}") if word]
         return " / ".join([self.base, self.policy, place, *more])
 
     def take(self, shelf: Shelf) -> Trace:
@@ -508,18 +539,24 @@ class Scene(NamedTuple):
         more = {"unknown": "skip"} if self.strange else {}
         if self.base in PLAIN:
             more["reading"] = "plain"
-        log = shelf.log(units, self.place, self.strange, FIRST_ROWS if self.turn == "extended" else ROWS)
-        policy = POLICIES[self.policy](make(), log, **more)
+        if self.drift:
+            more["drift"] = DRIFTING[self.base][self.drift == "by arm"]
+        grows = self.turn in ("extended", "foreign")
+        place = "memory" if self.place == "totals" else self.place
+        log = shelf.log(units, place, self.strange, FIRST_ROWS if grows else ROWS)
+        policy = POLICIES[self.policy](make(), totals_of(log) if self.place == "totals" else log, **more)
         trace: Trace = {"asked": [], "used": []}
         turn = TURN if self.turn else rounds
-        play(policy, range(turn), trace)
-        if self.turn == "extended":
+        foreign = foreign_units(units) if self.turn == "foreign" else ()
+        play(policy, range(turn), trace, foreign)
+        if grows:
             policy.extend(shelf.log(units, self.then or self.place, self.strange))
         elif self.turn == "saved":
             policy.save(shelf.file())
-            again = () if self.policy == "ignorant" else (shelf.log(units, self.then or self.place, self.strange),)
-            policy = ar.load(shelf.file(), *again)
-        play(policy, range(turn, rounds), trace)
+            again = shelf.log(units, self.then or place, self.strange)
+            again = totals_of(again) if self.place == "totals" else again
+            policy = ar.load(shelf.file(), *([] if self.policy == "ignorant" else [again]))
+        play(policy, range(turn, rounds), trace, foreign)
         return finish(policy, trace)
 
 
@@ -530,6 +567,7 @@ def _scenes_of(base: str) -> Iterator[Scene]:
     yield Scene(base, "ignorant")
     if base in (*SLOW, *CERTIFIED):
         yield from (Scene(base, policy, place) for policy in ("full", "replay") for place in ("memory", "store"))
+        yield from _more_scenes_of(base)
         if base in CERTIFIED:
             yield from (Scene(base, "replay", place, True, "saved") for place in ("memory", "store"))
             yield from (Scene(base, "replay", place, True, "extended") for place in ("memory", "store"))
@@ -558,6 +596,22 @@ def _scenes_of(base: str) -> Iterator[Scene]:
             yield Scene(base, policy, "store", strange=True, turn="extended")
         yield Scene(base, "replay", "memory", turn="extended", then="store")
         yield Scene(base, "replay", "store", turn="extended", then="memory")
+    yield from _more_scenes_of(base)
+
+
+def _more_scenes_of(base: str) -> Iterator[Scene]:
+    """Scenes with allowances, with totals, and with actions that nobody asked for."""
+    for drift in ("all", "by arm")[: len(DRIFTING.get(base, ()))]:
+        for policy in ("full", "replay"):
+            yield Scene(base, policy, drift=drift)
+            yield Scene(base, policy, "store", drift=drift)
+            yield Scene(base, policy, turn="foreign", drift=drift)
+    for policy in ("full", "replay") if base in COUNTED else ():
+        yield Scene(base, policy, "totals")
+        yield Scene(base, policy, "totals", turn="saved")
+    for policy in ("full", "replay") if base in EXTENDED or base in CERTIFIED else ():
+        yield Scene(base, policy, turn="foreign")
+        yield Scene(base, policy, "store", turn="foreign")
 
 
 # -- simulations ------------------------------------------------------------------------------------------------------
