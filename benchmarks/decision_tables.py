@@ -65,7 +65,7 @@ def wrong_logs(rows: list[Row]) -> str:
     found = {(row["setting"], row["algorithm"], row["drift"]): row for row in rows}
     lines = []
     for name, drift in columns:
-        of = name if drift == "0" else f"{name}, drift={drift if drift != 'auto' else chr(34) + 'auto' + chr(34)}"
+        of = name if drift == "0" else f"{name}, drift={drift}"
         lines.append([of, *(measured(found.get((kind, name, drift))) for kind in kinds)])
     return table(["", *kinds], lines)
 

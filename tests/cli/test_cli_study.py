@@ -66,8 +66,8 @@ def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
     run("study", "create", WHERE, log, *OPTIONS, "--drift", "red=0.2", "--level", "log")
     assert "the log may be stale: drift red=0.2" in run("study", "show", WHERE).out
     assert "for 300 decisions and rows of the log" in run("study", "show", WHERE).out
-    assert run("study", "change", WHERE, "--drift", "auto", "--horizon", 50).out == f"{WHERE} is changed\n"
-    assert run("study", "show", WHERE, "--json").json["drift"] == "auto"
+    assert run("study", "change", WHERE, "--drift", 0.05, "--horizon", 50).out == f"{WHERE} is changed\n"
+    assert run("study", "show", WHERE, "--json").json["drift"] == 0.05
     assert run("study", "show", WHERE, "--json").json["horizon"] == 250
     assert "drift is for rows" in refused("study", "change", WHERE, "--lower", "blocks")
     run("study", "change", WHERE, "--drift", "0", "--lower", "blocks")

@@ -89,16 +89,16 @@ class Oracle:
 
 
 class DriftOracle(Oracle):
-    """The same for rows of a log that come with an allowance: a number, one for each arm, or "auto"."""
+    """The same for rows of a log that come with an allowance: a number, or one for each arm."""
 
     def __init__(self, base: Any, drift: Any) -> None:
         super().__init__(base)
         self._drift = drift
-        self.base.allow_drift(drift == "auto")
+        self.base.allow_drift()
 
     def show_row(self, base: Any, unit: Any, reward: float) -> None:
         base.make_room(1)
-        drift = 0.0 if self._drift == "auto" else self._drift
+        drift = self._drift
         allowance = drift.get(unit, 0.0) if isinstance(drift, dict) else drift
         base.component.update_logged(base.checked_number(unit), base.scaled(reward), allowance)
 

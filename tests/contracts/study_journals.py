@@ -18,7 +18,7 @@ from journals import REWARDS, BlockOracle, Difference, DriftOracle, Opened, Orac
 
 import artreplay as ar
 from artreplay.algorithms import IndexArmAlgorithm
-from artreplay.algorithms.drift_indices import AdaptiveIndex, DriftIndex
+from artreplay.algorithms.drift_indices import DriftIndex
 from artreplay.algorithms.tally import Tally
 
 EVENTS = (
@@ -29,7 +29,7 @@ EVENTS = (
 
 
 LOGGED = -1  # in the place of a decision: rows of the log
-DRIFTS: tuple[Any, ...] = (0.05, 0.3, 0.0, {0: 0.3, 2: 0.05}, "auto")  # the last two for arms
+DRIFTS: tuple[Any, ...] = (0.05, 0.3, 0.0, {0: 0.3, 2: 0.05})  # the last for arms
 
 
 class StudyOracle:
@@ -99,10 +99,6 @@ class StudyOracle:
             value, sums = float(index.value[arm]), [(index.tally, 0.0)]
             if isinstance(index, DriftIndex):
                 sums = [(index.tally, float(index.allowances[arm])), (index.online, 0.0)]
-            elif isinstance(index, AdaptiveIndex):
-                logged, stage = int(index.tally.counts[arm] - index.online.counts[arm]), int(index.stage[arm])
-                held = [(index.tally, 0.05 * 2**stage * logged)] if stage < 5 else []  # else the log is left out
-                sums = [*held, (index.online, 0.0)]
             known, one_failure = int(index.tally.counts[arm]), 0 if base.reward_range[0] == -np.inf else 1
             each = float(index.tally.totals[arm]) / (known + one_failure) if known else 0.0
             for tally, allowances in sums if open_[label] else []:

@@ -91,13 +91,12 @@ def test_every_decision_of_a_study_is_that_of_the_whole_journal_in_many_cases(na
 LOGS = {
     "drift": {"drift": 0.05},
     "drift by arm": {"drift": {0: 0.3, 2: 0.05}},
-    "drift that adapts": {"drift": "auto"},
     "blocks": {"lower": "blocks"},
     "totals": {"totals": True},
 }
 
 
-@pytest.mark.parametrize("log", ["drift that adapts", "blocks", "totals"])
+@pytest.mark.parametrize("log", ["drift by arm", "blocks", "totals"])
 def test_the_same_holds_for_logs_that_are_stale_or_come_in_blocks(log, tmp_path):
     happened = check("MonUCB", 3, "interpreted", tmp_path, seed=1, **LOGS[log])
     assert happened["decide"] > 3

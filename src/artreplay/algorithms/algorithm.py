@@ -52,11 +52,8 @@ class Algorithm:
                 f"reward_range must be finite for {type(self).__name__}; PsiUCB with sub_gaussian takes all rewards"
             )
 
-    def allow_drift(self, adaptive: bool) -> None:
-        """Let rows of a log come with an allowance for what has changed since; before anything is shown.
-
-        With `adaptive` each arm finds its own from the rewards that contradict its log.
-        """
+    def allow_drift(self) -> None:
+        """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
         raise InvalidParameter(
             "drift is for KLUCB, MonUCB, PsiUCB, TopUCB, grids, trees and allocations; "
             f"{type(self).__name__} has no place for an allowance"

@@ -19,7 +19,6 @@ from artreplay.algorithms.point_algorithms import GridPoints, PointAlgorithm, Tr
 from artreplay.algorithms.tally import tally
 from artreplay.cells import Forest, GridCells, forest, grid_cells
 from artreplay.compiling import Floats
-from artreplay.errors import InvalidParameter
 
 Split = Literal["samples", "confidence"]
 
@@ -29,13 +28,8 @@ FIRST_NODES = 64  # of a fresh forest, which grows as needed
 class _IndexedPoints(PointAlgorithm):
     """An algorithm over points whose component is an `IndexAlgorithm`, or has one."""
 
-    def allow_drift(self, adaptive: bool) -> None:
+    def allow_drift(self) -> None:
         """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
-        if adaptive:
-            raise InvalidParameter(
-                'drift="auto" is for arms: inside a box the log and the policy may have played elsewhere, so that '
-                "different means contradict nothing"
-            )
         drifting = self.algorithm._replace(index=drift_index(self.algorithm.index))
         divides = isinstance(self.component, SplittingAlgorithm)
         self.component = self.component._replace(whole=drifting) if divides else drifting

@@ -112,11 +112,11 @@ class TreeUCB(IndexedTree):
         if rule == "sharp":
             self.component = sharp_tree(cells, selector, index.value, _FIRST_SAMPLES)
 
-    def allow_drift(self, adaptive: bool) -> None:
+    def allow_drift(self) -> None:
         """Let rows of a log come with an allowance for what has changed since; a sharp tree has no place for it."""
         if self.rule == "sharp":
             raise InvalidParameter('drift is for rule="mean": a sharp tree cannot tell rows of the log from others')
-        super().allow_drift(adaptive)
+        super().allow_drift()
 
     def grows(self, array: str) -> bool:
         """Whether an array of the component can become longer: also those of samples that are kept, and of halves."""

@@ -11,7 +11,7 @@ import numpy as np
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.bonus import Bonus, Level, Theory, kl, theory
 from artreplay.algorithms.composition import IndexAlgorithm
-from artreplay.algorithms.drift_indices import adaptive_index, drift_index
+from artreplay.algorithms.drift_indices import drift_index
 from artreplay.algorithms.indices import linear_index, mean_index
 from artreplay.algorithms.psi import Psi, SubGaussian, bound_of_psi, hoeffding
 from artreplay.algorithms.selectors import best, top
@@ -29,12 +29,9 @@ class IndexArmAlgorithm(ArmAlgorithm):
     takes_totals = True
     component: IndexAlgorithm
 
-    def allow_drift(self, adaptive: bool) -> None:
+    def allow_drift(self) -> None:
         """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
-        if adaptive and self.reward_range[1] == math.inf:
-            raise InvalidParameter('drift="auto" needs a finite reward_range, to know what a small change is')
-        index = self.component.index
-        self.component = self.component._replace(index=adaptive_index(index) if adaptive else drift_index(index))
+        self.component = self.component._replace(index=drift_index(self.component.index))
 
     def _tally(self) -> Any:
         return self.component.index.tally

@@ -21,9 +21,7 @@ Bonus = Annotated[
 Prior = Annotated[str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")]
 Drift = Annotated[
     str | None,
-    typer.Option(
-        metavar="V", help="How far the log's means may lie from today's: a number, auto, or red=0.1,blue=0 by arm."
-    ),
+    typer.Option(metavar="V", help="How far the log's means may lie from today's: a number, or red=0.1,blue=0 by arm."),
 ]
 
 
@@ -38,9 +36,9 @@ def horizon_of(cls: type[Algorithm], rounds: int, rows: int) -> int:
 
 
 def drift_of(text: str | None, labels: dict[str, Any]) -> Any:
-    """A drift that is written as a number, as auto, or for some arms by their names; None if nothing is said."""
-    if text is None or text == "auto":
-        return text
+    """A drift that is written as a number, or for some arms by their names; None if nothing is said."""
+    if text is None:
+        return None
     if "=" not in text:
         return _number("--drift", text)
     found = {}

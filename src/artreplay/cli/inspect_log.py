@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
-from artreplay.algorithms.drift_indices import FIRST_ALLOWANCE
 from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Prior, drift_of, horizon_of, tuning_of
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
@@ -150,16 +149,13 @@ def _outlook(
 
 
 def _allowed(drift: str | None, base: ArmAlgorithm) -> dict[Any, float]:
-    """The allowance of each arm; one that adapts itself begins with a small one."""
+    """The allowance of each arm."""
     labels = {str(label): label for label in base.arms}
     given = drift_of(drift, labels)
     if given is None:
         return {}
     ArtificialReplay(base, History([], []), drift=given)  # which refuses what cannot be
-    if isinstance(given, dict):
-        return given
-    low, high = base.reward_range
-    return dict.fromkeys(labels.values(), FIRST_ALLOWANCE * (high - low) if given == "auto" else given)
+    return given if isinstance(given, dict) else dict.fromkeys(labels.values(), given)
 
 
 def _off_policy(

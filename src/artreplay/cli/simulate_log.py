@@ -98,7 +98,7 @@ def _in_units(drift: Any, reward: float) -> Any:
     """A drift in units of rewards in [0, 1]."""
     if isinstance(drift, dict):
         return {arm: value / reward for arm, value in drift.items()}
-    return drift / reward if isinstance(drift, float) else drift
+    return None if drift is None else drift / reward
 
 
 def _in_units_of_reward(one: Worth, reward: float) -> Worth:

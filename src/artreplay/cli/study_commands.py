@@ -318,7 +318,7 @@ def show_study(
 def _drift_in_words(drift: Any) -> str:
     if isinstance(drift, dict):
         return ",".join(f"{text_of(label)}={value:g}" for label, value in drift.items())
-    return drift if isinstance(drift, str) else f"{drift:g}" if isinstance(drift, (int, float)) else "of each row"
+    return f"{drift:g}" if isinstance(drift, (int, float)) else "of each row"
 
 
 @study.command()

@@ -1,6 +1,6 @@
 """Logs that may be stale or biased: how far the mean behind each logged row may lie from today's, as `drift=`.
 
-A number, a dict of numbers by arm, one number for each row, `age(rate, now, column)`, or "auto".
+A number, a dict of numbers by arm, one number for each row, or `age(rate, now, column)`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,6 @@ class RowAllowances(NamedTuple):
 class Drift:
     """The allowances of a log's rows, checked, as the base sees them."""
 
-    adaptive = False  # each arm finds its own
     newest_first = False
     is_by_row = False
 
@@ -130,9 +129,7 @@ class Drift:
         self._width = high - low
         self._scale = self._width if isinstance(adapter.base, Algorithm) and adapter.base.scales else 1.0
         self._ends: list[int] = []  # where the parts of the log ended that came before the last
-        if isinstance(given, str) and given == "auto":
-            self.adaptive, self._allowances = True, np.zeros(1)
-        elif isinstance(given, Mapping):
+        if isinstance(given, Mapping):
             self._allowances = _by_arm(given, adapter)
         elif isinstance(given, Age) or np.ndim(given) == 1:
             self.is_by_row, self.newest_first = True, isinstance(given, Age)
@@ -140,9 +137,9 @@ class Drift:
         else:
             self._allowances = np.array([checked_allowance(given)])
         # Without rows nothing is known yet of those to come.
-        self.is_there = self.adaptive or bool(self._allowances.any()) or len(self._allowances) == 0
+        self.is_there = bool(self._allowances.any()) or len(self._allowances) == 0
         if self.is_there:
-            _allow(adapter, self.adaptive)
+            _allow(adapter)
             adapter.counts_rows = adapter.counts_rows and not self.is_by_row
 
     def extended(self, given: Any, known: int, rows: int) -> None:
@@ -237,7 +234,6 @@ class Drift:
         """What a file must have of it."""
         said = {
             "is_there": self.is_there,
-            "adaptive": self.adaptive,
             "by_row": self.is_by_row,
             "newest_first": self.newest_first,
         }
@@ -247,7 +243,7 @@ class Drift:
     def restored(cls, said: dict[str, Any], allowances: Floats, adapter: Adapter) -> Drift:
         """What was kept, for a base that was restored as well."""
         drift = cls(0.0, adapter)
-        drift.adaptive, drift.is_by_row = bool(said["adaptive"]), bool(said["by_row"])
+        drift.is_by_row = bool(said["by_row"])
         drift.newest_first, drift._ends = bool(said["newest_first"]), [int(end) for end in said["ends"]]
         drift._allowances = np.array(allowances, np.float64)
         drift.is_there = bool(said["is_there"])
@@ -283,11 +279,10 @@ def _check_length(allowances: Floats, rows: int) -> None:
         raise InvalidParameter(f"drift must have one number for each row, got {len(allowances)} for {rows} rows")
 
 
-def _allow(adapter: Adapter, adaptive: bool) -> None:
+def _allow(adapter: Adapter) -> None:
     """Let the base take allowances; one that cannot is refused."""
     base = adapter.base
     if isinstance(base, Algorithm):
-        base.allow_drift(adaptive)
-    elif adaptive or not adapter.hears_origin:
-        needs = 'must be one of this package for drift="auto"' if adaptive else "must offer update_logged for drift"
-        raise InvalidParameter(f"a base {needs}, {type(base).__name__} does not")
+        base.allow_drift()
+    elif not adapter.hears_origin:
+        raise InvalidParameter(f"a base must offer update_logged for drift, {type(base).__name__} does not")

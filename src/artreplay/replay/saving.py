@@ -278,7 +278,7 @@ def _restore_base(
         fresh: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
         made = fresh.for_reading(certified)
         if drift.get("is_there"):
-            made.allow_drift(drift["adaptive"])
+            made.allow_drift()
         _check_tables(made, arrays)
         _check_shapes(made, _own(arrays), name)
         made.component = overwrite(made.component, _own(arrays))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, IndexArmAlgorithm
-from artreplay.algorithms.drift_indices import ALLOWANCES, FIRST_ALLOWANCE, AdaptiveIndex, DriftIndex
+from artreplay.algorithms.drift_indices import DriftIndex
 from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.selectors import Best, Top
 from artreplay.algorithms.tally import Tally
@@ -24,7 +24,7 @@ from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
 from artreplay.replay.step import NEEDS_ROOM, PLACES, ROUND, settle
 
-ArmIndex = MeanIndex | DriftIndex | AdaptiveIndex
+ArmIndex = MeanIndex | DriftIndex
 Available = NDArray[np.bool_]  # of each arm: whether it can be chosen
 
 
@@ -119,11 +119,10 @@ class ArmChooser(Chooser):
         count, total = index.tally.counts[arm], index.tally.totals[arm]
         failed = int(self._adapter.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
         earned = open_ * (total / (count + failed)) if count else 0.0
-        allowance = allowance_of(index, arm)
-        if allowance < np.inf:
-            more = with_more(index.tally, arm, open_, earned)
-            value = index.bound.lowered(more, 0, allowance / (count + open_), value)
-        if not isinstance(index, MeanIndex):
+        allowance = float(index.allowances[arm]) if isinstance(index, DriftIndex) else 0.0
+        more = with_more(index.tally, arm, open_, earned)
+        value = index.bound.lowered(more, 0, allowance / (count + open_), value)
+        if isinstance(index, DriftIndex):
             value = index.bound.lowered(with_more(index.online, arm, open_, earned), 0, 0.0, value)
         return value
 
@@ -245,16 +244,6 @@ def chooser_of(policy: Policy) -> Chooser:
 def with_more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
     """The tally of one arm with so many samples more, which earned so much."""
     return Tally([tally.counts[arm] + samples], [tally.totals[arm] + total])  # type: ignore[arg-type]
-
-
-def allowance_of(index: ArmIndex, arm: int) -> float:
-    """The sum of the allowances of an arm's logged rows; infinite if they are left out."""
-    if isinstance(index, MeanIndex):
-        return 0.0
-    if isinstance(index, DriftIndex):
-        return float(index.allowances[arm])
-    stage, logged = int(index.stage[arm]), int(index.tally.counts[arm] - index.online.counts[arm])
-    return float(FIRST_ALLOWANCE * (1 << stage) * logged) if stage < ALLOWANCES else float(np.inf)
 
 
 def write_best(value: Floats, available: Available | None, out: Any) -> int:

@@ -251,7 +251,7 @@ class Study(Owned):
 
     @property
     def drift(self) -> Any:
-        """How far the log's means may lie from today's: "auto", a number, or numbers by arm or by row."""
+        """How far the log's means may lie from today's: a number, or numbers by arm or by row."""
         kept = self._read(lambda live: live.settings.drift)
         return self._read(lambda live: kept_allowances(live.tables)) if is_by_row(kept) else drift_again(kept)
 

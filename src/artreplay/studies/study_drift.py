@@ -22,7 +22,7 @@ def kept_drift(drift: Any) -> Any:
         return {"arms": [[encode(plain_label(label)), encode(value)] for label, value in drift.items()]}
     if isinstance(drift, Age) or np.ndim(drift) == 1:
         return {"rows": _AGES if isinstance(drift, Age) else _GIVEN}
-    return drift if isinstance(drift, str) else encode(drift)
+    return encode(drift)
 
 
 def drift_again(kept: Any) -> Any:
@@ -55,8 +55,6 @@ def of_rows(drift: Any, rows: Ints, length: int) -> Any:
 def drift_of(policy: Any) -> Any:
     """The drift of a policy that has one number for all rows, or one for each arm."""
     drift: Drift = policy._drift
-    if drift.adaptive:
-        return "auto"
     said, allowances = drift.kept()
     if len(allowances) == 1 or not said["is_there"]:
         return float(allowances[0])
