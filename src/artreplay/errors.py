@@ -70,6 +70,10 @@ class InvalidAction(ArtReplayError, ValueError):
     """An action or a reward that was told, or that a user's algorithm proposed, cannot be used."""
 
 
+class Interrupted(ArtReplayError, RuntimeError):
+    """A policy cannot be used: a step of it was cut in two by Ctrl-C, or another thread is using it."""
+
+
 class ChangedHistory(InvalidHistory):
     """A policy was given another log than the one it knows: more has changed than rows added at the end."""
 

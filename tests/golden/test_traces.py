@@ -18,7 +18,6 @@ COMPILED_SOON = [
     Scene("MonUCB", "replay", "store"),
     Scene("TopUCB", "replay"),
     Scene("LinUCB, blocks", "replay"),
-    Scene("Thompson", "replay"),
     Scene("GridUCB", "replay"),
     Scene("TreeUCB", "replay"),
     Scene("GridAllocation", "replay"),

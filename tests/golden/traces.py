@@ -96,6 +96,7 @@ class Couples(NamedTuple):
     count: Any
     total: Any
     width = 2
+    n_arms = 6
 
     def propose(self, out):
         """One unit, or two."""
@@ -127,6 +128,7 @@ class Seldom(NamedTuple):
 
     count: Any
     total: Any
+    n_arms = 5
 
     def propose(self, out):
         """One unit."""
@@ -212,9 +214,6 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
     "TopUCB, callable": (LABELS, lambda: ar.TopUCB(arms=LABELS.arms, budget=3, horizon=30, bonus=narrow)),
     "LinUCB, blocks": (NUMBERS, lambda: ar.LinUCB(BLOCKS, 30, alpha=0.9)),
     "LinUCB, dense": (NUMBERS, lambda: ar.LinUCB(DENSE, 30, alpha=0.9)),
-    "UCB1": (NUMBERS, lambda: ar.UCB1(5)),
-    "Thompson": (NUMBERS, lambda: ar.ThompsonSampling(5, seed=3)),
-    "Thompson, labels": (LABELS, lambda: ar.ThompsonSampling(arms=LABELS.arms, seed=4)),
     "Thompson, certified": (NUMBERS, lambda: ar.ThompsonSampling(5, seed=3)),
     "AnchorThompson": (LABELS, lambda: ar.AnchorThompson(arms=LABELS.arms, seed=4)),
     "UCB1, certified": (LABELS, lambda: ar.UCB1(arms=LABELS.arms, reward_range=(-1, 3))),
@@ -288,11 +287,9 @@ CERTIFIED = (
     "BayesUCB",
     "Greedy",
 )  # these have few scenes, too
-PLAIN = ("Thompson", "Thompson, labels", "UCB1")  # read as the paper does
-BATCHED = ("KLUCB", "MonUCB", "MonUCB, callable", "MonUCB, labels", "PsiUCB, KL", "PsiUCB, sub-Gaussian", "TopUCB")
 SAVED = (
-    *("KLUCB", "MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "Thompson", "RandomChoice, two"),
-    *("UCB1", "TreeUCB, KL"),
+    *("KLUCB", "MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "RandomChoice, two"),
+    "TreeUCB, KL",
     *("GridUCB", "TreeUCB", "TreeUCB, d=2", "TreeUCB, confidence", "GridAllocation", "TreeAllocation"),
     *("TreeAllocation, paper", "RandomAllocation"),
 )
@@ -303,7 +300,6 @@ EXTENDED = (
         "MonUCB, callable",
         "TopUCB",
         "LinUCB, blocks",
-        "Thompson",
         "GridUCB",
         "TreeUCB",
         "TreeUCB, d=2",
@@ -407,11 +403,9 @@ def related(logged: Any, proposed: Any, base: Any) -> bool:
 
 
 POLICIES: dict[str, Callable[..., Any]] = {
-    "ignorant": lambda base, log, reading=None, **more: ar.Ignorant(base, reading=reading),
+    "ignorant": lambda base, log, **more: ar.Ignorant(base),
     "full": ar.FullStart,
-    "batch": functools.partial(ar.FullStart, batch=True),
     "replay": ar.ArtificialReplay,
-    "trivial": functools.partial(ar.ArtificialReplay, relation="trivial"),
     "related": functools.partial(ar.ArtificialReplay, relation=related),
 }
 
@@ -537,8 +531,6 @@ class Scene(NamedTuple):
         units, make = BASES[self.base]
         rounds = 6 if self.base in SLOW else ROUNDS
         more = {"unknown": "skip"} if self.strange else {}
-        if self.base in PLAIN:
-            more["reading"] = "plain"
         if self.drift:
             more["drift"] = DRIFTING[self.base][self.drift == "by arm"]
         grows = self.turn in ("extended", "foreign")
@@ -563,7 +555,7 @@ class Scene(NamedTuple):
 def _scenes_of(base: str) -> Iterator[Scene]:
     """The scenes of a base."""
     arms = bool(BASES[base][0].arms)
-    policies = ["full", "replay", "trivial", "related", *(["batch"] if base in BATCHED else [])]
+    policies = ["full", "replay", "related"]
     yield Scene(base, "ignorant")
     if base in (*SLOW, *CERTIFIED):
         yield from (Scene(base, policy, place) for policy in ("full", "replay") for place in ("memory", "store"))
@@ -577,13 +569,15 @@ def _scenes_of(base: str) -> Iterator[Scene]:
         if policy == "related" and not arms:  # of which the log must be in memory, and each row be compared
             continue
         yield Scene(base, policy, strange=True)
-        for place in ("store", *(["parquet"] if arms and policy != "related" else [])):
+        if policy == "related":  # which must be given again, and needs a log in memory
+            continue
+        for place in ("store", *(["parquet"] if arms else [])):
             yield Scene(base, policy, place)
             if policy in ("full", "replay"):
                 yield Scene(base, policy, place, strange=True)
     if base in SAVED:
         yield Scene(base, "ignorant", turn="saved")
-        for policy in ("full", "replay", "trivial"):
+        for policy in ("full", "replay"):
             yield Scene(base, policy, turn="saved")
             yield Scene(base, policy, "store", turn="saved")
         yield Scene(base, "replay", "store", turn="saved", then="memory")
@@ -639,8 +633,6 @@ SIMULATED: dict[str, tuple[Any, Callable[[], Any] | None]] = {
     "PsiUCB, KL": (ARMS, None),
     "TopUCB": (TOP, None),
     "LinUCB": (LINEAR, lambda: ar.LinUCB(LINEAR.features, 30, alpha=0.9)),
-    "UCB1": (ARMS, None),
-    "Thompson": (TWO, None),
     "Thompson, certified": (TWO, None),
     "BayesUCB": (ARMS, None),
     "RandomChoice": (ARMS, None),
@@ -673,8 +665,7 @@ class Simulated(NamedTuple):
         env, make = SIMULATED[self.base]
         base = (make or BASES[self.base][1])()
         start: Any = self.start
-        reading: Any = "plain" if self.base in PLAIN else None
-        more: dict[str, Any] = {"horizon": 25, "replications": 3, "seed": 5, "threads": 1, "reading": reading}
+        more: dict[str, Any] = {"horizon": 25, "replications": 3, "seed": 5, "threads": 1}
         runs = ar.simulate(base, env, start=start, history=60, **more)
         return {
             "regret": [math.fsum(regret).hex() for regret in runs.regret.tolist()],
@@ -689,7 +680,7 @@ class Simulated(NamedTuple):
 
 def _simulations_of(base: str) -> Iterator[Simulated]:
     """The simulations of a base."""
-    for start in (*STARTS, *(["full-start-batch"] if base in BATCHED else [])):
+    for start in STARTS:
         yield Simulated(base, start)
 
 

@@ -6,6 +6,7 @@ from artreplay.algorithms.algorithm import (
     RewardRange,
     checked_range,
     checked_reward,
+    checked_rewards,
     describe_range,
 )
 from artreplay.algorithms.allocations import GridAllocation, TreeAllocation
@@ -79,6 +80,7 @@ __all__ = [
     "TreeUCB",
     "checked_range",
     "checked_reward",
+    "checked_rewards",
     "describe_range",
     "exact_choice",
     "greedy_choice",

@@ -8,17 +8,18 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from artreplay.algorithms.bonus import Bonus, BonusTable, Scale, bound_of
 from artreplay.algorithms.bounds import FIXED, DivergenceBound, TableBound
 from artreplay.cells import ArmSet
+from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Ints, copied, state_of, with_room
 from artreplay.compiling.growth import Growers
-from artreplay.errors import InvalidAction, InvalidParameter, exact
-from artreplay.history import Label
+from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
+from artreplay.history import History, Label
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
@@ -29,7 +30,8 @@ class Algorithm:
     """A base algorithm of this package: it proposes from what it has been shown.
 
     `propose()` gives a unit, or a list of units where several are played at once; `update(unit, reward)` shows it one
-    sample. Policies work on a copy of their own and go straight to `component`, whose units are numbers.
+    sample. Policies work on a copy of their own and go straight to `component`, whose units are numbers. An algorithm
+    is a `Base` as policies want it (`replay/bases.py`).
     """
 
     coupled: bool = False  # whether Artificial Replay acts exactly like Full Start
@@ -41,8 +43,9 @@ class Algorithm:
     bonus: Bonus
     offers_value: bool = False  # whether certified reading can bound what its arms are worth
     table: BonusTable | None = None  # the table of a user's own bonus
-    pauses: bool = False  # whether its steps stop again and again for something that Python computes
+    reads_whole_log: bool = False  # whether every policy shows it the whole log first, so that any rule is exact
     wants_totals: bool = False  # whether it is given what the arms of a log earned when a policy is made
+    counts_rows: bool = True  # whether marks count the rows of a cell, and are not numbers of rows
     component: Any
 
     def __init__(self, reward_range: RewardRange, bounded: bool = True) -> None:
@@ -95,8 +98,63 @@ class Algorithm:
         self.make_room(1)
         return number, value
 
+    # -- as policies see it -------------------------------------------------------------------------------------
+
+    @property
+    def thing(self) -> Self:
+        """What the user knows as the base: the algorithm itself."""
+        return self
+
+    @property
+    def reads_cell_before_tell(self) -> bool:
+        """Whether the unread rows of a cell are shown before what is told of it."""
+        return True
+
+    def take_totals(self, counts: Ints, totals: Floats) -> None:
+        """Take in what the arms of a log earned, once, where `wants_totals` asks for it."""
+
+    def log_changed(self) -> None:
+        """The log has grown, or another one is at hand."""
+
+    def proposal_space(self) -> tuple[Any, Any]:
+        """Where proposals are written, and the same memory read as plain numbers."""
+        proposal = np.empty(self.width, np.int64)
+        return proposal, memoryview(cast(Any, proposal))
+
+    def action(self, proposed: Any, units: int, round_: int) -> Any:
+        """The action that is played for the first `units` entries of a proposal, in this online round."""
+        if not self.proposes_list:
+            return self.unit(proposed[0], 0, round_)
+        return [self.unit(number, slot, round_) for slot, number in enumerate(proposed[:units])]
+
+    def is_list(self, action: Any) -> bool:
+        """Whether an action that is told is a list of units, each with a reward of its own."""
+        return self.proposes_list
+
     def checked_number(self, unit: Any) -> int:
         """The number of a unit; an error if there is no such unit."""
+        raise NotImplementedError
+
+    def may_propose(self, number: int) -> bool:
+        """Whether this is the number of something that can be proposed."""
+        raise NotImplementedError
+
+    def numbers_of(self, history: History, skip: bool) -> Ints:
+        """The number of the unit in each row; rows without one are an error, or −1 with `skip`."""
+        raise NotImplementedError
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told, as the component sees it."""
+        if type(reward) is float and 0.0 <= reward <= 1.0 and self.reward_range == (0.0, 1.0):
+            return reward
+        return float(self.scaled(checked_reward(reward, self.reward_range)))
+
+    def rewards_of(self, history: History) -> Floats:
+        """The rewards of a log, checked, as the component sees them."""
+        return np.asarray(self.scaled(checked_rewards(history, self.reward_range)), dtype=np.float64)
+
+    def unit_cells(self, units: Ints) -> UnitCells:
+        """The cells there are now; at least those of these units."""
         raise NotImplementedError
 
     def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
@@ -208,6 +266,34 @@ class ArmAlgorithm(Algorithm):
         """The label of an arm."""
         return self.arms[number]
 
+    def action(self, proposed: Any, units: int, round_: int) -> Any:
+        """The proposal as labels; written out for speed, because every decision ends here."""
+        labels = self.arm_set.labels
+        return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
+
+    def may_propose(self, number: int) -> bool:
+        """Whether this is the number of an arm."""
+        return 0 <= number < self.n_arms
+
+    def numbers_of(self, history: History, skip: bool) -> Ints:
+        """The number of the arm in each row."""
+        if history.points is not None and len(history):
+            raise InvalidHistory(f"{type(self).__name__} needs a log of arms, got one of points")
+        table = np.array([self.number(label) for label in history.labels], dtype=np.int64)
+        unknown_rows = np.isin(history.codes, np.flatnonzero(table < 0))
+        if unknown_rows.any() and not skip:
+            row = int(np.argmax(unknown_rows))
+            raise InvalidHistory(
+                f'is not an arm; the arms are {self.describe_arms()} (unknown="skip" leaves such rows out)',
+                what=f"label {history.unit(row)!r}",
+                row=row,
+            )
+        return table[history.codes] if len(table) else history.codes
+
+    def unit_cells(self, units: Ints) -> UnitCells:
+        """The cell of every arm."""
+        return table_of(self.cell_of_arms())
+
     def describe_arms(self) -> str:
         """A few words for error messages: which arms there are."""
         return self.arm_set.describe()
@@ -276,6 +362,17 @@ def describe_range(reward_range: RewardRange) -> str:
     """For error messages: what a reward must be."""
     low, high = reward_range
     return "a finite number" if high == math.inf else f"a number in [{exact(low)}, {exact(high)}]"
+
+
+def checked_rewards(history: History, reward_range: RewardRange) -> Floats:
+    """The rewards of a log, all of which must be in the range."""
+    low, high = reward_range
+    bad = np.flatnonzero(~((history.rewards >= low) & (history.rewards <= high)))
+    if len(bad):
+        row = int(bad[0])
+        problem = f"is {exact(history.rewards[row])}, expected {describe_range(reward_range)}"
+        raise InvalidHistory(problem, what="reward", row=row)
+    return history.rewards
 
 
 def checked_reward(reward: Any, reward_range: RewardRange) -> float:

@@ -15,9 +15,10 @@ from artreplay.algorithms.leaves import NOBODY
 from artreplay.cells import Box, Lattice, lattice
 from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, Anywhere, Centre, box_of, outside, units_of
 from artreplay.cells.forest import is_whole
+from artreplay.cells.unit_cells import GridBoxes, Leaves, UnitCells
 from artreplay.compiling import Floats, Ints, arrays_of, copied, state_of
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number, exact
-from artreplay.history import Allocation
+from artreplay.history import Allocation, History
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
@@ -41,6 +42,7 @@ class PointAlgorithm(Algorithm):
     """
 
     coupled = True
+    counts_rows = False
     levels: tuple[float, ...] | None = None
 
     def __init__(self, box: Any, dim: int, side: int, play: Play, seed: int, reward_range: RewardRange) -> None:
@@ -111,6 +113,23 @@ class PointAlgorithm(Algorithm):
         units[numbers < 0] = -1
         units[rows] = -1
         return units
+
+    def numbers_of(self, history: History, skip: bool) -> Ints:
+        """The number of the finest box in each row."""
+        if history.points is None:
+            if len(history) == 0:
+                return np.empty(0, np.int64)
+            raise InvalidHistory(f"{type(self).__name__} needs a log of points, got one of arms")
+        return self.numbers(history.points, history.levels, skip)
+
+    def unit_cells(self, units: Ints) -> UnitCells:
+        """The boxes of a grid, or the leaves of trees as they stand."""
+        cells = self.algorithm.cells
+        if isinstance(self.component, SplittingAlgorithm):
+            size = int(cells.size[0])
+            parents = np.asarray(cells.parent)[:size]
+            return UnitCells(Leaves(self.dim), size, len(cells.child), parents, cells)
+        return UnitCells(GridBoxes(self.dim), cells.places * self._n_levels, own=cells)
 
     def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
         """The point, or the allocation, that is played for a proposed box."""

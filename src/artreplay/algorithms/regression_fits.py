@@ -1,4 +1,4 @@
-"""What the boxes of closed cells are worth, and the caps of those of open ones; Python sees to it when it is asked for.
+"""What boxes are worth by the surfaces that are fitted to them; Python sees to it when it is asked for.
 
 Only the fit of a surface is compiled, once for all sizes and uses: it is much code. Everything else here is sums and
 maxima over arrays.
@@ -27,28 +27,24 @@ PATIENCE = 4.0  # seconds of interpretation after which compiling is worth its c
 # Columns of what is kept for each cell, in one row each; and what is kept for all of them, in the last row.
 SIZE = 0  # rows that are in the sums
 DUE = 1  # the next of the fixed sizes at which rows enter them
-CAP_AT = 2  # the size from which on the cell gets its next cap
-QUEUED = 3  # rows that wait
-CLOSED = 4  # 1 if the cell has no unread row
-STALE = 5  # 1 if it is among those to do; in the last row, 1 if they are waited for
-CAP_DUE = 6  # 1 if it gets a cap before further rows enter the sums; in the last row, how many do
-TODO = 7  # the cells to do, one in each row; in the last row, how many
-COLUMNS = 8
+QUEUED = 2  # rows that wait
+STALE = 3  # 1 if it is among those to do; in the last row, 1 if they are waited for
+TODO = 4  # the cells to do, one in each row; in the last row, how many
+COLUMNS = 5
 
 # Rows of what is kept for each slot, a box at a level.
-TOTAL, SQUARE, CAP = range(3)
+TOTAL, SQUARE = range(2)
 
 # Rows of what is kept for each box, whatever the level.
-ORDER = 0  # the boxes of each block by rank
-RANK = 1  # of each box
-BOX_AT = 2  # the other way round
-INSIDE = 3  # 1 if the box can be chosen
+RANK = 0  # of each box
+BOX_AT = 1  # the box with each rank
+INSIDE = 2  # 1 if the box can be chosen
 
 
 @compiled
 def plan(cell: Ints, at: int) -> None:
-    """Something is to be computed for a cell; without rows there is nothing."""
-    if cell[at, STALE] == 0 and cell[at, SIZE] > 0:
+    """Something is to be computed for a cell."""
+    if cell[at, STALE] == 0:
         cell[at, STALE] = 1
         last = len(cell) - 1
         cell[cell[last, TODO], TODO] = at
@@ -57,9 +53,9 @@ def plan(cell: Ints, at: int) -> None:
 
 @compiled
 def advance(index: Any, at: int) -> None:
-    """Let rows that wait enter the sums at the fixed sizes of their cell, up to its next cap."""
+    """Let rows that wait enter the sums at the fixed sizes of their cell."""
     cell, counts, sums = index.cell, index.counts, index.sums
-    while cell[at, CAP_DUE] == 0 and cell[at, SIZE] + cell[at, QUEUED] >= cell[at, DUE]:
+    while cell[at, SIZE] + cell[at, QUEUED] >= cell[at, DUE]:
         entering = cell[at, DUE] - cell[at, SIZE]
         for row in range(entering):
             entry = index.wait_slot[at, row]
@@ -74,60 +70,31 @@ def advance(index: Any, at: int) -> None:
         size = cell[at, DUE]
         cell[at, SIZE] = size
         cell[at, DUE] = size + max(1, min(size // STRIDE, WAITING))
-        if size >= cell[at, CAP_AT]:
-            cell[at, CAP_DUE] = 1
-            cell[len(cell) - 1, CAP_DUE] += 1
-            plan(cell, at)
-        elif cell[at, CLOSED] == 1:
-            plan(cell, at)
+        plan(cell, at)
 
 
 def catch_up(component: Any) -> None:
-    """Compute what a component has to do: caps that are due, and what the regression thinks of closed cells."""
+    """Compute what a component has to do: what the regression thinks of cells that rows have come to."""
     index, cells, cell = component.index, component.cells, component.index.cell
     while cell[-1, TODO] > 0:
         at = int(cell[cell[-1, TODO] - 1, TODO])
-        while cell[at, CAP_DUE] == 1:
-            lower_cap(index, cells, at)
-        settle(index, cells, at)
+        size = int(cell[at, SIZE])
+        appraise(index, cells, at, AT_LAST + (AT_FIRST - AT_LAST) * FEW / (FEW + size), SLACK, PASSES)
+        np.minimum(index.result, 1.0, out=index.result)
         cell[at, STALE] = 0
         cell[-1, TODO] -= 1
-        for level, upper in enumerate(index.result):
-            part = level * cells.places + at
-            value = index.value[part * cells.size : (part + 1) * cells.size]
-            _run(rank_boxes, component.selector.ranking, upper, value, part, part % cells.places * cells.size)
-            component.selector.mark(cells.level(part))
+        for level, upper in enumerate(index.result, start=at):
+            value = index.value[level * len(upper) : (level + 1) * len(upper)]
+            _run(rank_boxes, component.selector.ranking, upper, value, level)
+            component.selector.mark(level)
         component.chosen[-1] = 0
     cell[-1, STALE] = 0
 
 
-def lower_cap(index: Any, cells: Any, at: int) -> None:
-    """The cap of a cell that is due, and the rows that waited for it."""
-    index.cell[at, CAP_AT] *= 2
-    appraise(index, cells, at, float(index.cap_width[0]), math.inf, 0)
-    caps = boxes_of(index.sums[CAP], cells, at, len(index.result))
-    np.minimum(caps, index.result, out=caps)
-    index.cell[at, CAP_DUE] = 0
-    index.cell[-1, CAP_DUE] -= 1
-    advance(index, at)
-
-
-def settle(index: Any, cells: Any, at: int) -> None:
-    """The values of a cell: its caps, or what the regression thinks where it is closed and that is less."""
-    size, caps = int(index.cell[at, SIZE]), boxes_of(index.sums[CAP], cells, at, len(index.result))
-    if index.cell[at, CLOSED] == 1 and size > 0:
-        appraise(index, cells, at, AT_LAST + (AT_FIRST - AT_LAST) * FEW / (FEW + size), SLACK, PASSES)
-        np.minimum(caps, index.result, out=index.result)
-    else:
-        index.result[:] = caps
-
-
 def boxes_of(slots: Any, cells: Any, at: int, levels: int) -> Any:
     """The boxes of a cell, (level, box), of something that is kept for every slot; one row where levels are apart."""
-    first = at * cells.size
-    if cells.apart:
-        return slots[None, first : first + cells.size]
-    return slots.reshape(levels, -1)[:, first : first + cells.size]
+    boxes = len(cells.code)
+    return slots[None, at * boxes : (at + 1) * boxes] if cells.apart else slots.reshape(levels, boxes)
 
 
 class BoxSums(NamedTuple):
@@ -151,7 +118,7 @@ def appraise(index: Any, cells: Any, at: int, width: float, slack: float, passes
     """
     sums = index.sums
     if len(index.share) == 0:
-        boxes = slice(at * cells.size, (at + 1) * cells.size)
+        boxes = slice(at * len(cells.code), (at + 1) * len(cells.code))
         seen = (index.counts[boxes], sums[TOTAL, boxes], sums[SQUARE, boxes])
         _run(appraise_boxes, index.model, *seen, width, slack, passes, index.result[0])
     else:
@@ -279,27 +246,24 @@ def predict_boxes(model: Any, slot: int, prior: int, noise: float) -> int:
 
 
 @Loop
-def rank_boxes(ranking: Any, upper: Floats, value: Floats, part: int, place: int) -> int:
-    """Take over the values of a part, `grained`, and find its best boxes, as many as can be chosen, by (−value, rank).
-
-    `place` is where the boxes of the part begin among those of a level.
-    """
+def rank_boxes(ranking: Any, upper: Floats, value: Floats, level: int) -> int:
+    """Take over the values of a level, `grained`, and find its best boxes by (−value, rank), as many as are chosen."""
     leading, key, most, found = ranking.leading, ranking.key, ranking.key.shape[1], 0
     for box in range(len(value)):
         value[box] = math.floor(upper[box] * GRAINS) / GRAINS
-    for at in range(place, place + len(value)):
-        box = ranking.boxes[ORDER, at]
-        worth = value[box - place]
-        if ranking.boxes[INSIDE, box] == 1 and (found < most or worth > key[part, most - 1]):
+    for rank in range(len(value)):
+        box = ranking.boxes[BOX_AT, rank]
+        worth = value[box]
+        if ranking.boxes[INSIDE, box] == 1 and (found < most or worth > key[level, most - 1]):
             to = min(found, most - 1)
             found = to + 1
-            while to > 0 and key[part, to - 1] < worth:
-                key[part, to] = key[part, to - 1]
-                leading[part, to] = leading[part, to - 1]
+            while to > 0 and key[level, to - 1] < worth:
+                key[level, to] = key[level, to - 1]
+                leading[level, to] = leading[level, to - 1]
                 to -= 1
-            key[part, to] = worth
-            leading[part, to] = part * len(value) + box - place
-    leading[part, most] = found
+            key[level, to] = worth
+            leading[level, to] = level * len(value) + box
+    leading[level, most] = found
     return 0
 
 

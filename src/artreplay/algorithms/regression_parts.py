@@ -1,29 +1,20 @@
-"""What a regression inside fixed cells is made of: "optimistic while open".
+"""What a regression over the boxes of a space is made of: sums, surfaces, and a choice among the best boxes.
 
-A cell with unread rows is open, and each of its boxes is worth a cap, a running minimum over the rows of the cell. A
-cell without is closed, and each of its boxes is worth what the regression thinks of it, at most the cap. That may rise
-and fall: replay never goes online with an open cell, and a closed one has the same rows in the same order as under
-Full Start.
+What a regression thinks of a box may rise and fall with every row. So every policy shows it the whole log first.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from artreplay.algorithms.regression_fits import (
     BOX_AT,
-    CAP_DUE,
-    CLOSED,
     QUEUED,
     RANK,
     STALE,
     TODO,
-    WAITING,
     advance,
     catch_up,
-    plan,
 )
 from artreplay.algorithms.surface_layout import Surface
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
@@ -33,33 +24,31 @@ NEEDS_ROOM = -1  # what a proposal says when something is to be computed first
 
 @compiled(scratch=("value", "result"))
 class RegressionIndex(NamedTuple):
-    """Sums for each box, a cap for each box, and what the regression thinks of the boxes of closed cells.
+    """Sums for each box, and what the regression thinks of the boxes.
 
-    Everything is a function of the rows of the cell alone, whatever was asked when. So rows wait, and enter the sums
-    together at fixed sizes of the cell; when the regression is computed then makes no difference, and it is computed
-    when it is asked for. A component with something to compute says that it has no room, and Python sees to it.
+    Everything is a function of the rows alone, whatever was asked when. So rows wait, and enter the sums together at
+    fixed sizes; when the regression is computed then makes no difference, and it is computed when it is asked for. A
+    component with something to compute says that it has no room, and Python sees to it.
     """
 
     model: Surface
     counts: Ints  # of each slot, at the last of the fixed sizes of its cell
-    sums: Floats  # (TOTAL, SQUARE or CAP, slot)
+    sums: Floats  # (TOTAL or SQUARE, slot)
     cell: Ints  # (cell, column), and one row more
-    wait_slot: Ints  # (cell, row), with space for those that come while a cap is due
+    wait_slot: Ints  # (cell, row)
     wait_reward: Floats
     share: Floats  # (power, level): how a level scales the surface; no rows where each level has a surface of its own
     active: Ints  # the levels above 0
-    cap_width: Floats  # standard deviations above the mean, of a cap, in one entry
     value: Floats  # of each slot, as it counts now
     result: Floats  # (level, box): the upper values of a cell
 
     def observe(self, at: int, slot: int, reward: float) -> None:
-        """Take a sample of a cell in: it waits, until there are enough, and no cap is due."""
+        """Take a sample of a cell in: it waits until there are enough."""
         waiting = self.cell[at, QUEUED]
         self.wait_slot[at, waiting] = slot
         self.wait_reward[at, waiting] = reward
         self.cell[at, QUEUED] = waiting + 1
-        if self.cell[at, CAP_DUE] == 0:
-            advance(self, at)
+        advance(self, at)
 
     def room(self) -> int:
         """What it has room for, the algorithm says."""
@@ -67,39 +56,31 @@ class RegressionIndex(NamedTuple):
 
 
 @compiled(scratch=("leading", "key"))
-class BestOfParts(NamedTuple):
-    """Of each part the best boxes, as many as can be chosen, so that a choice looks at parts and not at boxes.
+class BestBoxes(NamedTuple):
+    """Of each level the best boxes, as many as can be chosen, so that a choice need not look at all boxes.
 
     Ties go to the lower rank: the Z-order of a box with its bits mirrored, which scatters boxes that are worth the
     same.
     """
 
-    boxes: Ints  # (ORDER, RANK, BOX_AT or INSIDE; box)
-    leading: Ints  # (part, place): slots; behind them how many there are, and how many of those are taken out
-    key: Floats  # (part, place): their values
+    boxes: Ints  # (RANK, BOX_AT or INSIDE; box)
+    leading: Ints  # (level, place): slots; behind them how many there are, and how many of those are taken out
+    key: Floats  # (level, place): their values
 
     def leader(self, cells: Any, level: int) -> int:
         """The slot of the best box of a level that is not taken out, −1 if there is none."""
-        best = -1
-        highest = 0.0
         most = self.key.shape[1]
-        for part in range(level * cells.places, (level + 1) * cells.places):
-            head = self.leading[part, most + 1]
-            if head < self.leading[part, most]:
-                slot, worth = self.leading[part, head], self.key[part, head]
-                if best >= 0 and worth == highest and self.place(cells, slot) > self.place(cells, best):
-                    continue
-                if best < 0 or worth >= highest:
-                    best, highest = slot, worth
-        return best
+        head = self.leading[level, most + 1]
+        slot: int = self.leading[level, head] if head < self.leading[level, most] else -1
+        return slot
 
     def take_out(self, cells: Any, slot: int, value: Floats) -> None:
-        """Leave out the best box of a part that is still in."""
-        self.leading[slot // cells.size, self.key.shape[1] + 1] += 1
+        """Leave out the best box of a level that is still in."""
+        self.leading[slot // len(cells.code), self.key.shape[1] + 1] += 1
 
     def put_back(self, cells: Any, slot: int, value: Floats) -> None:
-        """Undo all `take_out` of a part."""
-        self.leading[slot // cells.size, self.key.shape[1] + 1] = 0
+        """Undo all `take_out` of a level."""
+        self.leading[slot // len(cells.code), self.key.shape[1] + 1] = 0
 
     def place(self, cells: Any, slot: int) -> int:
         """The rank of a box."""
@@ -114,7 +95,7 @@ class BestOfParts(NamedTuple):
 
 @compiled(scratch=("chosen",))
 class RegressionAlgorithm(NamedTuple):
-    """Cells, an index that is optimistic while they are open, and a selector."""
+    """Cells, an index, and a selector."""
 
     cells: Any
     index: Any
@@ -140,36 +121,16 @@ class RegressionAlgorithm(NamedTuple):
         self.index.observe(at, self.cells.slot(unit), reward)
         return at
 
-    def close(self, cell: int) -> None:
-        """A cell has no unread row left: from now on it is worth what the regression thinks."""
-        if self.index.cell[cell, CLOSED] == 0:
-            self.index.cell[cell, CLOSED] = 1
-            plan(self.index.cell, cell)
-
-    def reopen(self, cell: int) -> None:
-        """A cell has unread rows again: it is worth its caps until it is closed."""
-        self.index.cell[cell, CLOSED] = 0
-        plan(self.index.cell, cell)
-
     def cell_of(self, unit: int) -> int:
         """The cell a unit lies in."""
         cell: int = self.cells.locate(unit)
         return cell
 
     def room(self) -> int:
-        """Samples that can wait behind a cap that is due; none if something is to be computed now."""
-        last = len(self.index.cell) - 1
-        if self.index.cell[last, CAP_DUE] > 0 or self.index.cell[last, STALE] > 0:
-            return 0
-        room: int = self.index.wait_slot.shape[1] - WAITING
-        return room
+        """None if something is to be computed now: whoever makes room computes it."""
+        return 0 if self.index.cell[len(self.index.cell) - 1, STALE] > 0 else UNBOUNDED
 
     def grown(self) -> RegressionAlgorithm:
-        """The same with everything computed; with more space for rows that wait if nothing was to be."""
-        index = self.index
-        if index.cell[-1, TODO] > 0:
-            catch_up(self)
-            return self
-        slots = np.hstack([index.wait_slot, np.zeros_like(index.wait_slot)])
-        rewards = np.hstack([index.wait_reward, np.zeros_like(index.wait_reward)])
-        return self._replace(index=index._replace(wait_slot=slots, wait_reward=rewards))
+        """The same with everything computed."""
+        catch_up(self)
+        return self

@@ -1,4 +1,4 @@
-"""The algorithms that fit a surface to the boxes of a space, exactly coupled although what they think may rise."""
+"""The algorithms that fit a surface to the boxes of a space. They read their log whole, and so any rule is exact."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from artreplay.algorithms.allocations import Allocating, Solver, checked_mask, c
 from artreplay.algorithms.budget import solver_of
 from artreplay.algorithms.point_algorithms import Play, PointAlgorithm
 from artreplay.algorithms.regression_fits import (
-    CAP,
-    CAP_AT,
     COLUMNS,
     DUE,
     INSIDE,
@@ -30,11 +28,11 @@ from artreplay.algorithms.regression_fits import (
     boxes_of,
     catch_up,
 )
-from artreplay.algorithms.regression_parts import BestOfParts, RegressionAlgorithm, RegressionIndex
+from artreplay.algorithms.regression_parts import BestBoxes, RegressionAlgorithm, RegressionIndex
 from artreplay.algorithms.surface_layout import surface
-from artreplay.cells import Box
-from artreplay.cells.block_cells import Blocks, blocks
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
+from artreplay.cells.surface_boxes import SurfaceBoxes, surface_boxes
+from artreplay.cells.unit_cells import GridBoxes, UnitCells
 from artreplay.compiling import Floats, Ints, copied
 from artreplay.errors import InvalidParameter
 from artreplay.morton import mirrored
@@ -43,45 +41,36 @@ from artreplay.parameters import Count, Positive, Seed, checked
 Effort = Literal["apart", "joint"]
 
 POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # of effort, that a surface for all levels may grow with
-_NEVER = 1 << 62
-_FIRST_CAP = 16  # rows at which a cell gets its first cap; then at twice as many
-_CAP_WIDTH = 4.0
 _MOST_DIMS = 2
 _MOST_BOXES = 1 << 20
-_SPACE = 64  # rows there is space for at first, behind those that wait anyway
-_MODES = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis of a cell with more boxes than this
-_LEARNT = [SIZE, DUE, CAP_AT, QUEUED]  # of what is kept for each cell
+_MODES = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis, where it has more boxes than this
+_LEARNT = [SIZE, DUE, QUEUED]  # of what is kept for each cell
 
 
 class _Regression(PointAlgorithm):
-    """What both share: cells that are blocks of boxes, and a surface for each of them."""
+    """What both share: boxes, and a surface for them, at each level or at all of them."""
 
     horizon: int
     side: int
-    cells: int
     modes: int | None
-    pauses = True
+    reads_whole_log = True
 
-    def _check(self, dim: int, side: int, cells: int, modes: int | None, tree: str) -> None:
-        """Check what the cells are made of, and keep it; `tree` is for more coordinates."""
-        self.side, self.cells, self.modes = side, cells, modes
+    def _check(self, dim: int, side: int, modes: int | None, tree: str) -> None:
+        """Check what the boxes are, and keep it; `tree` is for more coordinates."""
+        self.side, self.modes = side, modes
         if dim > _MOST_DIMS:
             raise InvalidParameter(
                 f"{type(self).__name__} fits surfaces over 1 or 2 coordinates, got dim={dim}: use {tree}, "
                 "which divides a space of any dimension"
             )
-        if side % cells:
-            raise InvalidParameter(f"cells must divide side, got {cells} cells along a side of {side} boxes")
         if side**dim > _MOST_BOXES:
             raise InvalidParameter(f"side must make at most {_MOST_BOXES:,} boxes, got {side} along {dim} axes")
-        if modes is not None and modes > side // cells:
-            raise InvalidParameter(
-                f"modes must be at most the {side // cells} boxes along a side of a cell, got {modes}"
-            )
+        if modes is not None and modes > side:
+            raise InvalidParameter(f"modes must be at most the {side} boxes along a side, got {modes}")
 
     def _compose(self, active: Ints, solver: Any, mask: NDArray[np.bool_] | None, joint: bool) -> None:
         """Put cells, index and selector together."""
-        cells = blocks(self.lattice, self.cells, apart=not joint)
+        cells = surface_boxes(self.lattice, apart=not joint)
         index = self._index(cells, active, joint)
         codes = mirrored(cells.code, self.dim * self.lattice.bits)
         box_at = np.argsort(codes)
@@ -91,60 +80,51 @@ class _Regression(PointAlgorithm):
         if mask is not None:
             inside[:] = 0
             inside[cells.place[codes_inside(mask, self.lattice)]] = 1
-        order = np.lexsort([rank, np.arange(len(rank)) // cells.size])
-        parts, most = cells.places * self._n_levels, solver.most
-        ranking = BestOfParts(
-            np.stack([order, rank, box_at, inside]), np.zeros((parts, most + 2), np.int64), np.zeros((parts, most))
-        )
-        for part in range(parts):  # all boxes are worth 1, and those of the lowest rank are the best
-            level, block = divmod(part, cells.places)
-            boxes = order[block * cells.size : (block + 1) * cells.size]
-            best = boxes[inside[boxes] == 1][:most]
-            ranking.leading[part, : len(best)] = level * len(cells.code) + best
-            ranking.leading[part, most] = len(best)
-            ranking.key[part, : len(best)] = 1.0
+        levels, most = self._n_levels, solver.most
+        boxes = np.stack([rank, box_at, inside])
+        ranking = BestBoxes(boxes, np.zeros((levels, most + 2), np.int64), np.zeros((levels, most)))
+        best = box_at[inside[box_at] == 1][:most]  # all boxes are worth 1, and those of the lowest rank are the best
+        for level in range(levels):
+            ranking.leading[level, : len(best)] = level * len(cells.code) + best
+            ranking.leading[level, most] = len(best)
+            ranking.key[level, : len(best)] = 1.0
         choice = budgeted_choice(ranking, solver, active, most)
         self.component = RegressionAlgorithm(cells, index, choice, np.zeros(most + 1, np.int64))
 
-    def _index(self, cells: Blocks, active: Ints, joint: bool) -> RegressionIndex:
+    def _index(self, cells: SurfaceBoxes, active: Ints, joint: bool) -> RegressionIndex:
         share = np.empty((0, len(active)))
         if joint and self.levels is not None:
             highest = self.levels[-1]
             share = np.array([[math.pow(self.levels[level] / highest, power) for level in active] for power in POWERS])
-        n_cells, n_slots = cells.places * (1 if joint else self._n_levels), len(cells.code) * self._n_levels
+        n_cells, n_slots = 1 if joint else self._n_levels, len(cells.code) * self._n_levels
         hypotheses = 1 if len(share) == 0 else len(POWERS) + len(active)
-        cell, sums = np.zeros((n_cells + 1, COLUMNS), np.int64), np.zeros((3, n_slots))
-        cell[:n_cells, DUE], cell[:n_cells, CAP_AT] = 1, _NEVER if self.cells == 1 else _FIRST_CAP
-        sums[CAP] = 1.0
+        cell = np.zeros((n_cells + 1, COLUMNS), np.int64)
+        cell[:n_cells, DUE] = 1
         return RegressionIndex(
-            model=surface(self.side, self.side // self.cells, self.dim, modes_of(self), hypotheses),
+            model=surface(self.side, self.side, self.dim, modes_of(self), hypotheses),
             counts=np.zeros(n_slots, np.int64),
-            sums=sums,
+            sums=np.zeros((2, n_slots)),
             cell=cell,
-            wait_slot=np.zeros((n_cells, WAITING + _SPACE), np.int64),
-            wait_reward=np.zeros((n_cells, WAITING + _SPACE)),
+            wait_slot=np.zeros((n_cells, WAITING), np.int64),
+            wait_reward=np.zeros((n_cells, WAITING)),
             share=share,
             active=active,
-            cap_width=np.array([_CAP_WIDTH]),
             value=np.ones(n_slots),
-            result=np.zeros((self._n_levels if joint else 1, cells.size)),
+            result=np.zeros((self._n_levels if joint else 1, len(cells.code))),
         )
 
     # -- as a base --------------------------------------------------------------------------------------------
 
     def propose(self) -> Any:
-        """The unit to play next, or the list of units. By itself it has no log, so that all its cells are closed."""
-        alone = self.duplicate()
-        for cell in range(len(alone.component.index.cell) - 1):
-            alone.component.close(cell)
-        catch_up(alone.component)
-        return super(_Regression, alone).propose()
+        """The unit to play next, or the list of units."""
+        catch_up(self.component)
+        return super().propose()
 
     def state(self) -> dict[str, Any]:
-        """What has been learnt, whichever cells are closed and whatever has been computed so far."""
+        """What has been learnt, whatever has been computed so far."""
         index = self._up_to_date().index
         learnt = {"counts": index.counts, "sums": index.sums, "cell": index.cell[:-1, _LEARNT]}
-        waiting = {"slot": index.wait_slot[:, :WAITING], "reward": index.wait_reward[:, :WAITING]}
+        waiting = {"slot": index.wait_slot, "reward": index.wait_reward}
         used = np.arange(WAITING) < index.cell[:-1, [QUEUED]]
         return learnt | {name: np.where(used, rows, 0) for name, rows in waiting.items()}
 
@@ -162,25 +142,9 @@ class _Regression(PointAlgorithm):
             catch_up(self.component)
         super().make_room(need)
 
-    def grows(self, array: str) -> bool:
-        """Whether an array of the component can become longer: those of rows that wait."""
-        return super().grows(array) or array.startswith("index.wait_")
-
-    def region_of(self, cell: int) -> Box:
-        """Where the samples of a cell lie."""
-        cells = self.component.cells
-        level, block = divmod(cell, cells.places)
-        first = cells.box(level, block * cells.size)
-        last = cells.box(level, (block + 1) * cells.size - 1)
-        low, high = self.box_of(int(first)), self.box_of(int(last))
-        return Box(low.low, high.high, low.level if cells.apart else None)
-
-    def lies_in(self, cell: int, units: Ints) -> NDArray[np.bool_]:
-        """Which units lie in a cell; −1, a row the base has no place for, lies in none."""
-        known = units >= 0
-        top = self.component.cells.top
-        inside: NDArray[np.bool_] = known & (self.component.cells.locate(np.where(known, units, top)) == cell)
-        return inside
+    def unit_cells(self, units: Ints) -> UnitCells:
+        """All boxes at a level, or at all levels."""
+        return UnitCells(GridBoxes(self.dim), len(self.component.index.cell) - 1, own=self.component.cells)
 
     def may_propose(self, number: int) -> bool:
         """Whether this is the number of a finest box that can be chosen, at a level there is."""
@@ -198,7 +162,7 @@ class _Regression(PointAlgorithm):
             all(np.array_equal(one, other) for one, other in zip(_constants(mine), _constants(fresh), strict=True))
             and (cell >= 0).all()
             and slots.shape == mine.index.wait_reward.shape
-            and (queued <= slots.shape[1]).all()
+            and (queued < slots.shape[1]).all()
             and (todo < len(cell)).all()
             and ((slots >= 0) & (slots < len(mine.index.counts))).all()
         )
@@ -250,18 +214,16 @@ def _constants(component: Any) -> tuple[Any, ...]:
 
 def modes_of(base: _Regression) -> int:
     """Cosines along each axis of a cell."""
-    per = base.side // base.cells
-    return min(next(modes for more, modes in _MODES if per > more), per) if base.modes is None else base.modes
+    fitting = next(modes for more, modes in _MODES if base.side > more)
+    return min(fitting, base.side) if base.modes is None else base.modes
 
 
 class PointRegression(_Regression):
     """Play the centre of the box with the highest upper value of a surface that is fitted to everything seen.
 
-    The space has `side` boxes along each axis, in `cells` blocks along each axis; each block is a cell, with a surface
-    of its own. Artificial Replay is exact, although what is thought of a box may rise again, because a cell counts as
-    unknown while the log has unread rows of it. With `cells=1`, the default, replay reads the whole log in one pass,
-    unless it needs none of it; with more cells it reads less and learns a little less from it. `modes` is how many
-    cosines a surface has along each axis of a cell. For one or two coordinates.
+    The space has `side` boxes along each axis. What is thought of a box may rise again, so every policy shows it the
+    whole log first; Artificial Replay and Full Start are then the same. `modes` is how many cosines a surface has along
+    each axis. For one or two coordinates.
 
     >>> import artreplay as ar
     >>> history = ar.History([[0.1], [0.2], [0.3], [0.7], [0.8]] * 4, [0.2, 0.3, 0.4, 0.8, 0.9] * 4)
@@ -278,7 +240,6 @@ class PointRegression(_Regression):
         dim: Count,
         horizon: Count,
         side: Count = 32,
-        cells: Count = 1,
         *,
         modes: Count | None = None,
         box: Any = None,
@@ -288,7 +249,7 @@ class PointRegression(_Regression):
         mask: Any = None,
     ) -> None:
         self.horizon = horizon
-        self._check(dim, side, cells, modes, "TreeUCB")
+        self._check(dim, side, modes, "TreeUCB")
         super().__init__(box, dim, side, play, seed, reward_range)
         self.mask = checked_mask(mask, self.lattice)
         solver = solver_of("exact", [1.0], 1.0, 1)
@@ -298,12 +259,11 @@ class PointRegression(_Regression):
 class CellRegression(Allocating, _Regression):
     """Choose at most `max_units` boxes, each at one of the `levels`, within `budget`, by the surfaces fitted to them.
 
-    The space has `side` boxes along each axis, in `cells` blocks along each axis. Each block is a cell at each level,
-    with a surface of its own (`effort="apart"`); with `effort="joint"` it is one cell at all levels, and what is
-    seen at one level says something of the others: a surface times a power of effort, if the samples speak for that.
-    Artificial Replay is exact, although what is thought of a box may rise again, because a cell counts as unknown while
-    the log has unread rows of it. With `cells=1` replay reads the log in one pass. Solvers, levels of 0 and `mask` are
-    as in `TreeAllocation`. For one or two coordinates.
+    The space has `side` boxes along each axis. Each level has a surface of its own (`effort="apart"`); with
+    `effort="joint"` what is seen at one level says something of the others: a surface times a power of effort, if the
+    samples speak for that. What is thought of a box may rise again, so every policy shows it the whole log first;
+    Artificial Replay and Full Start are then the same. Solvers, levels of 0 and `mask` are as in `TreeAllocation`. For
+    one or two coordinates.
 
     >>> import artreplay as ar
     >>> base = ar.CellRegression(1, levels=(1, 2), budget=3, max_units=2, horizon=100, side=4)
@@ -322,7 +282,6 @@ class CellRegression(Allocating, _Regression):
         max_units: Count,
         horizon: Count,
         side: Count = 32,
-        cells: Count = 1,
         solver: Solver = "exact",
         *,
         effort: Effort = "apart",
@@ -334,7 +293,7 @@ class CellRegression(Allocating, _Regression):
         mask: Any = None,
     ) -> None:
         self.horizon = horizon
-        self._check(dim, side, cells, modes, "TreeAllocation")
+        self._check(dim, side, modes, "TreeAllocation")
         super().__init__(box, dim, side, play, seed, reward_range)
         self.effort: Effort = effort
         active, chooser = self._split_budget(levels, budget, max_units, solver)

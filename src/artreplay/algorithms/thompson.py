@@ -133,8 +133,9 @@ class ThompsonSampling(ValuedAlgorithm):
         """Fit the prior to the rows of each arm and the sums of their rewards; it stays as it is from now on."""
         self.prior, self.wants_totals = fitted_prior(counts, totals), False
         a, b = self.prior
-        if isinstance(self.component, ValuedArms):
-            self.component = self.component._replace(rule=self.component.rule._replace(a=a, b=b))
+        if self._is_certified or isinstance(self.component, ValuedArms):
+            valued = self.valued._replace(rule=self.valued.rule._replace(a=a, b=b))
+            self.component = self.component._replace(rule=valued) if self._is_certified else valued
         else:
             posterior = self.component.posterior._replace(prior_a=a, prior_b=b)
             self.component = self.component._replace(posterior=posterior)

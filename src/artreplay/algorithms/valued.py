@@ -15,7 +15,7 @@ import numpy as np
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.beta_quantile import beta_quantile
 from artreplay.algorithms.tally import Tally, tally
-from artreplay.compiling import Floats, Ints, Words, compiled
+from artreplay.compiling import Floats, Ints, Words, compiled, state_of
 from artreplay.history import Label
 from artreplay.parameters import REQUIRED, Count, NotNegative, Seed, checked
 from artreplay.streams import POSTERIOR, pair, uniform
@@ -192,13 +192,44 @@ class ValuedAlgorithm(ArmAlgorithm):
         new.coupled = certified
         return new
 
+    def duplicate(self) -> Self:
+        """The same algorithm with a state of its own."""
+        new = super().duplicate()
+        if new._is_certified:
+            new.component = new.component.rule
+        return new
+
+    @property
+    def valued(self) -> ValuedArms:
+        """The tallies and the rule; a policy puts them inside what reads rows until the choice is certain."""
+        valued: ValuedArms = self.component if isinstance(self.component, ValuedArms) else self.component.rule
+        return valued
+
+    @property
+    def reads_cell_before_tell(self) -> bool:
+        """Whether unread rows are shown before what is told: not where the choice is certain whatever they say."""
+        return not self._is_certified
+
+    def log_changed(self) -> None:
+        """The log has grown, or another one is at hand."""
+        if self._is_certified:
+            self.component.forget()
+
+    @property
+    def _is_certified(self) -> bool:
+        return hasattr(self.component, "forget")
+
+    def state(self) -> dict[str, Any]:
+        """What was learnt, in a form that can be compared: equal if and only if the same was learnt."""
+        return state_of(self.component.rule if self._is_certified else self.component)
+
     def _tally(self) -> Any:
-        logged, online = self.component.logged, self.component.online
+        logged, online = self.valued.logged, self.valued.online
         return Tally(logged.counts + online.counts, logged.totals + online.totals)
 
     def _values(self) -> Floats | None:
-        round_ = int(self.component.shown[ONLINE])
-        return np.array([self.component.value(arm, round_, 0, 0.0) for arm in range(self.n_arms)])
+        round_ = int(self.valued.shown[ONLINE])
+        return np.array([self.valued.value(arm, round_, 0, 0.0) for arm in range(self.n_arms)])
 
 
 class UCB1(ValuedAlgorithm):

@@ -16,8 +16,7 @@ from artreplay.cli.names import name_of
 from artreplay.console.options import Request
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history.stores import PointStore
-from artreplay.replay import ArtificialReplay, FullStart, load
-from artreplay.replay.saving import read_note
+from artreplay.replay import ArtificialReplay, FullStart, load, read_note
 from artreplay.studies import Study
 
 

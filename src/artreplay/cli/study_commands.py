@@ -43,7 +43,6 @@ from artreplay.studies import Decision, Study
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
 
 Place = Annotated[str, typer.Argument(metavar="STUDY", help="The file of the study, or postgresql://…#name.")]
-Lowering = Annotated[str, typer.Option(help="Where rows of the log lower an index: rows, or blocks, from few sums.")]
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _MOST_ROWS = 20
 
@@ -79,7 +78,6 @@ def create(
     bonus: Bonus = None,
     prior: Prior = None,
     drift: Drift = None,
-    lower: Lowering = "rows",
 ) -> None:
     """Make a study over a log, or over arms alone."""
     parameters = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
@@ -93,7 +91,7 @@ def create(
         "sum": sum_,
     }
     columns |= {"csv": csv_of(csv)}
-    given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default, "lower": lower}
+    given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
     request = Request(
         log or "", unit or None, columns, algorithm, parameters, arms or None, box or None, unknown, None, drift
     )
@@ -231,14 +229,13 @@ def change(
     horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions there are to be in all.")] = None,
     unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
     drift: Drift = None,
-    lower: Annotated[str | None, typer.Option(help="Where rows of the log lower an index: rows, or blocks.")] = None,
 ) -> None:
     """Change the settings of a study: its whole journal is folded again under them."""
     with Study.open(place) as opened:
         labels = {str(label): label for label in getattr(opened.base, "arms", ())}
         if horizon is not None and not takes(type(opened.base), "horizon"):
             raise InvalidParameter(f"{name_of(type(opened.base))} has no horizon: leave --horizon out")
-        opened.change(unknown=unknown, drift=drift_of(drift, labels), lower=lower)
+        opened.change(unknown=unknown, drift=drift_of(drift, labels))
         if horizon is not None:
             rows = opened.facts()["log"]["rows"]
             opened.set_horizon(horizon_of(type(opened.base), horizon, rows))

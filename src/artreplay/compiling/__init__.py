@@ -20,7 +20,7 @@ from artreplay.compiling.components import (
     views,
 )
 from artreplay.compiling.growth import UNBOUNDED, resized, with_room
-from artreplay.compiling.loops import Kept, Loop, loops_compiled, pinned
+from artreplay.compiling.loops import Loop, loops_compiled, worth_compiling
 from artreplay.compiling.marker import compiled, natural
 from artreplay.compiling.modes import Mode, current_mode, using
 
@@ -28,7 +28,6 @@ __all__ = [
     "UNBOUNDED",
     "Floats",
     "Ints",
-    "Kept",
     "Loop",
     "Mode",
     "Words",
@@ -42,11 +41,11 @@ __all__ = [
     "natural",
     "overwrite",
     "packed",
-    "pinned",
     "resized",
     "scalars_of",
     "state_of",
     "using",
     "views",
     "with_room",
+    "worth_compiling",
 ]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import njit, typeof, types
+from numba import njit, types
 from numba.core.compiler import Flags
-from numba.core.registry import cpu_target
 from numba.core.typing.templates import (
     AbstractTemplate,
     _OverloadMethodTemplate,
@@ -20,7 +17,7 @@ from numba.core.typing.templates import (
     infer_global,
     make_overload_attribute_template,
 )
-from numba.extending import intrinsic, lower_builtin, overload, register_jitable
+from numba.extending import lower_builtin, overload, register_jitable
 
 from artreplay.compiling.components import MARK
 from artreplay.compiling.growth import UNBOUNDED
@@ -145,7 +142,7 @@ _ENTRY = """
 def make(stamp):
     def {name}({parameters}):
         stamp
-        return inner({arguments})
+        return inner({parameters})
     return {name}
 """
 
@@ -153,16 +150,11 @@ def make(stamp):
 def entry_point(function: Callable[..., Any], stamp: str, cache: bool) -> Any:
     """A compiled form of `function` that releases the GIL; `stamp` says which source it was made from."""
     parameters = ", ".join(inspect.signature(function).parameters)
-    return _entry(function, stamp, cache, {"parameters": parameters, "arguments": parameters}, {})
-
-
-def _entry(function: Callable[..., Any], stamp: str, cache: bool, text: dict[str, str], known: dict[str, Any]) -> Any:
-    """A compiled function with these parameters that calls the inner one with these arguments."""
     # The stamp in the name gives each combination of classes a cache file of its own. Numba unpickles a whole file,
     # types included, so that in a shared one the classes of one program would have to be there in every other.
     name = f"{function.__name__}_{stamp[:16]}"
-    source = _ENTRY.format(name=name, **text)
-    namespace = {"inner": njit(**_inner_options())(function), "__name__": function.__module__} | known
+    source = _ENTRY.format(name=name, parameters=parameters)
+    namespace = {"inner": njit(**_inner_options())(function), "__name__": function.__module__}
     # Numba keeps its cache beside the file a function says it comes from, and reads its source there. An entry point
     # says that it comes from the function it calls, file and line.
     code = function.__code__
@@ -190,93 +182,3 @@ def _whole(entry: Any) -> Any:
 
     entry.compile = compile_whole
     return entry
-
-
-# -- entry points whose components are in place ------------------------------------------------------------------
-
-_LINE = 16  # bytes: a value begins at a multiple of these
-
-
-class Pinned:
-    """Components and arrays in the form that compiled code has them in, put into memory once.
-
-    To bring them into that form at every call takes longer than a step does. Nothing counts references to them, so
-    that they are kept here, and whoever replaces one of their arrays says so by `replace`, or makes a new one of these.
-    """
-
-    def __init__(self, parts: tuple[Any, ...], stamp: str, cache: bool) -> None:
-        self._parts, self._stamp, self._cache = list(parts), stamp, cache
-        self._types = [typeof(part) for part in parts]
-        lines = np.cumsum([0] + [-(-_size_of(kind) // _LINE) for kind in self._types])
-        self._memory = np.zeros((lines[-1] + 1, _LINE // 8), np.int64)
-        first = -(-self._memory.ctypes.data // _LINE) * _LINE
-        self._places = [first + _LINE * int(line) for line in lines[:-1]]
-        self._write = _write_entry(stamp, cache)
-        for place, part in zip(self._places, parts, strict=True):
-            self._write(place, part)
-
-    def replace(self, at: int, part: Any) -> bool:
-        """Put another part in the place of one; False, and nothing happens, if it is of another type."""
-        if typeof(part) != self._types[at]:
-            return False
-        self._parts[at] = part
-        self._write(self._places[at], part)
-        return True
-
-    def entry(self, function: Callable[..., Any], which: tuple[int, ...]) -> Callable[..., Any]:
-        """A compiled form of `function` whose first arguments are these parts; it is called with the others."""
-        kinds = tuple(self._types[at] for at in which)
-        run = _pinned_entry(function, kinds, self._stamp, self._cache)
-        call: Any = functools.partial(run, *(self._places[at] for at in which))
-        call.pinned = self  # whose memory it reads
-        return call  # type: ignore[no-any-return]
-
-
-@functools.cache
-def _size_of(kind: Any) -> int:
-    context = cpu_target.target_context
-    return int(context.get_abi_sizeof(context.get_value_type(kind)))
-
-
-@functools.cache
-def _write_entry(stamp: str, cache: bool) -> Any:
-    return entry_point(_write, stamp, cache)
-
-
-@functools.cache
-def _pinned_entry(function: Callable[..., Any], kinds: tuple[Any, ...], stamp: str, cache: bool) -> Any:
-    places = [f"place_{at}" for at in range(len(kinds))]
-    rest = list(inspect.signature(function).parameters)[len(kinds) :]
-    loads = [f"load_{at}(place_{at})" for at in range(len(kinds))]
-    text = {"parameters": ", ".join(places + rest), "arguments": ", ".join(loads + rest)}
-    known = {f"load_{at}": _load_of(kind) for at, kind in enumerate(kinds)}
-    key = stamp[:16] + hashlib.sha256(f"{stamp} {kinds}".encode()).hexdigest()  # the name says what it was made from
-    return _entry(function, key, cache, text, known)
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _store(typing_context: Any, place: Any, value: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[1], builder.inttoptr(args[0], args[1].type.as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(place, value), generate
-
-
-def _write(place: int, part: Any) -> int:
-    """Put a component or an array into memory, as compiled code has it."""
-    _store(place, part)
-    return place
-
-
-def _load_of(kind: Any) -> Any:
-    """What reads a component or an array of this type from memory."""
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def load(typing_context: Any, place: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.load(builder.inttoptr(args[0], context.get_value_type(kind).as_pointer()))
-
-        return kind(place), generate
-
-    return load

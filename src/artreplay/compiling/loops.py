@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import re
 import threading
@@ -22,8 +23,10 @@ from artreplay.errors import NotCompilable
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LOADING, COMPILING = 0.5, 4.0  # seconds that these take, roughly
+# Seconds of interpretation after which machine code pays: to make it takes a few seconds, to load it about half of one.
+PATIENCE, PATIENCE_TO_LOAD = 1.0, 0.05
 
+_interpreted: dict[tuple[type, ...], float] = {}  # seconds in this process, by the classes of a base
 _entries: list[Any] = []
 
 
@@ -37,8 +40,7 @@ class Loop(Generic[P, R]):
         functools.update_wrapper(self, function)
         self.function = function
         self._by_classes: dict[tuple[type, ...], Callable[P, R]] = {}
-        self._wait: dict[tuple[type, ...], float] = {}
-        self._interpreted: dict[tuple[type, ...], float] = {}  # seconds, for those that may be compiled one day
+        self._on_disk: dict[tuple[type, ...], bool] = {}
         self._making = threading.Lock()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,31 +57,14 @@ class Loop(Generic[P, R]):
                     self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]
 
-    def pinned_to(self, parts: tuple[Any, ...]) -> Callable[..., int] | None:
-        """A compiled form that has these parts in place, see `pinned`."""
-        with self._making:
-            forms = pinned(parts, {self: tuple(range(len(parts)))})
-            if forms is None:
-                return None
-            self._wait[_classes(parts)] = 0.0
-        return forms[0]
-
-    def wait(self, *parts: Any) -> float:
-        """About how many seconds pass until a compiled form can run: to load numba, and to compile if need be."""
+    def is_at_hand(self, *parts: Any) -> bool:
+        """Whether machine code for such parts need not be made: it was, by this process or an earlier one."""
         classes = _classes(parts)
-        if classes in self._by_classes:
-            return 0.0
-        if classes not in self._wait:
+        if classes not in self._by_classes and classes not in self._on_disk:
             name = f"*{self.function.__name__}_{stamp(self.function, classes).text[:16]}*.nbi"  # as numba calls it
-            kept = Path(self.function.__code__.co_filename).parent / "__pycache__"
-            self._wait[classes] = LOADING if any(kept.glob(name)) else COMPILING
-        return self._wait[classes]
-
-    def spend(self, seconds: float, *parts: Any) -> float:
-        """Note that interpreting the loop over such parts has cost these seconds; what it has cost in all."""
-        classes = _classes(parts)
-        self._interpreted[classes] = self._interpreted.get(classes, 0.0) + seconds
-        return self._interpreted[classes]
+            folder = Path(self.function.__code__.co_filename).parent / "__pycache__"
+            self._on_disk[classes] = any(folder.glob(name))
+        return classes in self._by_classes or self._on_disk[classes]
 
     def interpreted(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The function as it stands; counters of random draws may wrap around, as they do in machine code."""
@@ -103,54 +88,23 @@ class Loop(Generic[P, R]):
         return call
 
 
-class Kept:
-    """A compiled loop for calls again and again, whose first arguments stay in place while they are the same.
+def worth_compiling(loop: Loop[Any, Any], parts: tuple[Any, ...], seconds: float) -> bool:
+    """Whether a loop should be compiled from now on, after so many more seconds of interpretation.
 
-    To hand components over takes longer than a round of some algorithms does.
+    `parts` are what it is called with, the base first: seconds are counted for each kind of base, whatever it is in.
     """
-
-    def __init__(self, loop: Loop[Any, int], n_parts: int) -> None:
-        self._loop, self._n_parts = loop, n_parts
-        self._parts: tuple[Any, ...] = ()
-        self._call: Any = None
-
-    def __call__(self, *args: Any) -> int:
-        parts, rest = args[: self._n_parts], args[self._n_parts :]
-        if self._call is None or not all(map(self._has, range(self._n_parts), parts)):
-            self._call = self._loop.pinned_to(parts)
-            if self._call is None:
-                return self._loop(*args)
-        self._parts = parts
-        try:
-            return int(self._call(*rest))
-        except Exception as error:
-            _say_plainly(error, _classes(parts))
-            raise
-
-    def _has(self, at: int, part: Any) -> bool:
-        """Whether a part is in place, where it may have been put just now."""
-        return self._parts[at] is part or self._call.pinned.replace(at, part)
-
-
-def pinned(parts: tuple[Any, ...], loops: dict[Loop[Any, Any], tuple[int, ...]]) -> list[Callable[..., int]] | None:
-    """Compiled forms of loops, each with some of the parts in place for good; they are called with what is left.
-
-    A call then costs a fifth of a microsecond. None where numba insists on counting references. Whoever replaces an
-    array of a part must ask again.
-    """
-    known = binder()
-    if not all(map(_compilable, parts)) or "_nrt" not in known.common_options():
-        return None
-    text, lasting = _common_stamp(tuple(loops), _classes(parts))
-    with Uninterrupted():
-        place = known.Pinned(parts, text, lasting)
-        return [place.entry(loop.function, which) for loop, which in loops.items()]
+    if current_mode() != "auto":
+        return current_mode() == "compiled"
+    if not all(map(_compilable, parts)) or not _has_numba():
+        return False
+    classes = _classes(parts[:1])
+    _interpreted[classes] = _interpreted.get(classes, 0.0) + seconds
+    return _interpreted[classes] > PATIENCE_TO_LOAD and (_interpreted[classes] > PATIENCE or loop.is_at_hand(*parts))
 
 
 @functools.cache
-def _common_stamp(loops: tuple[Loop[Any, Any], ...], classes: tuple[type, ...]) -> tuple[str, bool]:
-    stamps = [stamp(loop.function, classes) for loop in loops]
-    return "".join(each.text for each in stamps), all(each.lasting for each in stamps)
+def _has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
 
 
 def loops_compiled() -> tuple[int, int]:

@@ -33,11 +33,12 @@ def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...]
 
     A component's fields are arrays, numbers and other components. A base algorithm written this way has
     `propose(self, out) -> int`, which writes the numbers of the proposed units into `out` and returns how many
-    there are, and `update(self, unit, reward)`. Optional: `room(self)`, how many more samples its arrays can take,
-    with `grown(self)`, the same component with larger arrays; `reseed(self, key)`, for random draws;
+    there are; `update(self, unit, reward)`; and `n_arms`, a field, a property or a constant of the class. Optional:
+    `room(self)`, how many more samples its arrays can take, with `grown(self)`, the same component with larger arrays;
+    `reseed(self, key)`, for random draws;
     `propose(self, out, round)`, to be told the online round; `update_logged(self, unit, reward, allowance)`, to tell
-    rows of the log from online rewards; `close(self, cell)` and `reopen(self, cell)`, to be told when a proposed cell
-    has no unread row left, and when it has some again. `value(self, unit, round, unread, fill)`, what a unit is worth
+    rows of the log from online rewards; `reads_whole_log`, a field or property, True if every policy is to show it the
+    whole log first, which makes any rule exact. `value(self, unit, round, unread, fill)`, what a unit is worth
     if `unread` more rows of the log with the reward `fill` were shown, stands in for `propose` where rows are to be
     read until the choice is certain; `note_unread(self, rows)` then tells how many rows of the whole log are unread.
 
@@ -51,6 +52,7 @@ def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...]
     >>> @ar.compiled
     ... class FewestFirst(NamedTuple):
     ...     count: np.ndarray
+    ...     n_arms = 3
     ...     def propose(self, out):
     ...         out[0] = np.argmin(self.count)
     ...         return 1
@@ -102,8 +104,6 @@ def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
     if inspect.isfunction(propose):
         found["propose_over"] = _propose_with_round if _needs(propose) > 2 else _propose
         found["update_logged"] = _update_whatever_its_origin
-        found["cell_closed"] = _close if _needs(vars(cls).get("close")) > 1 else _closing_unheard
-        found["cell_reopened"] = _reopen if _needs(vars(cls).get("reopen")) > 1 else _reopening_unheard
     return found
 
 
@@ -129,23 +129,6 @@ def _update_whatever_its_origin(self: Any, unit: int, reward: float, allowance: 
 
 def _unread_unheard(self: Any, rows: int) -> None:
     """A component whose values do not depend on how much of the log there is."""
-
-
-def _close(self: Any, cell: int) -> int:
-    self.close(cell)
-    return 1  # which may change what is proposed
-
-
-def _closing_unheard(self: Any, cell: int) -> int:
-    return 0
-
-
-def _reopen(self: Any, cell: int) -> None:
-    self.reopen(cell)
-
-
-def _reopening_unheard(self: Any, cell: int) -> None:
-    """For a component that does not want to know about reopened cells."""
 
 
 def natural(number: T) -> T:

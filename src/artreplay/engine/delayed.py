@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.algorithms import Algorithm
 from artreplay.engine.stages import Outputs, Setting
 from artreplay.environments import world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import History, Totals
-from artreplay.replay.adapters import NamedAdapter
-from artreplay.replay.cell import used_counts
-from artreplay.replay.policies import ArtificialReplay, FullStart, Ignorant
-from artreplay.replay.step import AGAIN
+from artreplay.replay import AGAIN, ArtificialReplay, FullStart, Ignorant, used_counts
 from artreplay.streams import DELAY, uniform
 
 
@@ -30,19 +28,17 @@ def play_delayed(setting: Setting, outputs: Outputs, report: Callable[[int], Non
 
 def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
     env = setting.env
-    if not isinstance(env, OwnEnvironment) or setting.start == "full-start-batch":
-        raise InvalidParameter(f"rewards that come late need start other than {setting.start!r}")
-    if setting.drift.is_there or setting.lower != "rows":
-        raise InvalidParameter('rewards that come late are simulated without drift= and with lower="rows" only')
+    if not isinstance(env, OwnEnvironment) or setting.drift.is_there:
+        raise InvalidParameter("rewards that come late are simulated without drift= only")
     numbers = np.array([replication])
     key, base_key = world_keys(setting.seed, numbers), setting.base_keys(setting.base, numbers)
     rewards = env.stack(env.worlds(key, base_key))
     rewards.enter(0)
-    policy: Any = Ignorant(setting.base, reading=setting.reading)
+    policy: Any = Ignorant(setting.base)
     if setting.start != "ignorant":
         make = FullStart if setting.start == "full-start" else ArtificialReplay
-        policy = make(setting.base, _log(setting, rewards, policy._adapter), reading=setting.reading)
-    policy._adapter.algorithm.reseed(base_key[0])
+        policy = make(setting.base, _log(setting, rewards, policy.base))
+    policy.drive.base.component.reseed(base_key[0])
     own = CheckedWorld(rewards.own, env.reward_range) if env.is_compilable else rewards.own
     late: list[tuple[int, int, Any, float]] = []
     regret, used, actions, _, by_arm = (output[replication] for output in outputs)
@@ -52,7 +48,7 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
             _, _, played, reward = heapq.heappop(late)
             policy.tell(played, reward)
         action = policy.ask()
-        arm = policy._adapter.number(action) if isinstance(policy._adapter, NamedAdapter) else action
+        arm = policy.base.checked_number(action) if isinstance(policy.base, Algorithm) else action
         if not isinstance(arm, (int, np.integer)) or rewards.meet(arm, round_, 0) != AGAIN:
             raise InvalidAction(f"{setting.base!r} proposed {action!r}, which is not one of {setting.describe_units()}")
         arm = int(arm)
@@ -72,12 +68,12 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
         by_arm[:] = used_counts(policy, partial(np.bincount, minlength=len(by_arm)))
 
 
-def _log(setting: Setting, rewards: Any, adapter: Any) -> History | Totals:
+def _log(setting: Setting, rewards: Any, base: Any) -> History | Totals:
     """The log of a replication: the given one, or one that is drawn."""
     if setting.given is not None:
         return setting.given
     drawn, values = np.empty(setting.rows, np.int64), np.empty(setting.rows)
     rewards.draw_rows(0, setting.rows, drawn, values)
     arms = drawn.tolist()
-    named = [adapter.unit(arm) for arm in arms] if isinstance(adapter, NamedAdapter) else arms
+    named = [base.unit(arm) for arm in arms] if isinstance(base, Algorithm) else arms
     return History(named, values)

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 from artreplay.compiling import Floats, Ints, Loop, compiled, natural
 from artreplay.engine.simulated_logs import DRAW, ENTER, FEED, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
-from artreplay.replay.step import (
+from artreplay.replay import (
     AGAIN,
     CERTAIN,
     DONE,
-    GROWN,
-    LOG_IS_DRAWN,
     NEEDS_ROOM,
     PENDING,
     ROUND,
@@ -24,6 +22,8 @@ from artreplay.replay.step import (
     show,
 )
 
+GROWN = -30  # Python is to give back the arrays of before they grew; no step and no environment says so
+
 
 @compiled
 class Order(NamedTuple):
@@ -31,7 +31,7 @@ class Order(NamedTuple):
 
     horizon: int
     first: Ints  # units whose cells are read to the end before anything is proposed: one of each for Full Start
-    pause: int  # 1 if Python takes the log, once it is drawn, and does something else with it
+    loaded: int  # samples of the log that the base has taken in before it begins
 
 
 @compiled
@@ -57,7 +57,7 @@ class Record(NamedTuple):
 
 
 @compiled
-def enter(algorithm: Any, rewards: Any, memory: Any, position: Any, world: int) -> None:
+def enter(algorithm: Any, rewards: Any, memory: Any, position: Any, world: int, loaded: int) -> None:
     """Begin a replication: everything as it was at first, under this world's keys."""
     for at in range(len(memory.state)):
         memory.state[at] = memory.fresh[at]
@@ -65,6 +65,7 @@ def enter(algorithm: Any, rewards: Any, memory: Any, position: Any, world: int) 
     algorithm.reseed(rewards.worlds.base_key[world])
     for at in range(len(position)):
         position[at] = 0
+    position[USED] = loaded
 
 
 @compiled
@@ -181,9 +182,8 @@ def play_worlds(
         if phase == ENTER:
             if memory.grown[0] == 1:
                 return GROWN
-            enter(algorithm, rewards, memory, position, cursor[WORLD])
+            enter(algorithm, rewards, memory, position, cursor[WORLD], order.loaded)
             log.begin(queue)
-            log.reopen(ledger)
             record.total[0] = 0.0
             cursor[ROW] = 0
             cursor[PHASE] = DRAW
@@ -193,9 +193,6 @@ def play_worlds(
             cursor[PHASE] = FEED
             for cell in range(len(record.start)):
                 record.start[cell] = queue.next[cell]
-            if order.pause == 1:
-                cursor[PHASE] = PLAY
-                return LOG_IS_DRAWN
         elif phase == FEED:
             before = position[USED]
             fed = read_cells(algorithm, queue, position, order.first, limit - cursor[STEPS])

@@ -11,26 +11,30 @@ from typing import Any, Literal
 
 import numpy as np
 
-from artreplay.algorithms import PointAlgorithm, Regressor
+from artreplay.algorithms import ArmAlgorithm, PointAlgorithm, Regressor
 from artreplay.cells.boxes import checked_space, outside
 from artreplay.compiling import Ints, current_mode, using
 from artreplay.engine.delayed import play_delayed
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs
-from artreplay.engine.stages import Outputs, Setting, numbered
+from artreplay.engine.stages import Outputs, Setting, number_arms
 from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
-from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter, Reading
-from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
-from artreplay.replay.log import Log
-from artreplay.replay.own_bases import ComponentAdapter, adapt
-from artreplay.replay.plain_objects import PlainAdapter
-from artreplay.replay.policies import Lower, checked_lower, takes_totals, warn_of_short_horizon
+from artreplay.replay import (
+    NO_DRIFT_OF_TOTALS,
+    Base,
+    ComponentBase,
+    Drift,
+    Log,
+    ObjectBase,
+    as_base,
+    warn_of_short_horizon,
+)
 
-Start = Literal["artificial-replay", "full-start", "full-start-batch", "ignorant"]
+Start = Literal["artificial-replay", "full-start", "ignorant"]
 Keep = Literal["all", "final"]
 
 _WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn at a time
@@ -48,21 +52,17 @@ def simulate(
     threads: Count | None = None,
     keep: Keep | Sequence[int] = "all",
     *,
-    lower: Lower = "rows",
     drift: Any = 0.0,
-    reading: Reading | None = None,
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
 
     `base` is a template: replication r starts from a copy of it, re-keyed by (seed, its own seed, r). Its own horizon,
     the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
     `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
-    and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `start` may also be
-    "full-start-batch" (see `FullStart(batch=True)`); `lower` and `drift` are those of the policies, and drift by row
-    needs a log that is given. With `keep="final"` only the last round is kept,
-    with a list of rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own with
-    `n_arms`, `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`. `reading` is that of
-    the policies: `"plain"` runs Thompson sampling and UCB1 as the paper does.
+    and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `drift` is that of the
+    policies; by row it needs a log that is given. With `keep="final"` only the last round is kept, with a list of
+    rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own with `n_arms`,
+    `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -74,7 +74,7 @@ def simulate(
     (True, True)
     """
     began = time.perf_counter()
-    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower, drift, reading)
+    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, drift)
     warn_of_short_horizon(base, range(setting.rows))
     n_threads = _checked_threads(threads, setting)
     outputs = setting.outputs()
@@ -167,9 +167,7 @@ def _checked_setting(
     replications: int,
     seed: int,
     keep: Any,
-    lower: Lower,
     drift: Any,
-    reading: Any,
 ) -> Setting:
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         if not is_own_environment(env):
@@ -177,20 +175,15 @@ def _checked_setting(
             raise InvalidParameter(f"env must be one of ar.environments, or have {offers}, got {env!r}")
         env = OwnEnvironment(env)
     rounds = _checked_rounds(keep, horizon)
-    if start == "full-start-batch" and not takes_totals(base):
-        raise InvalidParameter(
-            'start="full-start-batch" is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, '
-            f"ThompsonSampling, UCB1 and the like), got {base!r}"
-        )
-    adapter = adapt(base, reading)
+    taken = as_base(base)
     if isinstance(env, ArmEnvironment):
-        _check_arms(adapter, env)
+        _check_arms(taken, env)
     else:
-        _check_points(adapter, env)
+        _check_points(taken, env)
     given, rows = None, 0
     if isinstance(history, (History, Totals)):
         given, rows = history, len(history)
-        _check_log(adapter, env, history)
+        _check_log(taken, env, history)
     else:
         rows = checked_count("history", history, least=0)
     if isinstance(env, OwnEnvironment):
@@ -198,14 +191,13 @@ def _checked_setting(
     if getattr(base, "wants_totals", False) and start != "ignorant":
         if given is None:
             raise InvalidParameter('prior="log" needs a log to fit it to: give history= as a History, not as a number')
-        base = adapter.base
-        base.take_totals(*Log(adapter, given, "error").totals())
-    allowed = _checked_drift(drift, adapter, start, given, lower)
+        base = taken.thing
+        base.take_totals(*Log(taken, given, "error").totals())
+    allowed = _checked_drift(drift, taken, start, given)
     return Setting(
-        base=adapter.base if allowed.is_there else base,
+        base=taken.thing if allowed.is_there else base,
         env=env,
         start=start,
-        reading=reading,
         given=given,
         rows=0 if start == "ignorant" else rows,
         horizon=horizon,
@@ -213,21 +205,29 @@ def _checked_setting(
         seed=seed,
         keep_all=rounds is None or len(rounds) > 0,
         rounds=rounds,
-        lower=checked_lower(lower, adapter, None),
         drift=allowed,
-        compilable=_is_compilable(adapter, env),
+        totals=_rows_of_totals(taken, given) if isinstance(given, Totals) and start != "ignorant" else [],
+        compilable=_is_compilable(taken, env),
     )
 
 
-def _checked_drift(drift: Any, adapter: Adapter, start: str, given: History | Totals | None, lower: Any) -> Drift:
+def _rows_of_totals(base: Base, totals: Totals) -> list[tuple[int, int, float]]:
+    """The arm, the samples and the sum of each row of totals, as the base sees them."""
+    part = Log(base, totals, "error").whole
+    if part is None or part.samples is None:
+        return []
+    return list(zip(part.units.tolist(), part.samples.tolist(), part.rewards.tolist(), strict=True))
+
+
+def _checked_drift(drift: Any, base: Base, start: str, given: History | Totals | None) -> Drift:
     """The allowances of the log, for a base that is made to take them; none where there is no log."""
     if start == "ignorant":
-        return Drift(0.0, adapter)
-    allowed = Drift(drift, adapter)
-    if allowed.is_there and (start == "full-start-batch" or lower == "blocks" or isinstance(given, Totals)):
-        raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
+        return Drift(0.0, base)
+    allowed = Drift(drift, base)
+    if allowed.is_there and isinstance(given, Totals):
+        raise InvalidParameter(NO_DRIFT_OF_TOTALS)
     if given is not None:
-        allowed.applied_to(Log(adapter, given, "error"))
+        allowed.applied_to(Log(base, given, "error"))
     elif allowed.is_by_row or allowed.leaves_out_units():
         raise InvalidParameter(
             "drift by row, or as wide as the range of rewards, needs a log that is given: history= is a number here"
@@ -235,9 +235,9 @@ def _checked_drift(drift: Any, adapter: Adapter, start: str, given: History | To
     return allowed
 
 
-def _is_compilable(adapter: Adapter, env: Any) -> bool:
+def _is_compilable(base: Base, env: Any) -> bool:
     """Whether nothing is a plain object, and compiling is not turned off."""
-    plain = isinstance(adapter, PlainAdapter) or (isinstance(env, OwnEnvironment) and not env.is_compilable)
+    plain = isinstance(base, ObjectBase) or (isinstance(env, OwnEnvironment) and not env.is_compilable)
     return not plain and current_mode() != "interpreted"
 
 
@@ -255,28 +255,26 @@ def _checked_rounds(keep: Any, horizon: int) -> Ints | None:
     return np.array(rounds, np.int64)
 
 
-def _check_log(adapter: Adapter, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
+def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
     """A log that is given must be one of what the environment plays."""
     if isinstance(history, Totals):
-        if not takes_totals(adapter.base):
-            raise InvalidParameter(f"totals are for algorithms over arms that keep a sum of each, got {adapter.base!r}")
-        Log(adapter, history, "error")  # the arms are those of the environment, or it was refused before
+        Log(base, history, "error")  # the arms are those of the environment, or it was refused before
         return
     if isinstance(env, ArmEnvironment):
         if history.points is not None and len(history):
             raise InvalidHistory("simulate needs a log of arms, got one of points")
-        if isinstance(adapter, PlainAdapter):
-            numbered(adapter, env.n_arms)
-        units = adapter.numbers_of(history, "error")
+        if isinstance(base, ObjectBase):
+            number_arms(base, env.n_arms)
+        units = base.numbers_of(history, skip=False)
         if units.max(initial=-1) >= env.n_arms:
             row = int(np.argmax(units >= env.n_arms))
             problem = f"is not an arm of the environment, which has 0..{env.n_arms - 1}"
             raise InvalidHistory(problem, what=f"label {history.unit(row)!r}", row=row)
-    elif isinstance(adapter, PlainAdapter):
+    elif isinstance(base, ObjectBase):
         _check_logged_points(history, env)
     else:
-        adapter.numbers_of(history, "error")
-    adapter.rewards_of(history)
+        base.numbers_of(history, skip=False)
+    base.rewards_of(history)
 
 
 def _check_logged_points(history: History, env: PointEnvironment) -> None:
@@ -300,12 +298,12 @@ def _check_logged_points(history: History, env: PointEnvironment) -> None:
             raise InvalidHistory(f"is {level}, the levels are {known}", what="level", row=rows[0])
 
 
-def _check_points(adapter: Adapter, env: PointEnvironment) -> None:
+def _check_points(taken: Base, env: PointEnvironment) -> None:
     """An algorithm and an environment must agree on the space, the levels, the budget."""
-    base = adapter.base
-    if isinstance(adapter, PlainAdapter) and not isinstance(base, Regressor):
+    base = taken.thing
+    if isinstance(taken, ObjectBase) and not isinstance(base, Regressor):
         return  # what it plays is checked when it plays
-    if not isinstance(adapter, (PointAdapter, PlainAdapter)):
+    if not isinstance(base, (PointAlgorithm, Regressor)):
         raise InvalidParameter(f"{env!r} is for algorithms over points, got {base!r}")
     for name in ("dim", "levels", "box", "budget", "max_units"):
         mine, theirs = getattr(base, name, None), getattr(env, name)
@@ -329,28 +327,28 @@ def _check_range(reward_range: tuple[float, float], needed: tuple[float, float] 
         raise InvalidParameter(f"reward_range must cover the environment's {covered}, got [{low:g}, {high:g}]")
 
 
-def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
+def _check_arms(taken: Base, env: ArmEnvironment) -> None:
     """An algorithm and an environment must agree on what is played, and on what rewards there can be."""
-    if not isinstance(adapter, PointAdapter):
-        _check_range(adapter.reward_range, env.reward_range)
-    if isinstance(adapter, ArmAdapter):
-        base = adapter.base
+    base = taken.thing
+    if not isinstance(base, PointAlgorithm):
+        _check_range(taken.reward_range, env.reward_range)
+    if isinstance(base, (PointAlgorithm, Regressor)):
+        raise InvalidParameter(f"{env!r} is for algorithms over arms, got {base!r}")
+    if isinstance(base, ArmAlgorithm):
         if base.n_arms != env.n_arms:
             raise InvalidParameter(f"the algorithm has {base.n_arms} arms, the environment has {env.n_arms}")
         if base.width != env.budget:
             raise InvalidParameter(
                 f"the algorithm plays {base.width} arms in a round, the environment expects {env.budget}"
             )
-    elif isinstance(adapter, PointAdapter) or isinstance(adapter.base, Regressor):
-        raise InvalidParameter(f"{env!r} is for algorithms over arms, got {adapter.base!r}")
-    elif isinstance(adapter, ComponentAdapter):
-        name = type(adapter.base).__qualname__
-        if len(adapter.proposal) > env.budget:
+    elif isinstance(taken, ComponentBase):
+        name = type(base).__qualname__
+        if taken.width > env.budget:
             raise InvalidParameter(
-                f"{name} plays up to {len(adapter.proposal)} arms in a round, the environment expects {env.budget}"
+                f"{name} plays up to {taken.width} arms in a round, the environment expects {env.budget}"
             )
-        if not all(map(adapter.accepts, range(env.n_arms))):
-            raise InvalidParameter(f"{name} has no place for all {env.n_arms} arms")
+        if taken.n_arms < env.n_arms:
+            raise InvalidParameter(f"{name} has {taken.n_arms} arms, the environment has {env.n_arms}")
 
 
 def _checked_threads(threads: int | None, setting: Setting) -> int:

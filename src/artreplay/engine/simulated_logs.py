@@ -32,11 +32,6 @@ class DrawnLog(NamedTuple):
                 ledger.stop[cell] = 0
             ledger.next[cell] = 0 if cell == 0 else ledger.stop[cell - 1]
 
-    def reopen(self, ledger: Any) -> None:
-        """Forget which cells were closed in the previous replication."""
-        for cell in range(len(ledger.closed)):
-            ledger.closed[cell] = 0
-
     def advance(self, ledger: Any, rewards: Any, cursor: Any) -> int:
         """Draw the next rows, and count them by cell, or put them into their cells; how many rows that was."""
         first = cursor[ROW]
@@ -52,8 +47,6 @@ class DrawnLog(NamedTuple):
             cursor[ROW] = 0
             if cursor[PHASE] == DRAW and last > 0:
                 self.open_queues(ledger)
-            if cursor[PHASE] == PLACE and last > 0:
-                ledger.entries.fold(ledger)
             cursor[PHASE] += 1
         rows: int = last - first
         return rows
@@ -85,9 +78,6 @@ class GivenLog(NamedTuple):
 
     def begin(self, ledger: Any) -> None:
         """Nothing to do: the ledger is ready."""
-
-    def reopen(self, ledger: Any) -> None:
-        """The ledger is a fresh one."""
 
     def advance(self, ledger: Any, rewards: Any, cursor: Any) -> int:
         """There is nothing to draw."""

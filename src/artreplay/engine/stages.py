@@ -8,9 +8,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from artreplay.algorithms import Algorithm, PointAlgorithm
 from artreplay.algorithms.budget import SLACK
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import LEVEL_AT, outside
+from artreplay.cells.unit_cells import UnitCells, one_cell, table_of
 from artreplay.compiling import Floats, Ints, copied
 from artreplay.engine.simulated_logs import DrawnLog, GivenLog
 from artreplay.environments import ArmEnvironment, PointEnvironment
@@ -25,13 +27,17 @@ from artreplay.environments.point_stack import (
 )
 from artreplay.errors import InvalidAction, exact
 from artreplay.history import History, Totals
-from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter, Reading
-from artreplay.replay.drift import Drift
-from artreplay.replay.ledger import Ledger, empty_ledger, filled_ledger, one_cell
-from artreplay.replay.log import Log, Part
-from artreplay.replay.plain_objects import PlainAdapter
-from artreplay.replay.policies import Lower
-from artreplay.replay.reader import ledger_of_rows, ledger_without_rows
+from artreplay.replay import (
+    Base,
+    Drift,
+    Ledger,
+    Log,
+    ObjectBase,
+    Part,
+    empty_ledger,
+    filled_ledger,
+    ledger_without_rows,
+)
 from artreplay.streams import fold, fold_each
 
 Outputs = tuple[Floats, Ints, Ints, Ints, Ints]
@@ -44,7 +50,6 @@ class Setting:
     base: Any
     env: ArmEnvironment | PointEnvironment
     start: str
-    reading: Reading | None
     given: History | Totals | None  # a log used in every replication
     rows: int
     horizon: int
@@ -53,14 +58,8 @@ class Setting:
     keep_all: bool
     rounds: Ints | None  # to keep: None for all, none for the last alone
     compilable: bool
-    lower: Lower
     drift: Drift
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether blocks of rows are shown, and not single rows."""
-        drawn = self.lower == "blocks" and self.start in ("artificial-replay", "full-start")
-        return drawn or (isinstance(self.given, Totals) and self.start != "ignorant")
+    totals: list[tuple[int, int, float]]  # arms, samples and sums that the base takes in before it begins
 
     @property
     def width(self) -> int:
@@ -118,9 +117,9 @@ class Ledgers(NamedTuple):
 class Stage:
     """What a worker plays with: ledgers, rewards and logs. Each worker has one."""
 
-    def __init__(self, setting: Setting, adapter: Adapter) -> None:
+    def __init__(self, setting: Setting, base: Base) -> None:
         self.setting = setting
-        self.adapter = adapter
+        self.base = base
 
     def open(self, batch: range) -> tuple[Ledgers, Any, Any]:
         """The ledgers, the rewards and the log of these replications."""
@@ -133,20 +132,20 @@ class Stage:
     def law(self) -> Any:
         """How rewards are drawn: those in [0, 1] reach the base as its reward range wants them."""
         law: Any = self.setting.env.law
-        if not isinstance(self.adapter, NamedAdapter) or not self.adapter.base.scales:
+        if not isinstance(self.base, Algorithm) or not self.base.scales:
             return law
-        low, high = self.adapter.reward_range
+        low, high = self.base.reward_range
         return law.seen_as(low, high - low)
 
 
 class ArmStage(Stage):
     """Finite arms: many replications at a time, whose logs are drawn inside the loop."""
 
-    def __init__(self, setting: Setting, adapter: Adapter, env: ArmEnvironment) -> None:
-        super().__init__(setting, adapter)
+    def __init__(self, setting: Setting, base: Base, env: ArmEnvironment) -> None:
+        super().__init__(setting, base)
         self.env = env
-        if isinstance(adapter, PlainAdapter):
-            numbered(adapter, env.n_arms)
+        if isinstance(base, ObjectBase):
+            number_arms(base, env.n_arms)
         self._ledgers = self._open_ledgers()
         rows = 0 if setting.given is not None else setting.rows
         self._log = DrawnLog(np.empty(rows, np.int64), np.empty(rows))
@@ -155,90 +154,82 @@ class ArmStage(Stage):
         """The ledgers, the rewards and the log of these replications."""
         numbers = np.arange(batch.start, batch.stop)
         keys = world_keys(self.setting.seed, numbers)
-        worlds = self.env.worlds(keys, self.setting.base_keys(self.adapter.base, numbers))
+        worlds = self.env.worlds(keys, self.setting.base_keys(self.base.thing, numbers))
         return self._ledgers, self.env.stack(worlds, self.law(), self.setting.compilable), self._log
 
     def _open_ledgers(self) -> Ledgers:
         """The given log, or the place for one: by the base's own cells, or all in one queue."""
-        setting, adapter = self.setting, self.adapter
-        replays = setting.start == "artificial-replay"
-        if isinstance(adapter, PlainAdapter):
-            ledger: Any = ledger_without_rows(adapter)  # until the log is drawn
-            return Ledgers(ledger, self._queue(None, 1), np.zeros(1 if setting.start == "full-start" else 0, np.int64))
-        cells, n_cells = adapter.cells(np.array([self.env.n_arms - 1]))
-        by_cell = replays or (setting.start == "full-start" and adapter.exact)
-        first = np.zeros(1, np.int64)
-        # Totals are so few that a base which is not exact is shown all of them first.
-        shows_all = replays and isinstance(setting.given, Totals) and not adapter.exact
-        if (replays and not shows_all) or setting.start == "ignorant":
-            first = first[:0]
-        elif by_cell:
-            first = np.unique(cells.cell, return_index=True)[1]
-        queue = self._queue(cells, n_cells) if by_cell else self._queue(None, 1)
-        return Ledgers(queue if by_cell else empty_ledger(cells, n_cells, counts=True), queue, first)
+        setting, base, arms = self.setting, self.base, np.arange(self.env.n_arms)
+        cells = table_of(base.unit_cells(arms).of(arms))
+        shows_all = setting.start == "full-start" or base.reads_whole_log
+        if setting.start == "ignorant" or setting.totals:
+            nothing = empty_ledger(cells)
+            return Ledgers(nothing, nothing, arms[:0])
+        if not shows_all:
+            queue = self._queue(cells)
+            return Ledgers(queue, queue, arms[:0])
+        if base.coupled and not setting.drift.numbers_rows:
+            queue = self._queue(cells)
+            return Ledgers(queue, queue, np.unique(cells.find.cell, return_index=True)[1])
+        return Ledgers(empty_ledger(cells), self._queue(one_cell()), np.zeros(1, np.int64))
 
-    def _queue(self, cells: Any, n_cells: int) -> Ledger:
-        """The given log by these cells, or in one queue; or the place for one."""
-        setting, table = self.setting, one_cell() if cells is None else cells
-        drift = setting.drift
-        if setting.given is None or setting.start == "ignorant":
-            drawn = empty_ledger(table, n_cells, setting.rows, counts=not setting.in_blocks, blocks=setting.in_blocks)
-            return self._allowing(drawn, None)
-        log = drift.applied_to(Log(self.adapter, setting.given, "error", [] if setting.in_blocks else None))
-        queued = log.queued()
-        cell = np.zeros_like(queued.units) if cells is None else cells.cell[queued.units]
-        rows = queued.rows if drift.is_by_row else None
-        columns = (queued.units, queued.rewards, rows, cell, len(cell), None, queued.samples)
-        return self._allowing(filled_ledger(table, n_cells, *columns), log.row_of)
-
-    def _allowing(self, ledger: Ledger, row_of: Ints | None) -> Ledger:
-        """The ledger with the allowances of its rows."""
-        allowing: Ledger = self.setting.drift.entered(ledger, row_of)
-        return allowing
+    def _queue(self, cells: UnitCells) -> Ledger:
+        """The given log by these cells, or the place for one."""
+        setting, drift = self.setting, self.setting.drift
+        if setting.given is None:
+            return drift.entered(empty_ledger(cells, setting.rows))
+        log = drift.applied_to(Log(self.base, setting.given, "error"))
+        part = cast(Part, log.whole)
+        rows = part.rows if drift.numbers_rows else None
+        return drift.entered(filled_ledger(cells, part.units, part.rewards, rows), log.row_of)
 
 
 class PointStage(Stage):
     """A continuous space: one replication at a time, whose log is drawn by Python."""
 
-    def __init__(self, setting: Setting, adapter: Adapter, env: PointEnvironment) -> None:
-        super().__init__(setting, adapter)
+    def __init__(self, setting: Setting, base: Base, env: PointEnvironment) -> None:
+        super().__init__(setting, base)
         self.env = env
         self._known = nothing_known()
 
     def open(self, batch: range) -> tuple[Ledgers, Any, Any]:
         """The ledgers, the rewards and the log of this replication."""
         numbers = np.arange(batch.start, batch.stop)
-        worlds = PointWorlds(world_keys(self.setting.seed, numbers), self.setting.base_keys(self.adapter.base, numbers))
+        worlds = PointWorlds(world_keys(self.setting.seed, numbers), self.setting.base_keys(self.base.thing, numbers))
         return self._open_ledgers(worlds.key[0]), self._rewards(worlds), GivenLog(self.setting.rows)
 
     def _open_ledgers(self, key: np.uint64) -> Ledgers:
-        setting, adapter = self.setting, self.adapter
-        nothing, queue, first = np.empty(0, np.int64), empty_ledger(one_cell(), 1, counts=True), np.zeros(1, np.int64)
+        setting, base = self.setting, self.base
+        nothing, queue, first = np.empty(0, np.int64), empty_ledger(one_cell()), np.zeros(1, np.int64)
         if setting.start == "ignorant":
-            return Ledgers(ledger_without_rows(adapter), queue, nothing)
+            return Ledgers(ledger_without_rows(base), queue, nothing)
         history = cast(History | None, setting.given)
         if history is None:
             points, levels, rewards = self.env.draw_log(key, setting.rows)
             values = np.array(self.env.level_values())[levels]
             history = History(points, rewards, levels=None if self.env.levels is None else values)
-        log, drift = setting.drift.applied_to(Log(adapter, history, "error")), setting.drift
-        rows = cast(Part, log.whole)
-        if setting.start == "artificial-replay":
-            return Ledgers(drift.entered(ledger_of_rows(adapter, rows), log.row_of), queue, nothing)
-        shown = drift.entered(ledger_of_rows(adapter, rows, own=False), log.row_of)
-        return Ledgers(ledger_without_rows(adapter), shown, first)
+        drift = setting.drift
+        log = drift.applied_to(Log(base, history, "error"))
+        part = cast(Part, log.whole)
+        if setting.start == "artificial-replay" and not base.reads_whole_log:
+            rows = None if base.counts_rows and not drift.numbers_rows else part.rows
+            ledger = filled_ledger(base.unit_cells(part.units), part.units, part.rewards, rows, log.end)
+            return Ledgers(drift.entered(ledger, log.row_of), queue, nothing)
+        rows = part.rows if drift.numbers_rows else None
+        shown = filled_ledger(one_cell(), part.units, part.rewards, rows, log.end)
+        return Ledgers(ledger_without_rows(base), drift.entered(shown, log.row_of), first)
 
     def _rewards(self, worlds: PointWorlds) -> PointRewards:
         width = self.setting.width
         point = np.zeros(self.env.dim)
-        own = self.adapter.base if isinstance(self.adapter, PointAdapter) else None
+        own = self.base if isinstance(self.base, PointAlgorithm) else None
         made = PointRewards if own is not None else PlainPointRewards
         return made(
             worlds=worlds,
             key=worlds.key[:1].copy(),
             optimum=np.array([self.env.optimum]),
             lattice=self.env.lattice if own is None else own.lattice,
-            picker=PlainPicker(self.adapter, self.env) if own is None else copied(own.picker),
+            picker=PlainPicker(self.base, self.env) if own is None else copied(own.picker),
             known=self._known,
             asked=nothing_asked(self.env.dim),
             law=self.law(),
@@ -261,8 +252,8 @@ class PointStage(Stage):
 class PlainPicker:
     """The points that a plain object names, checked when they are first named."""
 
-    def __init__(self, adapter: Adapter, env: PointEnvironment) -> None:
-        self._adapter = adapter
+    def __init__(self, base: Base, env: PointEnvironment) -> None:
+        self._base = base
         self._env = env
         self._known: dict[int, tuple[Floats, int]] = {}  # of each unit: its point, and the number of its level
         self.worked_out: dict[int, tuple[np.uint64, np.int64]] = {}  # what each is known by, and where it lies
@@ -271,7 +262,7 @@ class PlainPicker:
     def place(self, grid: Lattice, unit: int, round_: int, slot: int, out: Floats) -> None:
         """Write the point that is played."""
         if unit not in self._known:
-            self._known[unit] = self._checked(grid, self._adapter.unit(unit))
+            self._known[unit] = self._checked(grid, self._base.unit(unit))
         point, level = self._known[unit]
         out[:] = point
         if self._env.levels is not None and self._env.budget is not None:
@@ -310,15 +301,14 @@ class PlainPicker:
         """Nothing is drawn here."""
 
 
-def stage_of(setting: Setting, adapter: Adapter) -> Stage:
+def stage_of(setting: Setting, base: Base) -> Stage:
     """The stage for an environment."""
     if isinstance(setting.env, ArmEnvironment):
-        return ArmStage(setting, adapter, setting.env)
-    return PointStage(setting, adapter, setting.env)
+        return ArmStage(setting, base, setting.env)
+    return PointStage(setting, base, setting.env)
 
 
-def numbered(adapter: Adapter, n_arms: int) -> Adapter:
+def number_arms(base: Base, n_arms: int) -> None:
     """Let a plain object's units have the numbers of the arms."""
     for arm in range(n_arms):
-        adapter.number(arm)
-    return adapter
+        base.checked_number(arm)

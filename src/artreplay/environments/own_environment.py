@@ -9,8 +9,9 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words, compiled, copied, is_component
 from artreplay.environments.arm_environments import ArmEnvironment
+from artreplay.environments.meeting import NOT_A_UNIT
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.replay.step import AGAIN, NOT_A_UNIT
+from artreplay.replay.step import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, uniform
 
 _TRIED = (0.25, 0.75)  # draws with which a component is tried out

@@ -9,7 +9,8 @@ import numpy as np
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import Floats, Ints, Words, compiled
-from artreplay.replay.step import AGAIN, NEEDS_MEANS
+from artreplay.environments.meeting import NEEDS_MEANS
+from artreplay.replay.step import AGAIN
 from artreplay.streams import REWARD, mixed
 
 NOTHING = np.uint64(0)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words, compiled, natural
-from artreplay.replay.step import AGAIN, NOT_A_UNIT
+from artreplay.environments.meeting import NOT_A_UNIT
+from artreplay.replay.step import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal, uniform
 
 AHEAD = 32  # online rewards of an arm that are drawn in one go; the first ones are drawn one by one, for rare arms

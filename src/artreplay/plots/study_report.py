@@ -19,7 +19,7 @@ from artreplay.algorithms import KLUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
 from artreplay.history.stores import ArmStore
-from artreplay.replay.contradictions import Contradiction
+from artreplay.replay import Contradiction
 from artreplay.studies import ArmState, Study
 from artreplay.whole_files import write_whole
 

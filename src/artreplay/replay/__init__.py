@@ -1,10 +1,100 @@
-"""How history reaches an algorithm: the ledger of unused samples, the one step, and the three policies."""
+"""How history reaches an algorithm: the one step, the ledger of unread rows, and the three policies."""
 
 from artreplay.replay import drift
-from artreplay.replay.cell import Cell
-from artreplay.replay.contradictions import Contradiction
-from artreplay.replay.policies import ArtificialReplay, FullStart, Ignorant
-from artreplay.replay.policy import Policy
-from artreplay.replay.saving import load
+from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base, offers_value
+from artreplay.replay.certified import certified, complaint, is_certified, rule_of
+from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Age, Drift
+from artreplay.replay.drive import Drive, next_limit
+from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
+from artreplay.replay.log import AnyHistory, Log, Part, Unknown, checked_unknown, takes_totals
+from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
+from artreplay.replay.policy import (
+    ArtificialReplay,
+    FullStart,
+    HistoryPolicy,
+    Ignorant,
+    Policy,
+    warn_of_short_horizon,
+)
+from artreplay.replay.reader import ledger_without_rows
+from artreplay.replay.related import checked_relation
+from artreplay.replay.saving import decode, encode, load, policy_as_bytes, policy_from_bytes, read_note
+from artreplay.replay.standing import Cell, Contradiction, used_counts
+from artreplay.replay.step import (
+    AGAIN,
+    BAD_PROPOSAL,
+    BAD_VALUE,
+    CERTAIN,
+    DONE,
+    NEEDS_ROOM,
+    PENDING,
+    PLACES,
+    ROUND,
+    USED,
+    propose,
+    read_cells,
+    settle,
+    show,
+)
 
-__all__ = ["ArtificialReplay", "Cell", "Contradiction", "FullStart", "Ignorant", "Policy", "drift", "load"]
+__all__ = [
+    "AGAIN",
+    "BAD_PROPOSAL",
+    "BAD_VALUE",
+    "CERTAIN",
+    "DONE",
+    "NEEDS_ROOM",
+    "NO_DRIFT_OF_TOTALS",
+    "PENDING",
+    "PLACES",
+    "ROUND",
+    "USED",
+    "Age",
+    "AnyHistory",
+    "ArtificialReplay",
+    "Base",
+    "Cell",
+    "ComponentBase",
+    "Contradiction",
+    "Drift",
+    "Drive",
+    "FullStart",
+    "HistoryPolicy",
+    "Ignorant",
+    "Ledger",
+    "Log",
+    "ObjectBase",
+    "Part",
+    "Policy",
+    "Unknown",
+    "as_base",
+    "certified",
+    "checked_relation",
+    "checked_unknown",
+    "complaint",
+    "decode",
+    "drift",
+    "empty_ledger",
+    "encode",
+    "enlarged",
+    "filled_ledger",
+    "is_certified",
+    "ledger_without_rows",
+    "load",
+    "next_limit",
+    "offers_value",
+    "policy_as_bytes",
+    "policy_from_bytes",
+    "propose",
+    "read_cells",
+    "read_note",
+    "rule_of",
+    "settle",
+    "shared_generators",
+    "show",
+    "state_difference",
+    "state_of_base",
+    "takes_totals",
+    "used_counts",
+    "warn_of_short_horizon",
+]

@@ -122,9 +122,10 @@ class Certified(NamedTuple):
             self.round[0] = -1
         self.changed[0] = unit
 
-    def cell_closed(self, cell: int) -> int:
-        """Whatever is unread is known already."""
-        return 0
+    def propose(self, out: Any) -> int:
+        """What the base would play as things stand."""
+        units: int = self.rule.propose(out)
+        return units
 
 
 def certified(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
@@ -140,6 +141,21 @@ def certified(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
         np.full(1, -1, np.int64),
         np.full(1, -1, np.int64),
     )
+
+
+def is_certified(component: Any) -> bool:
+    """Whether a component is read until its choice is certain."""
+    return isinstance(component, Certified)
+
+
+def rule_of(component: Any) -> Any:
+    """The component itself, without what reads rows until its choice is certain."""
+    return component.rule if is_certified(component) else component
+
+
+def with_rule(component: Any, rule: Any) -> Any:
+    """A component with another one in its place, inside what reads rows until its choice is certain."""
+    return component._replace(rule=rule) if is_certified(component) else rule
 
 
 def complaint(algorithm: Any, arm: int, unit: Any, name: str) -> str:

@@ -17,11 +17,11 @@ from artreplay.algorithms import Algorithm, ArmAlgorithm
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_number
 from artreplay.history.stores import ArmStore
-from artreplay.replay.adapters import Adapter
+from artreplay.replay.bases import Base
 from artreplay.replay.ledger import Ledger
 from artreplay.replay.log import Log, Part
 
-NO_DRIFT_IN_BLOCKS = 'drift is for rows that are shown one at a time: leave out totals, batch=True and lower="blocks"'
+NO_DRIFT_OF_TOTALS = "drift is for rows that are shown one at a time: totals have no place for it"
 _DAY = np.timedelta64(1, "D")
 
 
@@ -79,43 +79,27 @@ def checked_allowance(value: Any, name: str = "drift") -> float:
 
 @compiled
 class UnitAllowances(NamedTuple):
-    """What is queued are rows, whose allowance depends on their unit; or is the same for all."""
+    """Rows whose allowance depends on their unit; or is the same for all."""
 
     of: Floats
 
-    def show(self, algorithm: Any, ledger: Any, at: int) -> int:
-        """Show a row to the base; how many samples that was."""
+    def show(self, algorithm: Any, ledger: Any, at: int) -> None:
+        """Show a row to the base."""
         unit = ledger.unit[at]
         allowance = self.of[0] if len(self.of) == 1 else self.of[unit]
         algorithm.update_logged(unit, ledger.reward[at], allowance)
-        return 1
-
-    def fold(self, ledger: Any) -> None:
-        """Rows stay as they are."""
-
-    def between(self, start: int, stop: int) -> int:
-        """How many samples are queued in these places."""
-        return stop - start
 
 
 @compiled
 class RowAllowances(NamedTuple):
-    """What is queued are rows, each with an allowance of its own."""
+    """Rows that each have an allowance of their own."""
 
     of: Floats
 
-    def show(self, algorithm: Any, ledger: Any, at: int) -> int:
-        """Show a row to the base; how many samples that was."""
+    def show(self, algorithm: Any, ledger: Any, at: int) -> None:
+        """Show a row to the base."""
         row = ledger.place[at] if len(ledger.place) > 0 else at
         algorithm.update_logged(ledger.unit[at], ledger.reward[at], self.of[row])
-        return 1
-
-    def fold(self, ledger: Any) -> None:
-        """Rows stay as they are."""
-
-    def between(self, start: int, stop: int) -> int:
-        """How many samples are queued in these places."""
-        return stop - start
 
 
 class Drift:
@@ -124,13 +108,13 @@ class Drift:
     newest_first = False
     is_by_row = False
 
-    def __init__(self, given: Any, adapter: Adapter) -> None:
-        low, high = adapter.reward_range
+    def __init__(self, given: Any, base: Base) -> None:
+        low, high = base.reward_range
         self._width = high - low
-        self._scale = self._width if isinstance(adapter.base, Algorithm) and adapter.base.scales else 1.0
+        self._scale = self._width if isinstance(base, Algorithm) and base.scales else 1.0
         self._ends: list[int] = []  # where the parts of the log ended that came before the last
         if isinstance(given, Mapping):
-            self._allowances = _by_arm(given, adapter)
+            self._allowances = _by_arm(given, base)
         elif isinstance(given, Age) or np.ndim(given) == 1:
             self.is_by_row, self.newest_first = True, isinstance(given, Age)
             self._allowances = _by_row(given)
@@ -139,8 +123,12 @@ class Drift:
         # Without rows nothing is known yet of those to come.
         self.is_there = bool(self._allowances.any()) or len(self._allowances) == 0
         if self.is_there:
-            _allow(adapter)
-            adapter.counts_rows = adapter.counts_rows and not self.is_by_row
+            base.allow_drift()
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether marks must be numbers of rows, because each row has an allowance of its own."""
+        return self.is_there and self.is_by_row
 
     def extended(self, given: Any, known: int, rows: int) -> None:
         """Take in that the log has grown from `known` rows; allowances by row are given for all of them."""
@@ -171,6 +159,8 @@ class Drift:
         """
         if not self.is_there:
             return log
+        if log.is_totals:
+            raise InvalidParameter(NO_DRIFT_OF_TOTALS)
         if self.is_by_row and log.whole is None:
             raise InvalidParameter("drift by row needs a log in memory: give a History, or what store.load() returns")
         if log.whole is None:
@@ -217,16 +207,13 @@ class Drift:
         log.numbers = np.where(useless, -1, log.numbers)
         return log
 
-    def entered(self, ledger: Any, row_of: Ints | None = None) -> Any:
+    def entered(self, ledger: Ledger, row_of: Ints | None = None) -> Ledger:
         """The ledger of a log, showing rows with their allowances; `row_of` says which rows places are."""
         if not self.is_there:
             return ledger
         scaled = self._allowances / self._scale
         of = scaled if row_of is None else scaled[row_of]
-        if isinstance(ledger, Ledger):
-            return ledger._replace(entries=RowAllowances(of) if self.is_by_row else UnitAllowances(of))
-        ledger.allowances = of.tolist() if self.is_by_row else (of * np.ones(len(ledger.unit))).tolist()
-        return ledger
+        return ledger._replace(allowances=RowAllowances(of) if self.is_by_row else UnitAllowances(of))
 
     # -- on disk ------------------------------------------------------------------------------------------------
 
@@ -240,19 +227,17 @@ class Drift:
         return said | {"ends": self._ends}, self._allowances
 
     @classmethod
-    def restored(cls, said: dict[str, Any], allowances: Floats, adapter: Adapter) -> Drift:
+    def restored(cls, said: dict[str, Any], allowances: Floats, base: Base) -> Drift:
         """What was kept, for a base that was restored as well."""
-        drift = cls(0.0, adapter)
+        drift = cls(0.0, base)
         drift.is_by_row = bool(said["by_row"])
         drift.newest_first, drift._ends = bool(said["newest_first"]), [int(end) for end in said["ends"]]
         drift._allowances = np.array(allowances, np.float64)
         drift.is_there = bool(said["is_there"])
-        adapter.counts_rows = adapter.counts_rows and not (drift.is_there and drift.is_by_row)
         return drift
 
 
-def _by_arm(given: Mapping[Any, Any], adapter: Adapter) -> Floats:
-    base = adapter.base
+def _by_arm(given: Mapping[Any, Any], base: Base) -> Floats:
     if not isinstance(base, ArmAlgorithm):
         raise InvalidParameter(f"drift by arm is for algorithms over arms, got {base!r}")
     allowances = np.zeros(max(base.n_arms, 2))  # a single one would be that of all
@@ -277,12 +262,3 @@ def _by_row(given: Any) -> Floats:
 def _check_length(allowances: Floats, rows: int) -> None:
     if len(allowances) != rows:
         raise InvalidParameter(f"drift must have one number for each row, got {len(allowances)} for {rows} rows")
-
-
-def _allow(adapter: Adapter) -> None:
-    """Let the base take allowances; one that cannot is refused."""
-    base = adapter.base
-    if isinstance(base, Algorithm):
-        base.allow_drift()
-    elif not adapter.hears_origin:
-        raise InvalidParameter(f"a base must offer update_logged for drift, {type(base).__name__} does not")

@@ -13,170 +13,41 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from artreplay.cells.boxes import WITHIN
+from artreplay.cells.unit_cells import Leaves, UnitCells
 from artreplay.compiling import Floats, Ints, compiled, natural, resized
 from artreplay.errors import InvalidFile
-from artreplay.replay.step import NO_ALLOWANCE, NO_ROW, UNREAD
+from artreplay.replay.step import NO_ROW, UNREAD
 
 L = TypeVar("L")
 
 UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of the cell it is a part of
+NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
 
 
 @compiled
-class Table(NamedTuple):
-    """Cells that never change, by a table of the units; a unit that is not in it lies in the last cell.
+class NoAllowances(NamedTuple):
+    """Rows come without an allowance."""
 
-    Without any units in it there is one cell for everything.
-    """
+    of: float  # a component without any field cannot be compiled
 
-    cell: Ints  # of each unit
-    name: Ints  # of each cell: what the base calls it
-
-    def table_entry(self, unit: int) -> int:
-        """The cell a unit lies in."""
-        if unit < 0 or unit >= len(self.cell):
-            return len(self.name) - 1
-        cell: int = self.cell[unit]
-        return cell
-
-    def find(self, algorithm: Any, unit: int) -> int:
-        """The cell a unit lies in, whatever the algorithm was shown."""
-        return self.table_entry(unit)
-
-    def name_of(self, cell: int) -> int:
-        """What the base calls a cell."""
-        name: int = self.name[cell]
-        return name
-
-    def is_known(self, cell: int) -> bool:
-        """Whether the base knows a cell: not the last one."""
-        return cell < len(self.name) - 1
-
-    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
-        """Nothing is ever divided."""
-
-
-@compiled
-class Boxes(NamedTuple):
-    """The boxes of a grid, which the algorithm knows."""
-
-    dim: int  # of the space; a component without any field cannot be compiled
-
-    def find(self, algorithm: Any, unit: int) -> int:
-        """The cell a unit lies in."""
-        cell: int = algorithm.cell_of(unit)
-        return cell
-
-    def name_of(self, cell: int) -> int:
-        """What the base calls a cell."""
-        return cell
-
-    def is_known(self, cell: int) -> bool:
-        """Whether the base knows a cell."""
-        return True
-
-    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
-        """Nothing is ever divided."""
-
-
-@compiled
-class Leaves(NamedTuple):
-    """The leaves of trees, which the algorithm divides."""
-
-    dim: int  # of the space
-
-    def find(self, algorithm: Any, unit: int) -> int:
-        """The cell a unit lies in now."""
-        cell: int = algorithm.cell_of(unit)
-        return cell
-
-    def name_of(self, cell: int) -> int:
-        """What the base calls a cell."""
-        return cell
-
-    def is_known(self, cell: int) -> bool:
-        """Whether the base knows a cell."""
-        return True
-
-    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
-        """Give a leaf its share of the rows of the cells it came from, which were divided since."""
-        cells = algorithm.whole.cells
-        while ledger.next[cell] < 0:
-            above = cells.parent[cell]
-            while ledger.next[above] < 0:
-                above = cells.parent[above]
-            ledger.divide(cells, above)
-
-
-@compiled
-class SingleRows(NamedTuple):
-    """The queues hold single rows."""
-
-    samples: int  # in each: 1; a component without any field cannot be compiled
-
-    def show(self, algorithm: Any, ledger: Any, at: int) -> int:
-        """Show a row to the base, and return how many samples that was."""
+    def show(self, algorithm: Any, ledger: Any, at: int) -> None:
+        """Show a row to the base."""
         algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], NO_ALLOWANCE)
-        return 1
-
-    def fold(self, ledger: Any) -> None:
-        """Rows stay as they are."""
-
-    def between(self, start: int, stop: int) -> int:
-        """How many samples are queued in these places."""
-        return stop - start
-
-
-@compiled
-class Blocks(NamedTuple):
-    """The queues hold blocks of rows of one unit, each with the sum of its rewards."""
-
-    samples: Ints  # in each
-
-    def show(self, algorithm: Any, ledger: Any, at: int) -> int:
-        """Load a block into the base, and return how many samples that was."""
-        samples: int = self.samples[at]
-        algorithm.load(ledger.unit[at], samples, ledger.reward[at])
-        return samples
-
-    def fold(self, ledger: Any) -> None:
-        """Put the rows of each queue together to the blocks of a log of one part, as `block_ends` has them."""
-        for cell in range(len(ledger.next)):
-            first, stop = ledger.next[cell], ledger.stop[cell]
-            to, begin, end, before, total = first, first, first + 1, 0.0, 0.0
-            for at in range(first, stop):
-                total += ledger.reward[at]
-                if at + 1 == end or at + 1 == stop:
-                    samples = at + 1 - begin
-                    ledger.unit[to] = ledger.unit[at]
-                    ledger.reward[to] = min(max(total - before, 0.0), 1.0 * samples)
-                    self.samples[to] = samples
-                    to, begin, before = to + 1, at + 1, total
-                    end = first + 2 * (end - first)
-            ledger.stop[cell] = to
-
-    def between(self, start: int, stop: int) -> int:
-        """How many samples are queued in these places."""
-        rows = 0
-        for at in range(start, stop):
-            rows += self.samples[at]
-        return rows
 
 
 @compiled(scratch=("spare_unit", "spare_reward", "spare_place"))
 class Ledger(NamedTuple):
-    """Queues of rows, or of blocks of rows, that were read and are not shown yet."""
+    """Queues of rows that were read and are not shown yet."""
 
     cells: Any  # which cell a unit lies in
-    entries: Any  # what is queued: single rows, or blocks of them
+    allowances: Any  # shows a row with its allowance
     unit: Ints  # of each row, queue by queue
-    reward: Floats  # of a row, or the sum of a block
-    place: Ints  # the mark that each row begins at; empty where marks count the rows of a cell, which are single
+    reward: Floats
+    place: Ints  # the mark that each row begins at; empty where marks count the rows of a cell
     next: Ints  # of each cell: where its first unread row is
     stop: Ints  # of each cell: where its rows end
     end: Ints  # of each cell: all rows of the log before this mark were read
     more: Ints  # of each cell: how many rows of it the log has that were not read; 1 for some where nobody counts them
-    closed: Ints  # of each cell: 1 if the base was told that there is no unread row left
     wanted: Ints  # the cell whose rows must be read, in one entry
     spare_unit: Ints  # for dividing
     spare_reward: Floats
@@ -199,33 +70,21 @@ class Ledger(NamedTuple):
         self.wanted[0] = cell
         return UNREAD
 
-    def show(self, algorithm: Any, at: int) -> int:
-        """Show a row or a block to the base, and return how many samples that was."""
-        samples: int = self.entries.show(algorithm, self, at)
-        return samples
+    def show(self, algorithm: Any, cell: int, at: int) -> None:
+        """Show the base the earliest unread row of a cell."""
+        self.allowances.show(algorithm, self, at)
+        self.next[cell] = at + 1
 
     def waiting(self, cell: int) -> int:
         """How many rows of a cell are unread, where the log counts them."""
-        rows: int = self.entries.between(self.next[cell], self.stop[cell]) + self.more[cell]
+        rows: int = self.stop[cell] - self.next[cell] + self.more[cell]
         return rows
 
     def count_used(self, start: Any, counts: Any) -> None:
         """Add to counts by unit what was shown since the queues began at `start`."""
         for cell in range(len(self.next)):
             for at in range(start[cell], self.next[cell]):
-                counts[self.unit[at]] += self.entries.between(at, at + 1)
-
-    def use(self, cell: int, at: int) -> None:
-        """The earliest unread row of a cell has been shown."""
-        self.next[cell] = at + 1
-
-    def close(self, algorithm: Any, cell: int) -> int:
-        """Tell the base, once, that a cell has no unread row left. Returns 1 if that can change its proposal."""
-        if self.closed[cell] == 1 or not self.cells.is_known(cell):
-            return 0
-        self.closed[cell] = 1
-        changed: int = algorithm.cell_closed(self.cells.name_of(cell))
-        return changed
+                counts[self.unit[at]] += 1
 
     def divide(self, cells: Any, cell: int) -> None:
         """Share the unread rows of a box among its parts, in order."""
@@ -264,28 +123,22 @@ def half_of(cells: Any, cell: int, unit: int) -> int:
     return half
 
 
-def one_cell() -> Table:
-    """Everything in one cell."""
-    return Table(np.empty(0, np.int64), np.zeros(1, np.int64))
-
-
-def empty_ledger(cells: Any, n_cells: int, size: int = 0, counts: bool = False, blocks: bool = False) -> Ledger:
-    """A ledger without rows, with space for `size` rows or blocks; `counts` says whether marks count single rows."""
-    places = 0 if counts else size
-    return Ledger(
-        cells=cells,
-        entries=Blocks(np.zeros(size, np.int64)) if blocks else SingleRows(1),
+def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True) -> Ledger:
+    """A ledger without rows, with space for `size` of them; `counts` says whether marks count rows."""
+    ledger = Ledger(
+        cells=cells.find,
+        allowances=NoAllowances(NO_ALLOWANCE),
         unit=np.zeros(size, np.int64),
         reward=np.zeros(size),
-        place=np.zeros(places, np.int64),
-        next=np.zeros(n_cells, np.int64),
-        stop=np.zeros(n_cells, np.int64),
-        end=np.zeros(n_cells, np.int64),
-        more=np.zeros(n_cells, np.int64),
-        closed=np.zeros(n_cells, np.int64),
+        place=np.zeros(0 if counts else size, np.int64),
+        next=np.zeros(cells.size, np.int64),
+        stop=np.zeros(cells.size, np.int64),
+        end=np.zeros(cells.size, np.int64),
+        more=np.zeros(cells.size, np.int64),
         wanted=np.zeros(1, np.int64),
-        **spare_arrays(cells, size),
+        **spare_arrays(cells.find, size),
     )
+    return enlarged(ledger, cells.space)
 
 
 def spare_arrays(cells: Any, size: int) -> dict[str, Any]:
@@ -299,60 +152,42 @@ def spare_arrays(cells: Any, size: int) -> dict[str, Any]:
 
 
 def filled_ledger(
-    cells: Any,
-    n_cells: int,
+    cells: UnitCells,
     units: Ints,
     rewards: Floats,
-    rows: Ints | None,
-    cell: Ints,
-    end: int,
-    marks: Ints | None,
-    samples: Ints | None = None,
+    rows: Ints | None = None,
+    end: int | None = None,
+    marks: Ints | None = None,
 ) -> Ledger:
-    """The ledger of rows in memory, whose cells are given; those before the marks are used already.
+    """The ledger of rows in memory; those before the marks are used already.
 
     `rows` has their numbers in the log, which ends before the row `end`; None where marks count the rows of a cell.
-    `samples` says how many each of them is, where they are blocks.
     """
+    n_cells, cell = cells.size, cells.of(units)
     counts = np.bincount(cell, minlength=n_cells).astype(np.int64)
-    ends: Ints = np.full(n_cells, end, np.int64)
-    if samples is not None:
-        rows, ends = _samples_before(samples, cell, counts)
     used = np.zeros(n_cells, np.int64)
     if marks is not None:
         known = np.zeros(n_cells, np.int64)
         known[: len(marks)] = marks[:n_cells]
         used = known if rows is None else np.bincount(cell[rows < known[cell]], minlength=n_cells)
-        if len(marks) > n_cells or (used > counts).any() or (samples is not None and (known > ends).any()):
+        if len(marks) > n_cells or (used > counts).any():
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
     stop = np.cumsum(counts)
-    ledger = empty_ledger(cells, n_cells, counts=rows is None)
     if n_cells > 1:
         narrow = n_cells <= 1 << 16  # then sorting takes linear time
         order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable")
         units, rewards, rows = units[order], rewards[order], None if rows is None else rows[order]
-        samples = None if samples is None else samples[order]
     copied = np.array if n_cells == 1 else np.ascontiguousarray  # dividing moves rows: those of the log stay
-    return ledger._replace(
-        entries=ledger.entries if samples is None else Blocks(np.array(samples)),
+    ledger = empty_ledger(cells._replace(space=0))._replace(
         unit=copied(units),
         reward=copied(rewards),
-        place=ledger.place if rows is None else copied(rows),
+        place=np.empty(0, np.int64) if rows is None else copied(rows),
         next=stop - counts + used,
         stop=stop,
-        end=counts if rows is None else ends,
-        **spare_arrays(cells, len(units)),
+        end=counts if rows is None else np.full(n_cells, len(units) if end is None else end, np.int64),
+        **spare_arrays(cells.find, len(units)),
     )
-
-
-def _samples_before(samples: Ints, cell: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """How many samples of its cell come before each block, and how many samples each cell has."""
-    order = np.argsort(cell, kind="stable")
-    running = np.concatenate([[0], np.cumsum(samples[order])])
-    stop = np.cumsum(counts)
-    before = np.empty(len(samples), np.int64)
-    before[order] = running[:-1] - np.repeat(running[stop - counts], counts)
-    return before, running[stop] - running[stop - counts]
+    return enlarged(ledger, cells.space)
 
 
 def enlarged(ledger: L, n_cells: int) -> L:
@@ -362,10 +197,8 @@ def enlarged(ledger: L, n_cells: int) -> L:
     before = len(ledger.next)
     next_ = resized(ledger.next, n_cells)
     next_[before:] = UNDIVIDED
-    stop, end, more, closed = (
-        resized(array, n_cells) for array in (ledger.stop, ledger.end, ledger.more, ledger.closed)
-    )
-    return ledger._replace(next=next_, stop=stop, end=end, more=more, closed=closed)
+    stop, end, more = (resized(array, n_cells) for array in (ledger.stop, ledger.end, ledger.more))
+    return ledger._replace(next=next_, stop=stop, end=end, more=more)
 
 
 def marks_of(ledger: Ledger, parent: Ints | None = None) -> Ints:
@@ -380,9 +213,7 @@ def marks_of(ledger: Ledger, parent: Ints | None = None) -> Ints:
         marks = np.where(next_ < stop, place[np.minimum(np.maximum(next_, 0), len(place) - 1)], end)
     if parent is not None:
         marks = marks[: len(parent)]
-        for cell in np.flatnonzero(
-            next_[: len(parent)] == UNDIVIDED
-        ).tolist():  # those come behind what they are a part of
+        for cell in np.flatnonzero(next_[: len(parent)] == UNDIVIDED).tolist():  # parts come after the whole
             marks[cell] = marks[parent[cell]] if parent[cell] >= 0 else 0
     return marks
 
@@ -392,13 +223,11 @@ def inherited_marks(marks: Ints, parent: Ints | None) -> Ints:
     if parent is None or len(marks) >= len(parent):
         return marks
     more = resized(marks, len(parent))
-    for cell in range(len(marks), len(parent)):  # those come behind what they are a part of
+    for cell in range(len(marks), len(parent)):  # parts come after the whole
         more[cell] = more[parent[cell]]
     return more
 
 
-def unread_samples(ledger: Ledger) -> int:
-    """How many unread rows are at hand, in blocks or single."""
-    if isinstance(ledger.entries, Blocks):
-        return int((ledger.end - marks_of(ledger)).sum())
+def unread_rows(ledger: Ledger) -> int:
+    """How many unread rows are at hand."""
     return int((np.asarray(ledger.stop) - np.maximum(ledger.next, 0)).sum())

@@ -1,127 +1,86 @@
-"""What the three policies share: asking, telling, and showing the log in slices."""
+"""The three policies: a base algorithm plus a way to use history. `ask` for an action, play it, `tell` its reward."""
 
 from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Hashable, Iterator
-from time import perf_counter
-from typing import Any, ClassVar, Self, cast
+import sys
+import warnings
+from collections.abc import Hashable, Iterator, Sized
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from artreplay.algorithms.composition import IndexAlgorithm
-from artreplay.compiling import UNBOUNDED, Ints, Loop, current_mode, pinned, views
-from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.errors import InvalidAction, InvalidHistory
-from artreplay.history import Fingerprint
-from artreplay.history import Reading as HowMuch
+from artreplay.algorithms import Algorithm
+from artreplay.cells.unit_cells import Table, UnitCells, one_cell
+from artreplay.compiling import Ints
+from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history import Fingerprint, History, Reading, Totals
 from artreplay.parameters import checked
-from artreplay.replay.adapters import Adapter, NamedAdapter, Reading, Relation, Unknown
-from artreplay.replay.cell import Cell, cells_of, used_by_cell
-from artreplay.replay.contradictions import Contradiction, Watch
-from artreplay.replay.ledger import Ledger, enlarged
-from artreplay.replay.log import AnyHistory, Flags, Log, Part
-from artreplay.replay.own_bases import ComponentAdapter, adapt
-from artreplay.replay.own_ledgers import OwnLedger, RelatedRows
-from artreplay.replay.reader import Reader, ledger_without_rows
-from artreplay.replay.step import (
-    BAD_PROPOSAL,
-    BAD_VALUE,
-    DONE,
-    NEEDS_ROOM,
-    NEEDS_ROWS,
-    NO_ROW,
-    PENDING,
-    PLACES,
-    READ_UNITS,
-    ROUND,
-    SERVING,
-    USED,
-    look,
-    read_to_end,
-    settle,
-    step,
-    take,
+from artreplay.replay.bases import Base, ObjectBase, as_base
+from artreplay.replay.drift import Drift
+from artreplay.replay.drive import Drive
+from artreplay.replay.ledger import Ledger, marks_of, unread_rows
+from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
+from artreplay.replay.reader import open_ledger
+from artreplay.replay.related import RelatedRows, Relation, checked_relation
+from artreplay.replay.standing import (
+    Cell,
+    Contradiction,
+    Online,
+    cells_of,
+    online_of,
+    used_by_cell,
 )
-
-_PATIENCE = 1.0  # seconds of interpretation after which compiling is worth its cost
-_HEAVY = 1e-3  # seconds of interpretation per round above which even a short call is worth compiling
-_MANY = 200_000  # rewards after which interpretation has cost about as much as compiling does
-_MOST_STEPS = 1 << 20  # in one slice of a loop
-_FEW_STEPS = 1 << 10  # what compiled code does while it cannot hear a Ctrl-C
-_SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
+from artreplay.replay.step import PENDING, ROUND, SERVING, USED
 
 
 class Policy:
-    """What the three policies share: `ask` for an action, play it, `tell` its reward.
+    """What the three policies share.
 
     Everything a policy learns from is one journal: the rows of its log, rows appended later, and every reward that was
     told. Rewards may come late, in another order, or never, and you may tell actions that nobody asked for: each
     becomes a row of the journal, after the rows that were there before. A decision is made at the first `ask` after a
     `tell`, from the journal as it is then, and `ask` returns it until the next `tell`, whatever arrives meanwhile. A
     policy works on its own copy of the base. Until something is told or asked no row is shown, and of a store only what
-    the base must know of it is read; an object of the user's own, or a relation, reads it into memory.
+    the base must know of it is read; an object of the user's own, or a relation, reads it into memory. A policy belongs
+    to one thread at a time. A Ctrl-C that cuts a step in two leaves a policy that refuses every later call.
     """
 
     kind: ClassVar[str]
-    relation: Relation = None
+    relation: Relation | None = None
     unknown: Unknown = "error"
+    skipped = 0  # rows of the log that were left out
+    _marks_without_log: Ints = np.empty(0, np.int64)  # while it was loaded and its log has not been given yet
 
-    @checked
-    def __init__(self, base: Any, *, reading: Reading | None = None) -> None:
-        self._adapter: Adapter = adapt(base, reading)
-        self._position: Ints = np.zeros(PLACES, np.int64)
-        self._log: Log | None = None
-        self._reader: Reader | None = None
-        self._ledger: Ledger | OwnLedger = ledger_without_rows(self._adapter)
+    def __init__(self, base: Base) -> None:
+        self.drive = Drive(base)
+        self.log: Log | None = None
+        self._online: Online | None = None
         self._fingerprint: Fingerprint | None = None  # of a log that is known and not at hand
         self._size_without_log = 0  # its samples without those that are skipped
+        self._starts_from_totals = False
         self._grown = False  # whether the log has grown since the pending decision was made
-        self._interpreted_parts: tuple[Any, ...] = ()  # of a step; () if they must be put together
-        self._told = 0  # rewards, in this process
-        self._spent = 0.0  # seconds of interpretation
-        self._guard = Uninterrupted()
-        self._watch: Watch | None = None  # for online rewards that contradict the log
-        self.skipped = 0
 
-    # -- the two calls --------------------------------------------------------------------------------------
+    # -- the two calls ----------------------------------------------------------------------------------------
 
     def ask(self) -> Any:
         """The action to play next: a unit, or a list of units. The same until the next `tell`."""
-        position = (self._interpreted_parts or self._parts())[2]
-        units: int = position[PENDING]
-        if units == 0:
-            if self._log is None:
+        drive = self.drive
+        units: int = drive.position.item(PENDING)
+        if units == 0 or drive.is_cut:
+            drive.enter()
+            try:
                 self._require_log()
-            else:
-                self._show_log()
-            quick_settle = (self._interpreted_parts or self._parts())[5]
-            units = self._first_step() if quick_settle is None else quick_settle(_FEW_STEPS)
-            if units <= 0:
-                units = self._run(settle, "_ledger", None)
-            self._grown = False
-        return self._adapter.action(units, position)
-
-    def choose(self, chooser: Any, round_: int) -> Any:
-        """The action of a numbered decision, made while others are open; nothing is pending afterwards.
-
-        `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
-        """
-        self._require_log()
-        self._show_log()
-        position = self._position
-        position[ROUND], position[PENDING], position[SERVING] = round_, 0, 0
-        units = self._first_step() if chooser is None else 0
-        if units <= 0:
-            units = self._run(settle, "_ledger", None, chooser)
-        position[PENDING] = 0
-        return self._adapter.action(units, position)
-
-    def read_cells_of(self, action: Any) -> None:
-        """Show all rows of the log that lie in the cells of an action, as before it is told."""
-        units = action if self._adapter.is_list(action) else [action]
-        self._show_what_comes_before([(self._adapter.number(unit), 0.0) for unit in units])
+                self.show_first()
+                units = drive.settle()
+                drive.position[PENDING] = units
+                self._grown = False
+            except BaseException as error:
+                drive.leave(error)
+                raise
+            drive.leave()
+        return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
     def tell(self, action: Any, reward: Any) -> None:
         """Add an action and its reward to the journal; give one reward per unit, in the order of the action.
@@ -129,235 +88,100 @@ class Policy:
         You may tell any action, asked for or not: the rows of the log that come before it are shown first. Everything
         is checked before anything changes.
         """
-        adapter = self._adapter
-        if adapter.is_list(action):
-            samples = adapter.checked_samples(action, reward)
+        drive, base = self.drive, self.drive.base
+        if base.is_list(action):
+            samples = checked_samples(base, action, reward)
         else:
-            samples = [(adapter.number(action), adapter.checked_reward(reward))]
-        algorithm, _, position, fills, still, _, quick_take = self._interpreted_parts or self._parts()
-        asked = still and position[PENDING] == len(samples) == 1 and adapter.proposed[0] == samples[0][0]
-        if not asked or self._grown:  # before what was asked for there is nothing left to read
-            self._show_what_comes_before(samples)
-            algorithm, _, position, fills, _, _, quick_take = self._interpreted_parts or self._parts()
-        # A step looks for room for a whole proposal.
-        if fills and algorithm.room() < len(samples) + len(adapter.proposal):
-            self._make_room(len(samples) + len(adapter.proposal))
-            algorithm, _, position, _, _, _, quick_take = self._parts()
-        self._told += 1
-        if quick_take is not None and len(samples) == 1:
-            quick_take(*samples[0])
-            if self._watch is not None:
-                self._watch.told(*samples[0])
-            return
-        if self._told == _MANY:
-            self._interpreted_parts = ()  # which is looked at anew
-        with self._guard:
-            if isinstance(adapter, ComponentAdapter):
-                with np.errstate(over="ignore"):  # counters of its own may wrap around
-                    for number, value in samples:
-                        algorithm.update(number, value)
-            else:
-                for number, value in samples:
-                    algorithm.update(number, value)
-            position[ROUND] += 1
-            position[PENDING] = 0
-            position[SERVING] = 0  # a proposal that waits for rows is out of date
-            if self._watch is not None:
-                for number, value in samples:
-                    self._watch.told(number, value)
+            samples = [(base.checked_number(action), base.checked_reward(reward))]
+        drive.enter()
+        try:
+            self.show_before([unit for unit, _ in samples])
+            drive.take(samples)
+            if (online := self._online) is not None:
+                for unit, value in samples:
+                    online.counts[unit] += 1
+                    online.sums[unit] += value
+        except BaseException as error:
+            drive.leave(error)
+            raise
+        drive.leave()
 
-    # -- showing the log ------------------------------------------------------------------------------------
-
-    def _show_log(self) -> None:
+    def show_first(self) -> None:
         """Show what must be shown before anything is proposed."""
 
-    def _show_what_comes_before(self, samples: list[tuple[int, float]]) -> None:
-        """Show the rows of the log that come before what is told: those of the cells it lies in.
+    def show_before(self, units: list[int]) -> None:
+        """Show the rows that come before what is told of these units."""
 
-        A base that is read until its choice is certain keeps rows of the log apart from what was played.
+    # -- for decisions that are open at the same time ---------------------------------------------------------
+
+    def choose(self, chooser: Any, round_: int) -> Any:
+        """The action of a numbered decision, made while others are open; nothing is pending afterwards.
+
+        `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
         """
-        if self._adapter.certified is not None:
-            return
-        if self._log is None:
-            self._check_nothing_comes_before(samples)
-        elif self._log.whole is None or self._position[USED] < self._log.size:
-            algorithm, ledger, *_ = self._interpreted_parts or self._parts()
-            units = [number for number, _ in samples]
-            if isinstance(ledger, RelatedRows) and self._was_asked(units):
-                return  # there are no cells: what is related to a proposal was shown before it became the action
-            if any(ledger.first_unread(ledger.locate(algorithm, unit)) != NO_ROW for unit in units):
-                self._read_to_end("_ledger", np.array(units, np.int64))
+        drive = self.drive
+        drive.enter()
+        try:
+            self._require_log()
+            used = self.used
+            self.show_first()
+            if chooser is not None and self.used != used:
+                chooser.renew()
+            drive.position[ROUND], drive.position[PENDING], drive.position[SERVING] = round_, 0, 0
+            units = drive.settle(chooser)
+        except BaseException as error:
+            drive.leave(error)
+            raise
+        drive.leave()
+        return drive.base.action(drive.proposed, units, round_)
 
-    def _check_nothing_comes_before(self, samples: list[tuple[int, float]]) -> None:
-        """Without its log a policy can be told what it asked for: that was asked because nothing was left to read."""
-        if self._adapter.certified is not None:
-            return
-        if self._fingerprint is None or self._log_size() == self._position[USED]:
-            return
-        if not self._was_asked([number for number, _ in samples]):
-            raise InvalidHistory(
-                "this policy was loaded without its log, of which rows may come before what is told, because it is "
-                "not the action that was asked for last: give the log with extend(history) first"
-            )
+    def read_cells_of(self, action: Any) -> None:
+        """Show all rows of the log that lie in the cells of an action, as before it is told."""
+        base = self.drive.base
+        self.show_before([base.checked_number(unit) for unit in (action if base.is_list(action) else [action])])
 
-    def _was_asked(self, units: list[int]) -> bool:
-        """Whether these are the units of the pending action, and the log has not grown since it was decided on."""
-        if self._position[PENDING] == 0 or self._grown:
-            return False
-        action = self._adapter.action(int(self._position[PENDING]), self._position)
-        return units == [self._adapter.number(unit) for unit in (action if isinstance(action, list) else [action])]
-
-    def _read_to_end(self, ledger: str, units: Ints) -> None:
-        """Show all unread rows of the cells of these units."""
-        self._position[READ_UNITS] = 0
-        self._position[SERVING] = 0
-        self._run(read_to_end, ledger, units)
-
-    def _is_heavy(self) -> bool:
-        """Whether interpretation has cost so much, and still does, that compiling is worth it."""
-        return self._spent > _PATIENCE and self._spent > _HEAVY * (1 + int(self._position[ROUND]))
-
-    def _first_step(self) -> int:
-        """One interpreted step, where that is likely to be all: a decision that needs no row of the log is quick."""
-        algorithm, ledger, position, fills, still, *_ = self._interpreted_parts or self._parts()
-        if current_mode() == "compiled":
-            return 0
-        if still:  # a Ctrl-C does no harm where nothing changes
-            return look(algorithm, ledger, position, self._adapter.proposed)
-        if fills or self._adapter.expensive or isinstance(self._adapter, ComponentAdapter) or self._is_heavy():
-            return 0
-        began = perf_counter()
-        with self._guard:
-            units: int = step(algorithm, ledger, position, self._adapter.proposed)
-            if units > 0:
-                position[PENDING] = units
-        self._spent += perf_counter() - began
-        return units
-
-    def _run(self, loop: Loop[Any, int], of: str, units: Any, chooser: Any = None) -> int:
-        """Run a loop over a ledger of this policy, named by its attribute, until it is done; what it returns.
-
-        It runs in slices, between which Ctrl-C is heard, arrays grow, and rows are read. Interpreted at first;
-        compiled once interpretation has cost more than compiling does. Both do the same. A chooser that stands in for
-        the base is always interpreted.
-        """
-        adapter, mode = self._adapter, current_mode()
-        fast = mode == "compiled" or (mode == "auto" and (self._is_heavy() or (adapter.expensive and loop is settle)))
-        fast = fast and chooser is None
-        limit = 1  # a step may be long: the clock is looked at after the first
-        bound = None  # the compiled form; arrays change on the way, their types do not
-        while True:
-            ledger = getattr(self, of)
-            if fast:
-                parts = (adapter.algorithm, ledger, self._position)
-                run = bound = loop.bound_to(*parts[:2]) if bound is None else bound
-                target = adapter.proposal if units is None else units
-            else:
-                parts = self._parts(of)[:3] if chooser is None else (chooser, *self._parts(of)[1:3])
-                run = loop.interpreted if isinstance(adapter, ComponentAdapter) else loop.function
-                target = adapter.proposed if units is None else units
-            began = perf_counter()
-            with self._guard:
-                result: int = run(*parts, target, limit)
-            took = perf_counter() - began
-            if not fast:
-                self._spent += took
-            if result > 0 or result == DONE:
-                return result
-            if result == NEEDS_ROOM:
-                self._make_room(len(adapter.proposal))
-                if chooser is not None:
-                    chooser.renew()
-            elif result == NEEDS_ROWS:
-                self._read_more(of, ledger)
-            elif result == BAD_PROPOSAL:
-                raise InvalidAction(
-                    f"{type(adapter.base).__qualname__} must propose at least 1 unit and at most "
-                    f"{len(adapter.proposal)}; a component that means to propose more must offer `width`"
-                )
-            elif result == BAD_VALUE:
-                raise InvalidAction(adapter.bad_value())
-            elif not fast and chooser is None and mode == "auto" and self._spent > _PATIENCE:
-                fast, limit = True, 1
-            else:
-                limit = next_limit(limit, took)
-
-    def _read_more(self, of: str, ledger: Any) -> None:
-        """Read the rows that a ledger wants."""
-        if self._reader is not None:
-            rows = self._reader.read(ledger)
-            with Uninterrupted():
-                setattr(self, of, self._reader.put(ledger, rows))
-                self._interpreted_parts = ()
-
-    def _make_room(self, need: int) -> None:
-        with Uninterrupted():
-            self._adapter.make_room(max(need, 1))
-            self._ledger = enlarged(self._ledger, self._adapter.cell_space())
-            self._interpreted_parts = ()
-
-    def _parts(self, of: str = "_ledger") -> tuple[Any, ...]:
-        """The algorithm, a ledger and the position in the form that is fastest without compiling.
-
-        Behind them, whether arrays of the base can run over, and whether looking for an action changes nothing; then
-        `settle` and `take` with all this in place, compiled, once so much was told that it is worth it, else None.
-        """
-        if self._interpreted_parts and of == "_ledger":
-            return self._interpreted_parts
-        algorithm, ledger = self._adapter.algorithm, getattr(self, of)
-        fills = algorithm.room() < UNBOUNDED
-        still = self._adapter.is_still and isinstance(ledger, Ledger) and isinstance(algorithm, IndexAlgorithm)
-        parts: tuple[Any, ...] = (algorithm, ledger, self._position, fills, still and not fills)
-        if isinstance(self._adapter, NamedAdapter):
-            viewed = views(ledger) if isinstance(ledger, tuple) else ledger
-            position = memoryview(cast(Any, self._position))
-            parts = (views(algorithm), viewed, position, *parts[3:])
-        if of == "_ledger":
-            quick = None
-            if self._told >= _MANY and isinstance(self._adapter, NamedAdapter) and current_mode() == "auto":
-                compiled = (algorithm, ledger, self._position, self._adapter.proposal)
-                quick = pinned(compiled, {settle: (0, 1, 2, 3), take: (0, 2)})
-            parts = self._interpreted_parts = (*parts, *(quick or (None, None)))
-        return parts
-
-    # -- the log --------------------------------------------------------------------------------------------
+    # -- the log ----------------------------------------------------------------------------------------------
 
     def _require_log(self) -> None:
-        if self._log is None and self._fingerprint is not None:
+        if self.log is None and self._fingerprint is not None:
             raise InvalidHistory("this policy was loaded without its log: give it with extend(history) first")
 
     def _log_size(self) -> int:
-        return self._size_without_log if self._log is None else self._log.size
+        return self._size_without_log if self.log is None else self.log.size
 
-    def _marks(self) -> Ints:
-        """Which rows of the log were shown: those before the mark of the cell they lie in."""
-        return np.empty(0, np.int64)
+    def marks(self) -> Ints:
+        """Which rows of the log are used: those before the mark of the cell they lie in.
 
-    def _used_parts(self) -> Iterator[tuple[Part, Flags]]:
+        A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. Under a
+        relation these are the numbers of the used rows; of totals it is how many rows of the table were loaded.
+        """
+        return self._marks_without_log
+
+    def used_parts(self) -> Iterator[tuple[Part, Flags]]:
         """All rows of the log in order, and which of them were shown."""
         return iter(())
 
-    # -- what people see ------------------------------------------------------------------------------------
+    # -- what people see --------------------------------------------------------------------------------------
 
     @property
     def base(self) -> Any:
         """The policy's own copy of the base algorithm: read it, but do not change it."""
-        return self._adapter.base
+        return self.drive.base.thing
 
     @property
     def history(self) -> AnyHistory | None:
         """The log; None if there is none, or if a loaded policy has not been given its log yet."""
-        return None if self._log is None else self._log.history
+        return None if self.log is None else self.log.history
 
     @property
-    def reading(self) -> HowMuch:
+    def reading(self) -> Reading:
         """How much of the log was read: samples used; rows or sums, and bytes, read; requests to a file or database."""
-        return HowMuch() if self._log is None else self._log.reading(self.used)
+        return Reading() if self.log is None else self.log.reading(self.used)
 
     @property
     def used(self) -> int:
         """Rows of the log shown so far."""
-        return int(self._position[USED])
+        return self.drive.position.item(USED)
 
     @property
     def unused(self) -> int:
@@ -367,15 +191,15 @@ class Policy:
     @property
     def rounds(self) -> int:
         """Online rounds told so far."""
-        return int(self._position[ROUND])
+        return self.drive.position.item(ROUND)
 
     def unused_rows(self) -> list[int]:
         """The rows of the log that have not been shown, in order; rows that were skipped are not among them."""
         self._require_log()
-        left = [part.rows[~shown] for part, shown in self._used_parts()]
-        if self._log is None or not left:
+        left = [part.rows[~shown] for part, shown in self.used_parts()]
+        if self.log is None or not left:
             return []
-        rows: list[int] = np.sort(self._log.rows_as_logged(np.concatenate(left))).tolist()
+        rows: list[int] = np.sort(self.log.rows_as_logged(np.concatenate(left))).tolist()
         return rows
 
     def used_by_cell(self) -> dict[Hashable, int]:
@@ -392,13 +216,13 @@ class Policy:
         return cells_of(self)
 
     def contradictions(self) -> list[Contradiction]:
-        """The arms whose online rewards contradicted the log beyond chance, and beyond `drift`; see `Contradiction`.
+        """The arms whose online rewards contradict the log beyond chance, and beyond `drift`; see `Contradiction`.
 
-        The mean of what was told and the mean of the logged rows that were shown are compared after each reward. An
-        arm that is hardly played, because the log makes it look bad, is not noticed. For points there is none: inside
-        a box the log and the policy may have played elsewhere.
+        The mean of what was told is compared with the mean of the logged rows that were shown. An arm that is hardly
+        played, because the log makes it look bad, is not noticed. For points there is none: inside a box the log and
+        the policy may have played elsewhere.
         """
-        return [] if self._watch is None else self._watch.found()
+        return [] if self._online is None else self._online.contradictions()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy, without its log, to a file; `ar.load(path, history)` continues from there.
@@ -409,25 +233,337 @@ class Policy:
 
         save(self, path)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: without the views of memory, which are made again."""
-        return {name: value for name, value in self.__dict__.items() if name != "_guard"} | {"_interpreted_parts": ()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._guard = Uninterrupted()
-
     def __copy__(self) -> Self:
         """A policy of its own: two that share what they were told would decide for each other."""
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"<{name} of {self._adapter.base!r}: {self.rounds} rounds, {self.used} of {self._log_size()} rows used>"
+        return f"<{name} of {self.base!r}: {self.rounds} rounds, {self.used} of {self._log_size()} rows used>"
 
 
-def next_limit(limit: int, took: float) -> int:
-    """How many steps the next slice may have, so that it takes about `_SLICE_SECONDS`."""
-    if took < _SLICE_SECONDS / 2:
-        return min(limit * 2, _MOST_STEPS)
-    return max(limit // 2, 1) if took > _SLICE_SECONDS else limit
+class Ignorant(Policy):
+    """The base alone: no history.
+
+    >>> import artreplay as ar
+    >>> policy = ar.Ignorant(ar.MonUCB(3, horizon=100))
+    >>> policy.ask()
+    0
+    >>> policy.tell(0, 0.0)
+    >>> policy.rounds, policy.used
+    (1, 0)
+    """
+
+    kind = "ignorant"
+
+    def __init__(self, base: Any) -> None:
+        super().__init__(as_base(base))
+
+
+class HistoryPolicy(Policy):
+    """A policy with a log, which may grow."""
+
+    def __init__(self, base: Base, history: AnyHistory, drift: Any, unknown: Unknown) -> None:
+        super().__init__(base)
+        self.unknown = checked_unknown(unknown)
+        self._drift = Drift(drift, base)
+        self._online = online_of(base.thing)
+        self._read_history(history, None, self._drift)
+        warn_of_short_horizon(self.base, history)
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the whole log is shown before anything is proposed."""
+        return False
+
+    def extend(self, history: AnyHistory, *, drift: Any = None) -> None:
+        """Continue with a log that has grown: the same rows, in the same order, with more after them.
+
+        The new rows join the journal now, after what was told before. Any other change is refused, and the error names
+        the row. Where `drift` is by row or by age, give it again, for all rows: those that are known keep theirs.
+        """
+        known = self.fingerprint()
+        allowed = self._checked_growth(history, drift)
+        self._read_history(history, self.marks(), allowed)
+        if history.n_rows > known.rows:
+            self._grown = True
+            warn_of_short_horizon(self.base, history)
+
+    def check_extends(self, history: AnyHistory, drift: Any = None) -> Drift:
+        """Refuse what `extend` would refuse, and change nothing; the allowances of all rows."""
+        allowed = self._checked_growth(history, drift)
+        allowed.applied_to(Log(self.drive.base, history, self.unknown))
+        return allowed
+
+    def _checked_growth(self, history: AnyHistory, drift: Any) -> Drift:
+        """Refuse a log that is not the known one with more rows; the allowances of its rows."""
+        known = self.fingerprint()
+        if known.rows and isinstance(checked_history(history), Totals) != self._starts_from_totals:
+            kind, other = ("totals", "rows") if self._starts_from_totals else ("rows", "totals")
+            raise InvalidHistory(f"a log of {kind} can only go on with {kind}, got one of {other}")
+        checked_history(history).check_continues(known, self.history)
+        allowed = copy.copy(self._drift)
+        allowed.extended(drift, known.rows, history.n_rows)
+        return allowed
+
+    def go_on_from(self, before: HistoryPolicy) -> None:
+        """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
+        marks, history = before.marks(), before.history
+        if history is None:
+            raise InvalidHistory("a policy without its log cannot go on with more arms")
+        self.drive.position[:] = before.drive.position
+        self._read_history(history, marks if before._starts_from_totals else np.insert(marks, -1, 0), self._drift)
+        if self._online is not None and before._online is not None:
+            self._online.go_on_from(before._online)
+
+    def fingerprint(self) -> Fingerprint:
+        """What the policy remembers of its log."""
+        if self._fingerprint is not None:
+            return self._fingerprint
+        return History([], []).fingerprint if self.history is None else self.history.fingerprint
+
+    def _read_history(self, history: AnyHistory, marks: Ints | None, drift: Drift) -> None:
+        """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
+        drive, base = self.drive, self.drive.base
+        log = drift.applied_to(Log(base, history, self.unknown))
+        if log.whole is None and isinstance(base, ObjectBase):
+            log = log.in_memory()
+        used = drive.position.item(USED)
+        is_first = self.log is None and self._fingerprint is None
+        if is_first and isinstance(base, Algorithm) and base.wants_totals:
+            base.take_totals(*log.totals())
+            drive.renew()
+        ledger: Ledger | RelatedRows
+        if self.relation is not None:
+            ledger, reader = RelatedRows(base, log, self.relation, marks), None
+            left = len(ledger.rows) - len(ledger.used_rows())
+        elif log.is_totals:
+            ledger, reader, left = drive.ledger, None, self._samples_after(log, marks)
+        else:
+            ledger, reader = open_ledger(log, self._cells(log), self._counts(drift), marks, self.shows_all)
+            ledger, left = drift.entered(ledger, log.row_of), unread_rows(ledger)
+        if log.whole is not None and left != log.size - used:
+            raise InvalidFile("the marks in the file do not fit the number of rows that were used")
+        drive.enter()
+        try:
+            self.log, self._fingerprint, self._drift, self.skipped = log, None, drift, log.skipped
+            self._starts_from_totals = log.is_totals
+            if log.is_totals:
+                self._marks_without_log = np.zeros(1, np.int64) if marks is None else marks
+            drive.replace(ledger, reader)
+            drive.position[SERVING] = 0
+            base.log_changed()
+        except BaseException as error:
+            drive.leave(error)
+            raise
+        drive.leave()
+
+    def _cells(self, log: Log) -> UnitCells:
+        """The cells that rows are read by: the base's own, or one for everything."""
+        some = log.numbers if log.whole is None else log.whole.units
+        return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
+
+    def _counts(self, drift: Drift) -> bool:
+        """Whether marks count the rows of a cell."""
+        return not self._by_cell or (self.drive.base.counts_rows and not drift.numbers_rows)
+
+    @property
+    def _by_cell(self) -> bool:
+        """Whether rows are read cell by cell: all of a log only where the order between cells does not matter."""
+        base = self.drive.base
+        return not self.shows_all or (base.coupled and base.counts_rows and not self._drift.numbers_rows)
+
+    # -- showing it -------------------------------------------------------------------------------------------
+
+    def show_first(self) -> None:
+        """Show the whole log, if that is what the policy does, and totals in any case."""
+        log = self.log
+        if log is None or self.used >= log.size:
+            return
+        if log.is_totals:
+            self._load_totals(log)
+        elif self.shows_all:
+            self.drive.read_to_end(self._one_of_each_cell(log))
+
+    def _one_of_each_cell(self, log: Log) -> Ints:
+        """A unit of each cell that rows are read by."""
+        if not self._by_cell:
+            return np.zeros(1, np.int64)
+        ledger = self.drive.ledger
+        if isinstance(ledger, Ledger) and isinstance(ledger.cells, Table):
+            return np.unique(ledger.cells.cell, return_index=True)[1]
+        return np.unique(log.some_units())
+
+    def show_before(self, units: list[int]) -> None:
+        """Show the unread rows of the cells of these units, or of the whole log."""
+        log = self.log
+        if log is None:
+            self._check_nothing_comes_before(units)
+        elif self.shows_all or log.is_totals:
+            self.show_first()
+        elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
+            self.drive.read_to_end(units)
+
+    def _load_totals(self, log: Log) -> None:
+        """Load the rows of totals that are not loaded yet, in order."""
+        part = log.whole
+        if part is None or part.samples is None:
+            return
+        start = int(np.searchsorted(part.rows, self._marks_without_log[0]))
+        for row, unit, samples, total in zip(*(column[start:].tolist() for column in _columns(part)), strict=True):
+            self.drive.load(unit, samples, total)
+            self.drive.position[USED] += samples
+            self._marks_without_log = np.array([row + 1], np.int64)
+        self.drive.renew()
+
+    def _samples_after(self, log: Log, marks: Ints | None) -> int:
+        part = log.whole
+        if part is None or part.samples is None:
+            return 0
+        return int(part.samples.sum() if marks is None else part.samples[part.rows >= marks[0]].sum())
+
+    def _check_nothing_comes_before(self, units: list[int]) -> None:
+        """Without its log a policy can be told what it asked for: that was asked because nothing was left to read."""
+        if not self.drive.base.reads_cell_before_tell or self._fingerprint is None:
+            return
+        if self._log_size() != self.used and not self._was_asked(units):
+            raise InvalidHistory(
+                "this policy was loaded without its log, of which rows may come before what is told, because it is "
+                "not the action that was asked for last: give the log with extend(history) first"
+            )
+
+    def _was_asked(self, units: list[int]) -> bool:
+        """Whether these are the units of the pending action, and the log has not grown since it was decided on."""
+        drive = self.drive
+        pending = drive.position.item(PENDING)
+        if pending == 0 or self._grown:
+            return False
+        action = drive.base.action(drive.proposed, pending, drive.position.item(ROUND))
+        return units == [drive.base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
+
+    def marks(self) -> Ints:
+        """Which rows of the log are used, see `Policy.marks`."""
+        ledger = self.drive.ledger
+        if self.log is None or self.log.is_totals:
+            return self._marks_without_log
+        if isinstance(ledger, RelatedRows):
+            return ledger.used_rows()
+        return marks_of(ledger, self._cells(self.log).parent)
+
+    def used_parts(self) -> Iterator[tuple[Part, Flags]]:
+        """All rows of the log in order, and which of them were shown."""
+        log, marks = self.log, self.marks()
+        if log is None:
+            return iter(())
+        if log.is_totals:
+            return iter([(part, part.rows < marks[0]) for part in log.parts()])
+        if self.relation is not None:
+            return iter([(part, np.isin(part.rows, marks)) for part in log.parts()])
+        return log.used(marks, self._cells(log).of, self._counts(self._drift))
+
+
+class FullStart(HistoryPolicy):
+    """Shows the base the whole log, one row at a time and in order, before the first proposal.
+
+    The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
+    does not matter, and the log is read arm by arm. To load one count and one sum per arm at once, as the paper
+    describes it, start from totals: `FullStart(base, ar.Totals.of(history))`. That is *not* the same algorithm: an
+    index that is a running minimum depends on the order, and Artificial Replay of the rows is not exact against it.
+
+    >>> import artreplay as ar
+    >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
+    >>> policy.used
+    0
+    >>> policy.ask(), policy.used
+    (1, 7)
+    """
+
+    kind = "full-start"
+
+    @checked
+    def __init__(self, base: Any, history: AnyHistory, *, drift: Any = 0.0, unknown: Unknown = "error") -> None:
+        super().__init__(as_base(base), history, drift, unknown)
+
+    @property
+    def shows_all(self) -> bool:
+        """The whole log is shown first."""
+        return True
+
+
+class ArtificialReplay(HistoryPolicy):
+    """When the base proposes something for which the log has an unread row, shows it that row instead of playing.
+
+    Only when no cell of the proposal has an unread row does the proposal become the action. For a base that is marked
+    as exact, every decision is the one that Full Start makes over the same journal. A base that says
+    `reads_whole_log = True` is shown the log first, and then any rule is exact. Totals are loaded first, too.
+    `relation`, a callable `(logged_unit, proposed_unit, base) -> bool`, replaces the base's cells.
+
+    >>> import artreplay as ar
+    >>> history = ar.History(["red", "red", "blue", "blue"], [0, 0, 1, 1])
+    >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=2), history)
+    >>> policy.ask(), policy.used, policy.unused
+    ('blue', 4, 0)
+    >>> policy.tell("blue", 1.0)
+    """
+
+    kind = "artificial-replay"
+
+    @checked
+    def __init__(
+        self,
+        base: Any,
+        history: AnyHistory,
+        relation: Relation | None = None,
+        *,
+        drift: Any = 0.0,
+        unknown: Unknown = "error",
+    ) -> None:
+        self.relation = checked_relation(relation)
+        if relation is not None and not (np.ndim(drift) == 0 and drift == 0.0):
+            raise InvalidParameter("a relation and drift do not go together: leave one of them out")
+        super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the base is shown the whole log first."""
+        return self.drive.base.reads_whole_log and self.relation is None
+
+    def show_before(self, units: list[int]) -> None:
+        """Show the rows that come before what is told; under a relation none before what was asked for."""
+        if self.relation is None or not self._was_asked(units):
+            super().show_before(units)
+
+
+def _columns(part: Part) -> tuple[Any, ...]:
+    return part.rows, part.units, part.samples, part.rewards
+
+
+def checked_samples(base: Base, action: Any, reward: Any) -> list[tuple[int, float]]:
+    """The units of an action that is a list, with the reward that was told of each."""
+    if isinstance(action, tuple) and hasattr(action, "level"):
+        raise InvalidAction(f"the action must be a list of units, got {action!r} by itself: wrap it in a list")
+    if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
+        raise InvalidAction(f"the action must be a list of units, got {action!r}")
+    if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
+        raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
+    numbers = [base.checked_number(unit) for unit in action]
+    return list(zip(numbers, [base.checked_reward(value) for value in reward], strict=True))
+
+
+def warn_of_short_horizon(base: Any, history: Sized) -> None:
+    """Say that a horizon, where it counts the rows of the log, does not; arms with much data are not explored then."""
+    most = base.most_rows if isinstance(base, Algorithm) else None
+    if most is not None and len(history) > most:
+        warnings.warn(
+            f"the horizon of {type(base).__name__} must count the rounds to come and the rows of the log, but it is "
+            f"{most} and the log alone has {len(history)} rows",
+            stacklevel=_callers_level(),
+        )
+
+
+def _callers_level() -> int:
+    """How far up the stack, from the function that calls this, the code is that is not ours."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -8,25 +8,22 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from artreplay.algorithms import PointAlgorithm
+from artreplay.cells.unit_cells import UnitCells
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import ChangedHistory, InvalidFile
 from artreplay.history.stores import ArmStore, PointStore
 from artreplay.history.stores.merging import MergedArms
-from artreplay.replay.adapters import Adapter
+from artreplay.replay.bases import Base
+from artreplay.replay.certified import is_certified
 from artreplay.replay.ledger import (
-    Blocks,
     Ledger,
-    Table,
     empty_ledger,
-    enlarged,
     filled_ledger,
     inherited_marks,
-    one_cell,
     spare_arrays,
 )
 from artreplay.replay.log import Log, Part
-from artreplay.replay.own_ledgers import OwnLedger, unread_places
-from artreplay.replay.plain_objects import PlainAdapter
 
 _FIRST = 1024  # rows there is space for at first
 _MOST_PREFETCH = 1 << 18  # more would take memory, and no longer time
@@ -44,18 +41,17 @@ class Rows(NamedTuple):
     places: Ints | None
     end: int
     more: bool  # whether the log may have more
-    samples: Ints | None = None  # in each, where they are blocks
 
 
 class Reader:
     """Fills the cell that a ledger wants.
 
-    Queues lie one behind the other; when there is no space they move together.
+    Queues lie one after the other; when there is no space they move together.
     """
 
     def __init__(self, log: Log) -> None:
         self.log = log
-        self._free = 0  # where the space behind all queues begins
+        self._free = 0  # where the space after all queues begins
         self._prefetch: dict[int, int] = {}  # of each cell: how many rows to read next
 
     def read(self, ledger: Ledger) -> Rows:
@@ -76,8 +72,6 @@ class Reader:
         ledger.reward[start:stop] = rows.rewards
         if rows.places is not None:
             ledger.place[start:stop] = rows.places
-        if rows.samples is not None:
-            ledger.entries.samples[start:stop] = rows.samples
         ledger.next[cell], ledger.stop[cell] = start, stop
         ledger.end[cell], ledger.more[cell] = rows.end, rows.more
         self._free = stop
@@ -85,7 +79,7 @@ class Reader:
         return ledger
 
     def _moved_together(self, ledger: Ledger, need: int) -> Ledger:
-        """The same queues one behind the other at the beginning of larger arrays."""
+        """The same queues one after the other at the beginning of larger arrays."""
         live = np.flatnonzero(ledger.stop > np.maximum(ledger.next, 0))
         sizes = ledger.stop[live] - ledger.next[live]
         ends = np.cumsum(sizes)
@@ -94,11 +88,7 @@ class Reader:
         space = max(2 * (size + need), _FIRST)
         next_, stop = np.minimum(ledger.next, 0), np.zeros_like(ledger.stop)
         next_[live], stop[live] = ends - sizes, ends
-        entries = ledger.entries
-        if isinstance(entries, Blocks):
-            entries = Blocks(_taken(entries.samples, places, space))
         moved = ledger._replace(
-            entries=entries,
             unit=_taken(ledger.unit, places, space),
             reward=_taken(ledger.reward, places, space),
             place=_taken(ledger.place, places, space) if len(ledger.place) else ledger.place,
@@ -123,12 +113,12 @@ class StreamReader(Reader):
     def __init__(self, log: Log, done: int) -> None:
         super().__init__(log)
         self._done = done  # rows that were put into the queue
-        self._parts: Iterator[Part] | None = None  # of the log behind those rows
-        self._further: Iterator[Part] | None = None  # of the log behind the rows that were read last
+        self._parts: Iterator[Part] | None = None  # of the log after those rows
+        self._further: Iterator[Part] | None = None  # of the log after the rows that were read last
 
     def read(self, ledger: Ledger) -> Rows:
         """The next rows of the log; if they are not put into the queue, they are read again."""
-        parts, self._parts = self._parts or self.log.behind(self._done), None
+        parts, self._parts = self._parts or self.log.after(self._done), None
         part = next(parts, Part(*(np.empty(0, np.int64),) * 2, np.empty(0)))
         end = self._done + len(part.rows)
         more = end < self.log.size and len(part.rows) > 0
@@ -175,9 +165,9 @@ class ArmReader(Reader):
             for several in np.flatnonzero(self.arms > 1).tolist()
         }
         self.counts: Ints | None = None  # of each cell: rows in the log, where these must be known
-        if log.adapter.certified is not None or store.reads_ahead:
+        if is_certified(log.base.component) or store.reads_ahead:
             self.counts = np.bincount(cells, store.counts()[codes], minlength=n_cells).astype(np.int64)
-        self._counts_left = log.adapter.certified is not None
+        self.counts_left = is_certified(log.base.component)
         self._whole = whole
         self._asked = 0  # how often rows were wanted
         self._read: Ahead | None = None
@@ -232,7 +222,7 @@ class ArmReader(Reader):
             ledger.next[read.cells], ledger.stop[read.cells] = stop - sizes, stop
             ledger.end[read.cells[1:]] += read.sizes[1:]
             ledger.more[read.cells] = read.more
-        if self._counts_left and self.counts is not None:
+        if self.counts_left and self.counts is not None:
             cells = np.array([cell]) if read is None else read.cells
             left = self.counts[cells] - ledger.end[cells]
             if (left < 0).any() or ((left > 0) != (ledger.more[cells] > 0)).any():
@@ -248,57 +238,12 @@ def _spread(starts: Ints, sizes: Ints) -> Ints:
     return places
 
 
-class BlockReader(Reader):
-    """Reads the sums of an arm, all that are left, because there are few; of many arms where a store keeps them."""
-
-    def __init__(self, log: Log, cell: Ints, n_cells: int) -> None:
-        """`cell` has the cell of each unit."""
-        super().__init__(log)
-        known = np.flatnonzero(log.numbers >= 0)
-        self.code_of: Ints = np.full(n_cells, -1, np.int64)  # of each cell: its arm
-        self.code_of[cell[log.numbers[known]]] = known
-        self._asked = 0
-        self._read: tuple[Ints, Ints, Ints] | None = None  # cells that are filled at once, their blocks and samples
-
-    def read(self, ledger: Ledger) -> Rows:
-        """The blocks of the arm that is wanted, and perhaps of others."""
-        cell = int(ledger.wanted[0])
-        code, since = int(self.code_of[cell]), int(ledger.end[cell])
-        self._asked += 1
-        behind = np.arange(cell + 1, min(cell + self._asked**2, len(self.code_of)))
-        behind = behind[(ledger.end[behind] == 0) & (ledger.more[behind] > 0) & (ledger.next[behind] == 0)]
-        cells = np.concatenate([[cell], behind])
-        kept = self.log.kept_blocks(self.code_of[cells]) if since == 0 else None
-        if kept is None:
-            samples, sums = self.log.blocks(code, since)
-            cells, sizes = cells[:1], np.array([len(samples)])
-        else:
-            sizes, samples, sums = kept
-        before = np.cumsum(samples) - samples
-        starts = np.cumsum(sizes) - sizes
-        first = before[np.minimum(starts, max(len(before) - 1, 0))] if len(before) else np.zeros(len(cells), np.int64)
-        places = before - np.repeat(first, sizes)
-        self._read = cells, sizes, np.bincount(np.repeat(np.arange(len(cells)), sizes), samples, len(cells)).astype(int)
-        units = np.repeat(self.log.numbers[self.code_of[cells]], sizes)
-        return Rows(units, sums, since + places, since + int(self._read[2][0]), False, samples)
-
-    def put(self, ledger: Ledger, rows: Rows) -> Ledger:
-        """Put blocks into the queues."""
-        ledger = super().put(ledger, rows)
-        if self._read is not None:
-            cells, sizes, samples = self._read
-            stop = self._free - len(rows.units) + np.cumsum(sizes)
-            ledger.next[cells], ledger.stop[cells], ledger.more[cells] = stop - sizes, stop, 0
-            ledger.end[cells[1:]] = samples[1:]
-        return ledger
-
-
 class BoxReader(Reader):
     """Reads the rows of a box in order."""
 
     def read(self, ledger: Ledger) -> Rows:
         """More rows of the box that is wanted."""
-        base, store, cell = self.log.adapter.base, cast(PointStore, self.log.store), int(ledger.wanted[0])
+        base, store, cell = cast(PointAlgorithm, self.log.base), cast(PointStore, self.log.store), int(ledger.wanted[0])
         bounds = base.region_of(cell)
         # A box is open above, except at the edge of the space.
         last = [
@@ -317,72 +262,45 @@ class BoxReader(Reader):
         return Rows(units[mine], rewards, region.rows[mine], since, since < len(store))
 
 
-def ledger_without_rows(adapter: Adapter) -> Ledger | OwnLedger:
+def ledger_without_rows(base: Base) -> Ledger:
     """The cells of a base, with nothing to read."""
-    nothing = np.empty(0, np.int64)
-    return ledger_of_rows(adapter, Part(nothing, nothing, np.empty(0)))
+    return empty_ledger(base.unit_cells(np.empty(0, np.int64)))
 
 
 def open_ledger(
-    log: Log, own: bool, marks: Ints | None, whole: bool = False
-) -> tuple[Ledger | OwnLedger, Reader | None]:
+    log: Log, cells: UnitCells, counts: bool, marks: Ints | None, whole: bool = False
+) -> tuple[Ledger, Reader | None]:
     """The ledger of a log, and what fills it if it lies in a store; rows before the marks are used already.
 
-    The cells are the base's `own`, or one for everything. `whole` says that all rows will be wanted.
+    `counts` says whether marks count the rows of a cell, and `whole` that all rows will be wanted.
     """
-    adapter = log.adapter
-    if own and marks is not None:
-        marks = inherited_marks(marks, adapter.parents())
-    if log.whole is not None:
-        return ledger_of_rows(adapter, log.queued(), own, log.end, marks), None
-    cells, n_cells = adapter.cells(log.numbers) if own else (one_cell(), 1)
-    ledger, reader = _lazy_ledger(log, cells, n_cells, not own or adapter.counts_rows, marks, whole)
-    return enlarged(ledger, adapter.cell_space()), reader
-
-
-def ledger_of_rows(
-    adapter: Adapter, rows: Part, own: bool = True, end: int | None = None, marks: Ints | None = None
-) -> Ledger | OwnLedger:
-    """The ledger of rows in memory, of a log that ends before the row `end`."""
-    if own and isinstance(adapter, PlainAdapter):
-        return adapter.named_cells(rows.units, rows.rewards, unread_places(rows.rows, marks))
-    cells, n_cells = adapter.cells(rows.units) if own else (one_cell(), 1)
-    cell = adapter.cells_of(cells, rows.units) if own else np.zeros(len(rows.units), np.int64)
-    numbers = None if not own or adapter.counts_rows else rows.rows
-    last = len(rows.units) if end is None else end
-    filled = filled_ledger(cells, n_cells, rows.units, rows.rewards, numbers, cell, last, marks, rows.samples)
-    return enlarged(filled, adapter.cell_space())
-
-
-def _lazy_ledger(
-    log: Log, cells: Any, n_cells: int, counted: bool, marks: Ints | None, whole: bool
-) -> tuple[Ledger, Reader]:
-    """The ledger of a store of which nothing was read so far."""
-    store = log.store
-    ledger = empty_ledger(cells, n_cells, _FIRST, counts=counted and not log.in_blocks, blocks=log.in_blocks)
     if marks is not None:
-        if len(marks) > n_cells:
+        marks = inherited_marks(marks, cells.parent)
+    if log.whole is not None:
+        part = log.whole
+        return filled_ledger(cells, part.units, part.rewards, None if counts else part.rows, log.end, marks), None
+    ledger = empty_ledger(cells, _FIRST, counts)
+    if marks is not None:
+        if len(marks) > cells.size:
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
         ledger.end[: len(marks)] = marks
-    if log.in_blocks:
-        sums = BlockReader(log, cells.cell, n_cells)
-        ledger.more[:] = sums.code_of >= 0
-        if log.adapter.certified is not None:
-            some = np.flatnonzero(sums.code_of >= 0)
-            ledger.more[some] = cast(ArmStore, store).counts()[sums.code_of[some]] - ledger.end[some]
-        return ledger, sums
-    if not counted:
-        ledger.more[:] = ledger.end < len(store)
+    if not counts:
+        ledger.more[:] = ledger.end < len(log.store)
         return ledger, BoxReader(log)
-    if isinstance(cells, Table) and len(cells.cell):
-        arms = ArmReader(log, cells.cell, n_cells, whole)
-        ledger.more[:] = arms.arms > 0
-        if arms.counts is not None:
-            left = arms.counts - ledger.end
-            ledger.more[:] = left if log.adapter.certified is not None else left > 0
-        for cell, merged in arms.merged.items():
-            if ledger.end[cell]:
-                merged.skip(int(ledger.end[cell]))
-        return ledger, arms
+    if len(cells.find.cell):
+        return _ledger_of_arms(log, ledger, cells, whole)
     ledger.more[0] = ledger.end[0] < log.size
     return ledger, StreamReader(log, int(ledger.end[0]))
+
+
+def _ledger_of_arms(log: Log, ledger: Ledger, cells: UnitCells, whole: bool) -> tuple[Ledger, Reader]:
+    """The ledger of a store of arms of which nothing was read so far, and what reads it."""
+    arms = ArmReader(log, cells.find.cell, cells.size, whole)
+    ledger.more[:] = arms.arms > 0
+    if arms.counts is not None:
+        left = arms.counts - ledger.end
+        ledger.more[:] = left if arms.counts_left else left > 0
+    for cell, merged in arms.merged.items():
+        if ledger.end[cell]:
+            merged.skip(int(ledger.end[cell]))
+    return ledger, arms

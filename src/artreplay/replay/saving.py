@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import io
 import json
@@ -18,20 +17,20 @@ from artreplay.algorithms import ALGORITHMS, Algorithm
 from artreplay.algorithms.bonus import KL, Anytime, Practical, Theory
 from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
-from artreplay.compiling import arrays_of, copied, overwrite, scalars_of
+from artreplay.compiling import arrays_of, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
 from artreplay.history import Fingerprint
-from artreplay.replay.adapters import checked_relation
-from artreplay.replay.contradictions import watch_of
+from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base
+from artreplay.replay.certified import rule_of, with_rule
 from artreplay.replay.drift import Drift
-from artreplay.replay.log import AnyHistory
-from artreplay.replay.own_bases import ComponentAdapter
-from artreplay.replay.policies import ArtificialReplay, FullStart, HistoryPolicy, Ignorant, checked_lower
-from artreplay.replay.policy import Policy
+from artreplay.replay.log import AnyHistory, checked_unknown
+from artreplay.replay.policy import ArtificialReplay, FullStart, HistoryPolicy, Ignorant, Policy
+from artreplay.replay.related import checked_relation
+from artreplay.replay.standing import online_of
 from artreplay.replay.step import KEPT, PENDING
 from artreplay.whole_files import write_whole
 
-FORMAT = 3
+FORMAT = 4
 _MAGIC = "artreplay policy"
 _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
 _SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, KL, Hoeffding, SubGaussian, BernoulliKL)}
@@ -58,13 +57,13 @@ def policy_from_bytes(saved: bytes, base: Any) -> Any:
 
 def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     """A policy as JSON and arrays."""
-    arrays: dict[str, np.ndarray[Any, Any]] = {"position": policy._position[:KEPT]}
+    policy.drive.check_whole()
+    arrays: dict[str, np.ndarray[Any, Any]] = {"position": policy.drive.position[:KEPT]}
     document: dict[str, Any] = {
         "magic": _MAGIC,
         "format": FORMAT,
         "policy": policy.kind,
-        "certified": policy._adapter.certified is not None,
-        "base": _describe_base(policy, arrays),
+        "base": _describe_base(policy.drive.base, arrays),
         "pending": _describe_pending(policy),
         "note": note,
     }
@@ -74,18 +73,15 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
             "rows": known.rows,
             "block": known.block,
             "samples": policy._log_size(),
+            "totals": policy._starts_from_totals,
             "unknown": policy.unknown,
-            "lower": policy.lower,
-            "part_ends": policy._part_ends,
             "skipped": policy.skipped,
-            "batch": getattr(policy, "batch", False),
             "grown": policy._grown,
-            "closed": encode(policy._adapter.kept_cells(policy.closed_cells())),
-            "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
-            "watch": None if policy._watch is None else policy._watch.kept(),
+            "relation": policy.relation is not None,
         }
         document["drift"], allowances = policy._drift.kept()
         arrays |= {"digests": known.digests, "marks": policy.marks(), "allowances": allowances}
+        arrays |= {} if policy._online is None else policy._online.kept()
     return document, arrays
 
 
@@ -130,12 +126,11 @@ def _loaded(
 ) -> Policy:
     """A policy without its log."""
     try:
-        certified = bool(document["certified"])
-        policy = _empty_policy(document, _restore_base(document, arrays, base, given, certified), certified)
+        policy = _empty_policy(document, _restore_base(document, arrays, base, given, relation))
         _restore_state(policy, document, arrays)
         if isinstance(policy, HistoryPolicy):
             _restore_history(policy, document["history"], arrays, relation)
-            policy._drift = Drift.restored(document["drift"], arrays["allowances"], policy._adapter)
+            policy._drift = Drift.restored(document["drift"], arrays["allowances"], policy.drive.base)
     except ArtReplayError:
         raise
     except Exception as error:  # whatever is in the file, it is the file that is wrong
@@ -161,24 +156,24 @@ def _write_zip(file: Any, document: dict[str, Any], arrays: dict[str, np.ndarray
             archive.writestr(f"{name}.npy", buffer.getvalue())
 
 
-def _describe_base(policy: Policy, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
-    adapter = policy._adapter
-    base = adapter.base
-    if isinstance(base, Algorithm):
-        if type(base) not in ALGORITHMS:
-            raise CannotSave(f"{type(base).__name__} is not an algorithm of this package: a file could not rebuild it")
-        arrays |= {f"base.{name}": array for name, array in arrays_of(base.component).items()}
-        parameters = {name: _encode_parameter(name, value) for name, value in base.parameters().items()}
-        return {"kind": "named", "class": type(base).__name__, "parameters": parameters}
-    if isinstance(adapter, ComponentAdapter):
-        arrays |= {f"base.{name}": array for name, array in arrays_of(base).items()}
-        return {"kind": "component", "class": type(base).__qualname__, "scalars": encode(scalars_of(base))}
-    if not (hasattr(base, "state") and hasattr(base, "restore")):
+def _describe_base(base: Base, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
+    thing, rule = base.thing, rule_of(base.component)
+    name = type(thing).__qualname__
+    if isinstance(thing, Algorithm):
+        if type(thing) not in ALGORITHMS:
+            raise CannotSave(f"{name} is not an algorithm of this package: a file could not rebuild it")
+        arrays |= {f"base.{name}": array for name, array in arrays_of(rule).items()}
+        parameters = {name: _encode_parameter(name, value) for name, value in thing.parameters().items()}
+        return {"kind": "named", "class": name, "parameters": parameters}
+    if isinstance(base, ComponentBase):
+        arrays |= {f"base.{name}": array for name, array in arrays_of(rule).items()}
+        return {"kind": "component", "class": name, "scalars": encode(scalars_of(rule))}
+    if not (hasattr(thing, "state") and hasattr(thing, "restore")):
         raise CannotSave(
-            f"a policy over {type(base).__name__} cannot be saved: a plain object must offer state(), numbers, texts, "
+            f"a policy over {name} cannot be saved: a plain object must offer state(), numbers, texts, "
             "lists, dicts and arrays, and restore(state)"
         )
-    return {"kind": "plain", "class": type(base).__qualname__, "state": encode(base.state())}
+    return {"kind": "plain", "class": name, "state": encode(thing.state())}
 
 
 def _encode_parameter(name: str, value: Any) -> Any:
@@ -213,10 +208,13 @@ def _is_spec(value: Any) -> bool:
 
 
 def _describe_pending(policy: Policy) -> Any:
-    if policy._position[PENDING] == 0:
+    base, drive = policy.drive.base, policy.drive
+    units = drive.position.item(PENDING)
+    if units == 0:
         return None
-    kept = policy._adapter.kept_proposal(int(policy._position[PENDING]))
-    return {"units": encode(kept), "is_several": policy._adapter.proposes_list}
+    numbers = [int(number) for number in drive.proposed[:units]]
+    named = [base.unit(number) for number in numbers] if isinstance(base, ObjectBase) else numbers
+    return {"units": encode(named), "is_list": base.proposes_list}
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -267,40 +265,45 @@ def decode(value: Any) -> Any:
 
 
 def _restore_base(
-    document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any], certified: bool
-) -> Any:
-    entry, drift = document["base"], document.get("drift", {})
-    name = entry["class"]
-    if entry["kind"] == "named":
+    document: dict[str, Any],
+    arrays: dict[str, np.ndarray[Any, Any]],
+    given_base: Any,
+    given: dict[str, Any],
+    relation: Any,
+) -> Base:
+    """The base of a policy: made again, or the one that is given, with the saved arrays poured into it."""
+    entry, drift, name = document["base"], document.get("drift", {}), document["base"]["class"]
+    if given_base is None:
+        if entry["kind"] != "named" or document.get("history", {}).get("relation"):
+            raise InvalidParameter(f"the file holds a policy over {name}, which it cannot rebuild: give base= again")
         classes = {cls.__name__: cls for cls in ALGORITHMS}
         if name not in classes:
             raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
-        fresh: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
-        made = fresh.for_reading(certified)
-        if drift.get("is_there"):
-            made.allow_drift()
-        _check_tables(made, arrays)
-        _check_shapes(made, _own(arrays), name)
-        made.component = overwrite(made.component, _own(arrays))
-        if not made.is_sound():
-            raise InvalidFile(f"the arrays of {name} in the file do not belong together")
-        return made
-    if base is None:
-        raise InvalidParameter(f"the file holds a policy over {name}, which it cannot rebuild: give base= again")
-    if type(base).__qualname__ != name:
-        raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(base).__qualname__}")
-    if entry["kind"] == "component":
-        own = _own(arrays)
-        mine = arrays_of(base)
+        given_base = _made_again(classes[name], entry, given)
+    elif type(given_base).__qualname__ != name:
+        raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(given_base).__qualname__}")
+    base = as_base(given_base, plain=relation is not None)
+    if drift.get("is_there"):
+        base.allow_drift()
+    if entry["kind"] == "plain":
+        if not hasattr(base.thing, "restore"):
+            raise InvalidParameter(f"base= must offer restore(state), {name} does not")
+        base.thing.restore(decode(entry["state"]))
+        return base
+    own = {key.removeprefix("base."): array for key, array in arrays.items() if key.startswith("base.")}
+    rule = rule_of(base.component)
+    if isinstance(base, Algorithm):
+        _check_tables(base, own)
+        _check_shapes(base, rule, own)
+    else:
+        mine = arrays_of(rule)
         if own.keys() != mine.keys() or any(own[key].dtype != mine[key].dtype for key in own):
             raise InvalidParameter(f"base= must have the arrays of the saved {name}: {', '.join(sorted(own))}")
-        if json.dumps(encode(scalars_of(base))) != json.dumps(entry["scalars"]):
+        if json.dumps(encode(scalars_of(rule))) != json.dumps(entry["scalars"]):
             raise InvalidParameter(f"base= must have the constants of the saved {name}: {entry['scalars']}")
-        return overwrite(copied(base), own)
-    if not hasattr(base, "restore"):
-        raise InvalidParameter(f"base= must offer restore(state), {name} does not")
-    base = copy.deepcopy(base)
-    base.restore(decode(entry["state"]))
+    base.component = with_rule(base.component, overwrite(rule, own))
+    if isinstance(base, Algorithm) and not base.is_sound():
+        raise InvalidFile(f"the arrays of {name} in the file do not belong together")
     return base
 
 
@@ -318,10 +321,6 @@ def _made_again(algorithm: type[Algorithm], entry: dict[str, Any], given: dict[s
         raise InvalidFile(f"the parameters of {algorithm.__name__} in the file do not fit: {error}") from error
 
 
-def _own(arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
-    return {name.removeprefix("base."): array for name, array in arrays.items() if name.startswith("base.")}
-
-
 def _given(name: str, given: dict[str, Any]) -> Any:
     if given[name] is None:
         raise InvalidParameter(
@@ -330,60 +329,65 @@ def _given(name: str, given: dict[str, Any]) -> Any:
     return given[name]
 
 
-def _check_tables(made: Algorithm, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+def _check_tables(made: Algorithm, own: dict[str, np.ndarray[Any, Any]]) -> None:
     """Refuse a callable that gives other values than the one that was saved, as far as that was used."""
     if made.table is None:
         return
-    saved = next(array for name, array in arrays.items() if name.startswith("base.") and name.endswith("bound.radius"))
+    saved = next(array for name, array in own.items() if name.endswith("bound.radius"))
     if not np.array_equal(tabulate(made.table.radius, np.empty(0), len(saved)), saved):
         raise InvalidParameter("the callable given again must be the one the policy was saved with, it differs")
 
 
-def _check_shapes(made: Algorithm, saved: dict[str, np.ndarray[Any, Any]], name: str) -> None:
+def _check_shapes(made: Algorithm, rule: Any, own: dict[str, np.ndarray[Any, Any]]) -> None:
     """Refuse arrays whose shapes do not fit the algorithm; some arrays may have grown."""
-    for key, array in arrays_of(made.component).items():
-        same = saved[key].dtype == array.dtype and (saved[key].shape == array.shape or made.grows(key))
+    for key, array in arrays_of(rule).items():
+        same = own[key].dtype == array.dtype and (own[key].shape == array.shape or made.grows(key))
         if not same:
-            raise InvalidFile(f"the array {key} of {name} in the file does not fit its parameters")
+            raise InvalidFile(f"the array {key} of {type(made).__name__} in the file does not fit its parameters")
 
 
-def _empty_policy(document: dict[str, Any], base: Any, certified: bool) -> Policy:
+def _empty_policy(document: dict[str, Any], base: Base) -> Policy:
     kind = document["policy"]
     if kind not in _POLICIES:
         raise InvalidFile(f"the file holds a policy {kind!r} that this version of artreplay does not have")
     policy = object.__new__(_POLICIES[kind])
-    Policy.__init__(policy, base, reading="certified" if certified else "plain")
+    Policy.__init__(policy, base)
     return policy
 
 
 def _restore_state(policy: Policy, document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-    position = arrays["position"]
+    position, drive, base = arrays["position"], policy.drive, policy.drive.base
     if position.shape != (KEPT,) or position.dtype != np.int64 or (position < 0).any():
         raise InvalidFile("the position in the file is not one of a policy")
-    policy._position[:KEPT] = position
+    drive.position[:KEPT] = position
     pending = document["pending"]
-    if pending is not None:
-        if len(pending["units"]) != position[PENDING] or not pending["units"]:
-            raise InvalidFile("the pending action in the file does not fit its position")
-        policy._adapter.propose_again(decode(pending["units"]), pending["is_several"])
+    if pending is None:
+        drive.position[PENDING] = 0
+        return
+    units, is_list = decode(pending["units"]), pending["is_list"]
+    numbers = [base.checked_number(unit) for unit in units] if isinstance(base, ObjectBase) else units
+    fits = len(numbers) == position[PENDING] and len(numbers) > 0
+    if isinstance(base, ObjectBase):
+        base.proposes_list = bool(is_list)
+    else:
+        fits = fits and is_list == base.proposes_list and len(numbers) <= len(drive.proposal)
+    if not fits or not all(type(number) is int and base.may_propose(number) for number in numbers):
+        raise InvalidFile("the pending action in the file does not fit its algorithm")
+    drive.proposal[: len(numbers)] = numbers
 
 
 def _restore_history(
     policy: HistoryPolicy, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], relation: Any
 ) -> None:
-    if entry["relation"] == _GIVEN_AGAIN and not callable(relation):
+    if entry["relation"] != (relation is not None):
         raise InvalidParameter(
-            "the file holds a policy with a relation of your own, which it cannot keep: give relation= again"
+            "the file holds a policy with a relation of your own, which it cannot keep: give relation= and base= again"
+            if entry["relation"]
+            else "the file holds a policy without a relation of your own: leave relation= out"
         )
-    if entry["relation"] != _GIVEN_AGAIN and relation is not None:
-        raise InvalidParameter("the file holds a policy without a relation of your own: leave relation= out")
-    policy.relation = relation if entry["relation"] == _GIVEN_AGAIN else checked_relation(entry["relation"])
-    policy.lower = checked_lower(entry["lower"], policy._adapter, policy.relation)
-    policy._part_ends = [checked_count("part_ends", end, least=0) for end in entry["part_ends"]]
-    policy.unknown = entry["unknown"]
+    policy.relation = checked_relation(relation)
+    policy.unknown = checked_unknown(entry["unknown"])
     policy.skipped = entry["skipped"]
-    if isinstance(policy, FullStart):
-        policy.batch = entry["batch"]
     rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])
     marks, policy._size_without_log = arrays["marks"], checked_count("samples", entry["samples"], least=0)
     most = max(rows, policy._size_without_log)
@@ -391,10 +395,12 @@ def _restore_history(
         raise InvalidFile("the marks in the file are not those of a log of its size")
     if arrays["digests"].shape != (-(-rows // block),):
         raise InvalidFile("the digests in the file are not those of a log of its size")
+    policy._starts_from_totals = bool(entry["totals"])
+    if policy._starts_from_totals and marks.shape != (1,):
+        raise InvalidFile("the marks in the file are not those of totals")
     policy._fingerprint = Fingerprint(rows, block, arrays["digests"])
     policy._marks_without_log = marks
     policy._grown = bool(entry["grown"])
-    policy._watch = watch_of(policy._adapter.base)
-    if policy._watch is not None:
-        policy._watch.restore(entry["watch"])
-    policy._close_again(policy._adapter.cells_again(decode(entry["closed"])))
+    policy._online = online_of(policy.base)
+    if policy._online is not None:
+        policy._online.restore(arrays)

@@ -17,7 +17,7 @@ READ_UNITS = 6  # units whose cells `read_to_end` is done with
 PLACES = 7  # how many of these there are
 KEPT = 3  # how many of them a saved policy has
 
-# What can come of a piece of work, here and in the engine. A number above 0 is none of these: it counts units to play.
+# What can come of a piece of work. A number above 0 is none of these: it counts units to play.
 (
     AGAIN,  # nothing is in the way: go on
     NEEDS_ROOM,  # arrays must grow first, or Python must compute something; a proposal may say so too
@@ -28,22 +28,16 @@ KEPT = 3  # how many of them a saved policy has
     BAD_PROPOSAL,  # a proposal has no units, or more than there is space for
     BAD_VALUE,  # what a base says of the value of an arm cannot be
     CERTAIN,  # the one unit that is proposed is played at once, whatever the unread rows say
-    NOT_A_UNIT,  # a unit was proposed that the environment does not have
-    NEEDS_MEANS,  # Python is to work out the mean rewards of points
-    LOG_IS_DRAWN,  # Python is to load it in one batch, or to put it into named cells
-    GROWN,  # Python is to give back the arrays of before they grew
-) = range(0, -13, -1)
-
-NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
+) = range(0, -9, -1)
 
 
 @compiled
 def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
-    """Show the earliest unread row of a cell, as it was logged, or a block of rows; its place, NO_ROW or UNREAD."""
+    """Show the earliest unread row of a cell, as it was logged; its place, NO_ROW or UNREAD."""
     at: int = ledger.first_unread(cell)
     if at >= 0:
-        position[USED] += ledger.show(algorithm, at)
-        ledger.use(cell, at)
+        ledger.show(algorithm, cell, at)
+        position[USED] += 1
     return at
 
 
@@ -64,20 +58,16 @@ def show(algorithm: Any, ledger: Any, position: Any, proposal: Any, units: int, 
     """Show the base what the log has to say of a proposal; the number of units to be played, AGAIN or NEEDS_ROWS.
 
     For each unit in order, the earliest unread row of the cell it lies in now is shown; when there is none for any
-    unit, the proposal is played. A cell that has no unread row left is closed, once; a base that wants to know of it
-    proposes again. A row that is still where the log lies is waited for, in the middle of a proposal if need be: then
-    it goes on with the unit `first`, after `shown` rows.
+    unit, the proposal is played. A row that is still where the log lies is waited for, in the middle of a proposal if
+    need be: then it goes on with the unit `first`, after `shown` rows.
     """
     for j in range(first, units):
-        cell = natural(ledger.locate(algorithm, proposal[j]))
-        at = serve(algorithm, ledger, position, cell)
+        at = serve(algorithm, ledger, position, natural(ledger.locate(algorithm, proposal[j])))
         if at >= 0:
             shown += 1
         elif at == UNREAD:
             position[SERVING], position[SLOT], position[SHOWN] = units, j, shown
             return NEEDS_ROWS
-        else:
-            shown += ledger.close(algorithm, cell)
     return AGAIN if shown > 0 else units
 
 
@@ -94,25 +84,6 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
     return show(algorithm, ledger, position, proposal, units, 0, 0)
 
 
-@compiled
-def look(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
-    """The units of a proposal that is to be played, which are pending now; AGAIN if a step must be made to know.
-
-    Nothing changes but that, for a base that does not change by proposing, whose cells do not divide, and who need
-    not hear of closed cells.
-    """
-    if position[SERVING] > 0:
-        return AGAIN
-    units: int = algorithm.propose_over(ledger, proposal, position[ROUND])
-    if units < 1 or units > len(proposal):
-        return AGAIN
-    for j in range(units):
-        if ledger.first_unread(ledger.locate(algorithm, proposal[j])) != NO_ROW:
-            return AGAIN
-    position[PENDING] = units
-    return units
-
-
 @Loop
 def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int) -> int:
     """Repeat the step until there is something to play, at most `limit` times. Returns how many units that is."""
@@ -125,22 +96,10 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int
                 return NEEDS_ROOM
         units = step(algorithm, ledger, position, proposal)
         if units != AGAIN:
-            if units > 0:
-                position[PENDING] = units
             return units
         room -= width  # a step shows at most one row per unit
         limit -= 1
     return AGAIN
-
-
-@Loop
-def take(algorithm: Any, position: Any, unit: int, reward: float) -> int:
-    """Show the base the reward of an online round, which is over then."""
-    algorithm.update(unit, reward)
-    position[ROUND] += 1
-    position[PENDING] = 0
-    position[SERVING] = 0  # a proposal that waits for rows is out of date
-    return DONE
 
 
 @compiled

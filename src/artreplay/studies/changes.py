@@ -19,10 +19,7 @@ from artreplay.history.postgres import PostgresArms
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
 from artreplay.history.stores.indexed_store import Indexed
-from artreplay.replay.adapters import checked_unknown
-from artreplay.replay.drift import Drift
-from artreplay.replay.own_bases import adapt
-from artreplay.replay.saving import encode
+from artreplay.replay import Drift, as_base, checked_unknown, encode
 from artreplay.studies.live import Live
 from artreplay.studies.settings import Arm, Settings, checked_features, checked_note, first_policy, made_base
 from artreplay.studies.study_drift import is_by_row, kept_drift, of_rows
@@ -43,7 +40,7 @@ def add_arm(live: Live, label: Any, features: Any) -> None:
     if number is not None:
         raise StudyRefused(f"{label!r} is an arm of this study already")
     check_can_be_folded(live)
-    row = checked_features(live.adapter.base, features)
+    row = checked_features(live.base.thing, features)
     kept = json.dumps(encode(label))
     arms = [*live.arms, Arm(label, row)]
     made_base(live.settings, arms)  # which refuses what is wrong
@@ -60,7 +57,7 @@ def retire_arm(live: Live, label: Any) -> None:
     """Never choose an arm again; what is known of it stays."""
     live.check_arms("retire_arm")
     number = live.number_in_use(label)
-    least = live.adapter.base.width
+    least = live.base.thing.width
     if live.in_use.sum() <= least:
         raise StudyRefused(
             f"{label!r} must stay: a decision needs {least} arm{'s' if least > 1 else ''} to choose from"
@@ -111,10 +108,9 @@ def check_can_be_folded(live: Live) -> None:
         )
 
 
-def change(live: Live, unknown: Any, drift: Any, lower: Any, note: dict[str, Any] | None) -> None:
+def change(live: Live, unknown: Any, drift: Any, note: dict[str, Any] | None) -> None:
     """Treat the log otherwise, and fold the journal again; or keep another note."""
     given: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
-    given |= {} if lower is None else {"lower": lower}
     given |= {} if drift is None else {"drift": kept_drift(drift)}
     if is_by_row(given.get("drift")):
         raise InvalidParameter("drift by row is given with the rows: make the study with it, or name a number instead")
@@ -137,11 +133,11 @@ def set_horizon(live: Live, horizon: Any) -> None:
     """Fold the journal again under another horizon."""
     settings = live.settings.with_horizon(checked_count("horizon", horizon), len(live.arms))
     check_can_be_folded(live)
-    adapter = adapt(made_base(settings, live.arms))
+    base = as_base(made_base(settings, live.arms))
     live.expire()
     live.tables.run("UPDATE study SET settings = ?", settings.as_json())
     live.enter("settings", {"horizon": horizon})
-    live.settings, live.adapter, live.warned = settings, adapter, False
+    live.settings, live.base, live.warned = settings, base, False
     live.forget_fold()
 
 
@@ -227,7 +223,7 @@ def arms_of(live: Live) -> list[ArmState]:
     open_ = Counter(
         label
         for decision in live.open.values()
-        for label in (decision.action if live.adapter.proposes_list else [decision.action])
+        for label in (decision.action if live.base.proposes_list else [decision.action])
     )
     return [
         ArmState(
@@ -258,7 +254,6 @@ def facts_of(live: Live) -> dict[str, Any]:
         "policy": live.settings.policy,
         "horizon": live.settings.horizon,
         "drift": live.settings.drift,
-        "lower": live.settings.lower,
         "decisions": dict(states),
         "observations": observed,
         "late": live.late,

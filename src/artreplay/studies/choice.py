@@ -19,10 +19,17 @@ from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.selectors import Best, Top
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, arrays_of, current_mode, overwrite, views
-from artreplay.replay.certified import certified
-from artreplay.replay.policy import Policy
-from artreplay.replay.reader import ledger_without_rows
-from artreplay.replay.step import NEEDS_ROOM, PLACES, ROUND, settle
+from artreplay.replay import (
+    NEEDS_ROOM,
+    PLACES,
+    ROUND,
+    Base,
+    Policy,
+    certified,
+    is_certified,
+    ledger_without_rows,
+    settle,
+)
 
 ArmIndex = MeanIndex | DriftIndex
 Available = NDArray[np.bool_]  # of each arm: whether it can be chosen
@@ -32,7 +39,7 @@ class Chooser:
     """What stands in for the base in a step: it proposes, and what is shown goes to the base."""
 
     def __init__(self, policy: Policy) -> None:
-        self._adapter: Any = policy._adapter
+        self._base: Base = policy.drive.base
         self._algorithm: Any = None
         self._learner: Any = None  # the same through views, whose entries are plain numbers
         self._open: dict[int, list[int]] = {}  # the units of each open decision, in the order of decisions
@@ -42,7 +49,7 @@ class Chooser:
     @property
     def is_needed(self) -> bool:
         """Whether the base would choose otherwise by itself, or would not choose the same again."""
-        return bool(self._open) or self.available is not None or not self._adapter.exact
+        return bool(self._open) or self.available is not None or not self._base.coupled
 
     # -- what a step asks for ---------------------------------------------------------------------------------
 
@@ -61,7 +68,7 @@ class Chooser:
 
     def renew(self) -> None:
         """The base has been told something, or its arrays have grown."""
-        algorithm = self._adapter.algorithm
+        algorithm = self._base.component
         if algorithm is not self._algorithm:  # views show what changes in the same memory
             self._algorithm, self._learner = algorithm, views(algorithm)
 
@@ -80,12 +87,12 @@ class ArmChooser(Chooser):
     An open unit counts as what its arm has earned on average, with one failure more: sum/(n + 1). As a failure it would
     drive a good arm with many open units down, and cost up to twice the regret. One value is kept for each arm, and
     worked out again only where something has changed. Under drift open units count in the bound of all samples and in
-    that of the online ones; an allowance that adapts itself stays as it is.
+    that of the online ones.
     """
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        index = self._adapter.algorithm.index
+        index = self._base.component.index
         self._value: Floats = np.full(len(index.tally.counts), np.nan)
         self._seen = np.full((2, len(self._value)), -1, np.int64)  # samples and open units behind each value
         self._now = np.zeros(len(self._value), np.int64)  # open units
@@ -105,7 +112,7 @@ class ArmChooser(Chooser):
 
     def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
         """The arms with the highest values, ties to the lower number."""
-        index = self._adapter.algorithm.index
+        index = self._base.component.index
         for arm in np.flatnonzero((index.tally.counts != self._seen[0]) | (self._now != self._seen[1])).tolist():
             self._value[arm] = self._value_of(self._learner.index, arm)
         self._seen[0], self._seen[1] = index.tally.counts, self._now
@@ -117,7 +124,7 @@ class ArmChooser(Chooser):
         if open_ == 0:
             return value
         count, total = index.tally.counts[arm], index.tally.totals[arm]
-        failed = int(self._adapter.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
+        failed = int(self._base.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
         earned = open_ * (total / (count + failed)) if count else 0.0
         allowance = float(index.allowances[arm]) if isinstance(index, DriftIndex) else 0.0
         more = with_more(index.tally, arm, open_, earned)
@@ -159,23 +166,9 @@ class CopyChooser(Chooser):
             self._copy.make_room(1)
             self._copy.component.update_logged(unit, reward, allowance)
 
-    def cell_closed(self, name: Any) -> int:
-        """Tell the base that a cell has no unread row left, and the copy with it."""
-        changed: int = self._learner.cell_closed(name)
-        if self._copy is not None:
-            self._copy.component.cell_closed(name)
-        return changed
-
-    def load(self, unit: int, samples: int, total: float) -> None:
-        """Show the base a block of rows, and the copy with it."""
-        self._learner.load(unit, samples, total)
-        if self._copy is not None:
-            self._copy.make_room(1)
-            self._copy.component.load(unit, samples, total)
-
     def _renewed_copy(self) -> Algorithm:
         if self._copy is None:
-            self._copy = self._adapter.base.duplicate()
+            self._copy = self._base.thing.duplicate()
             self._show_failures(self._copy, [unit for units in self._open.values() for unit in units])
         return self._copy
 
@@ -196,7 +189,7 @@ class CopyChooser(Chooser):
         component = copy.component
         if hasattr(component, "proposals"):
             component.proposals[0] = round_
-        if not self._adapter.expensive or current_mode() == "interpreted":
+        if not self._base.thing.expensive or current_mode() == "interpreted":
             proposed: int = views(component).propose_over(None, out, round_)
             if proposed == NEEDS_ROOM:
                 copy.make_room(1)
@@ -204,9 +197,9 @@ class CopyChooser(Chooser):
             return proposed
         position = np.zeros(PLACES, np.int64)
         position[ROUND] = round_
-        nothing = ledger_without_rows(self._adapter)
+        nothing = ledger_without_rows(self._base)
         copy.make_room(len(out))
-        units: int = settle.bound_to(component, nothing)(copy.component, nothing, position, self._adapter.proposal, 2)
+        units: int = settle.bound_to(component, nothing)(copy.component, nothing, position, np.asarray(out), 2)
         return units
 
     def _show_failures(self, copy: Algorithm, numbers: Sequence[int]) -> None:
@@ -223,7 +216,7 @@ class ValueChooser(CopyChooser):
 
     def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
         """The arm to be played, or one whose next row is to be shown first."""
-        rule, own = self._renewed_copy().component, self._adapter.certified
+        rule, own = self._renewed_copy().component, self._base.component
         bounds = certified(rule, len(own.high), own.bottom, own.top)
         if self.available is not None:
             bounds.allowed[:] = self.available
@@ -232,7 +225,7 @@ class ValueChooser(CopyChooser):
 
 def chooser_of(policy: Policy) -> Chooser:
     """The chooser for a policy's base."""
-    if policy._adapter.certified is not None:
+    if is_certified(policy.drive.base.component):
         return ValueChooser(policy)
     component: Any = getattr(policy.base, "component", None)
     plain = isinstance(getattr(component, "index", None), ArmIndex) and isinstance(policy.base, ArmAlgorithm)

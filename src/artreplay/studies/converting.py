@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artreplay.errors import InvalidParameter
-from artreplay.replay import ArtificialReplay, FullStart
-from artreplay.replay.saving import policy_as_bytes
-from artreplay.replay.step import PENDING
+from artreplay.replay import PENDING, ArtificialReplay, FullStart, policy_as_bytes
 from artreplay.studies.live import Live
 
 
@@ -15,17 +13,15 @@ def check_convertible(policy: Any) -> None:
     """Refuse a policy that a study cannot go on with."""
     if not isinstance(policy, (ArtificialReplay, FullStart)) or policy.history is None:
         raise InvalidParameter("a study can be made from a policy that has its log, over an algorithm of this package")
-    if policy.relation is not None or getattr(policy, "batch", False):
-        raise InvalidParameter(
-            "a study can be made from a policy without a relation of its own, and without batch=True"
-        )
+    if policy.relation is not None:
+        raise InvalidParameter("a study can be made from a policy without a relation of its own")
     if policy._drift.is_by_row:
         raise InvalidParameter("a study can be made from a policy without drift by row: rows that come later have none")
 
 
 def keep_policy(live: Live, policy: Any) -> None:
     """Keep what a policy has learnt as the origin of a fresh study; the action it waits for becomes a decision."""
-    action = policy.ask() if policy._position[PENDING] else None
+    action = policy.ask() if policy.drive.position[PENDING] else None
     live.tables.run("INSERT INTO origin VALUES (?, ?, ?)", live.entries, policy.rounds, policy_as_bytes(policy))
     live.forget_fold()
     live.decisions = policy.rounds

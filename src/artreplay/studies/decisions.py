@@ -12,7 +12,7 @@ import numpy as np
 
 from artreplay.history import Allocation
 from artreplay.history.labels import plain_label
-from artreplay.replay.saving import decode, encode
+from artreplay.replay import decode, encode
 
 COLUMNS = "number, id, action, asked, due, state"
 

@@ -6,15 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from artreplay.compiling import Floats
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history import History
-from artreplay.replay import ArtificialReplay
-from artreplay.replay.log import AnyHistory
-from artreplay.replay.policies import HistoryPolicy
-from artreplay.replay.saving import policy_as_bytes, policy_from_bytes
+from artreplay.replay import AnyHistory, ArtificialReplay, HistoryPolicy, policy_as_bytes, policy_from_bytes
 from artreplay.studies.choice import Chooser, chooser_of
 from artreplay.studies.decisions import action_again
 from artreplay.studies.settings import Arm, Settings, first_policy, made_base, with_state_of
@@ -94,8 +89,8 @@ class Fold:
 
     def numbers(self, action: Any) -> list[int]:
         """The numbers of the units of an action."""
-        adapter = self.policy._adapter
-        return [adapter.number(unit) for unit in (action if adapter.proposes_list else [action])]
+        base = self.policy.drive.base
+        return [base.checked_number(unit) for unit in (action if base.proposes_list else [action])]
 
     def take_in(self, rows: Iterable[Row]) -> None:
         """Take further entries in, in order."""
@@ -147,12 +142,7 @@ class Fold:
         if policy.history is None or policy.kind != ArtificialReplay.kind or not with_state_of(base, policy.base):
             return False
         more: Any = first_policy(settings, base)
-        marks = policy.marks()
-        more._position[:] = policy._position
-        more._read_history(policy.history, np.insert(marks, len(marks) - 1, 0), part_ends=policy._part_ends)
-        if more._watch is not None and policy._watch is not None:
-            seen = policy._watch.kept()
-            more._watch.restore(seen | {"counts": [*seen["counts"], 0], "totals": [*seen["totals"], 0.0]})
+        more.go_on_from(policy)
         self.policy = more
         return True
 

@@ -23,9 +23,7 @@ from artreplay.errors import (
     checked_count,
 )
 from artreplay.history.labels import plain_label
-from artreplay.replay.log import AnyHistory
-from artreplay.replay.own_bases import adapt
-from artreplay.replay.saving import decode, encode
+from artreplay.replay import AnyHistory, as_base, decode, encode
 from artreplay.studies.decisions import COLUMNS, Decision, PastHorizon, decision_of, kept_action, moment
 from artreplay.studies.folding import Fold, Row
 from artreplay.studies.settings import Arm, Settings, made_base
@@ -79,7 +77,7 @@ class Live:
 
     def prepare(self) -> None:
         """Work out what follows from the arms."""
-        self.adapter = adapt(made_base(self.settings, self.arms))
+        self.base = as_base(made_base(self.settings, self.arms))
         self.numbers = {arm.label: number for number, arm in enumerate(self.arms)}
         self.in_use = np.array([not arm.retired for arm in self.arms])
 
@@ -128,7 +126,7 @@ class Live:
                 continue
             if self.settings.on_timeout == "default":
                 value = self.settings.default
-                value = [value] * len(decision.action) if self.adapter.proposes_list else value
+                value = [value] * len(decision.action) if self.base.proposes_list else value
             self._close(decision, "expired")
             self.enter("expiry", value, number, decision.action)
 
@@ -153,6 +151,8 @@ class Live:
     def fold(self) -> Fold:
         """The policy, with everything taken in."""
         try:
+            if self._fold is not None and self._fold.policy.drive.is_cut:  # by Ctrl-C, in the middle of a step
+                self._fold, self._fresh = None, []
             if self._fold is None:
                 self._fold = Fold(self.tables, self.settings, self.arms, self.given, self._open_actions())
             elif self._fresh:
@@ -260,7 +260,7 @@ class Live:
 
     def _warn_past_horizon(self, decision: int) -> None:
         horizon = self.settings.horizon
-        counts_rows = getattr(self.adapter.base, "most_rows", None) is not None
+        counts_rows = getattr(self.base.thing, "most_rows", None) is not None
         past = decision + (self.fold().rows if counts_rows else 0)
         if horizon is not None and past > horizon and not self.warned:
             warnings.warn(PastHorizon(decision, horizon), stacklevel=5)
@@ -276,19 +276,19 @@ class Live:
         allowed = np.zeros(len(self.arms), np.bool_)
         for label in among:
             allowed[self.number_in_use(label)] = True
-        least = self.adapter.base.width
+        least = self.base.thing.width
         if allowed.sum() < least:
             raise InvalidParameter(f"among must have at least {least} different arms, got {among!r}")
         return allowed
 
     def check_arms(self, what: str) -> None:
         """Refuse what makes no sense where points are played."""
-        if not isinstance(self.adapter.base, ArmAlgorithm):
+        if not isinstance(self.base.thing, ArmAlgorithm):
             raise InvalidParameter(f"{what} is for arms, {self.settings.algorithm} plays points")
 
     def number_in_use(self, label: Any) -> int:
         """The number of an arm that can be chosen."""
-        number = self.adapter.number(plain_label(label))
+        number = self.base.checked_number(plain_label(label))
         if self.arms[number].retired:
             retired = StudyRefused(f"{label!r} is a retired arm")
             raise retired.advising("add_arm brings it back", "`artreplay study arms STUDY --add` brings it back")
@@ -342,13 +342,13 @@ class Live:
 
     def observe(self, action: Any, value: Any, request: Any) -> None:
         """Take in what came of an action that nobody asked for."""
-        several = self.adapter.proposes_list
+        several = self.base.proposes_list
         action = list(action) if several and isinstance(action, (list, tuple)) else action
         units = action if several else [action]
         if not isinstance(units, list) or not units:
             raise InvalidAction(f"the action must be a list of units, got {action!r}")
         for unit in units:
-            self.adapter.number(unit)
+            self.base.checked_number(unit)
         body = {"action": kept_action(action), "value": self._checked_value(action, value)}
         self.expire()
         if request is not None:
@@ -378,13 +378,13 @@ class Live:
 
     def _checked_value(self, action: Any, value: Any) -> Any:
         """A reward as it is kept: one number, or one for each unit."""
-        if not self.adapter.proposes_list:
-            self.adapter.checked_reward(value)
+        if not self.base.proposes_list:
+            self.base.checked_reward(value)
             return float(value)
         if not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or len(value) != len(action):
             raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {value!r}")
         for one in value:
-            self.adapter.checked_reward(one)
+            self.base.checked_reward(one)
         return [float(one) for one in value]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
-from artreplay.replay.log import AnyHistory
+from artreplay.replay import AnyHistory
 from artreplay.studies.decisions import PastHorizon
 from artreplay.studies.live import Live
 from artreplay.studies.study_tables import Tables

@@ -18,10 +18,7 @@ from artreplay.algorithms.selectors import Top, best, top
 from artreplay.cells import feature_components
 from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
 from artreplay.history import History
-from artreplay.replay import ArtificialReplay, FullStart
-from artreplay.replay.adapters import Unknown, checked_unknown
-from artreplay.replay.policies import Lower
-from artreplay.replay.saving import decode, encode
+from artreplay.replay import ArtificialReplay, FullStart, Unknown, checked_unknown, decode, encode
 from artreplay.studies.study_drift import drift_again, kept_drift
 
 OnTimeout = Literal["default", "discard"]
@@ -52,7 +49,6 @@ class Settings:
     policy: str  # how the log is shown: by replay, or all of it first
     note: dict[str, Any]  # of whoever made the study
     drift: Any = 0.0  # as JSON; the allowances of single rows are kept beside the log
-    lower: Lower = "rows"  # where rows of the log lower an index
 
     def as_json(self) -> str:
         """As the database keeps them."""
@@ -102,7 +98,6 @@ def settings_of(
     policy: Any,
     note: dict[str, Any] | None,
     drift: Any,
-    lower: Any,
 ) -> tuple[Settings, list[Arm], Algorithm]:
     """What a study over this base is made with, its arms, and a fresh base."""
     if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
@@ -145,7 +140,6 @@ def settings_of(
         _checked_policy(base, policy),
         checked_note(note or {}),
         kept_drift(drift),
-        lower,
     )
     return settings, arms, made_base(settings, arms)
 
@@ -153,8 +147,7 @@ def settings_of(
 def first_policy(settings: Settings, base: Any) -> Any:
     """The policy of a study before it has been shown or told anything; it has no log yet."""
     make: Any = ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
-    given: dict[str, Any] = {"unknown": settings.unknown, "lower": settings.lower}
-    return make(base, History([], []), drift=drift_again(settings.drift), **given)
+    return make(base, History([], []), drift=drift_again(settings.drift), unknown=settings.unknown)
 
 
 def _checked_policy(base: Algorithm, policy: Any) -> str:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from artreplay.errors import StudyRefused
-from artreplay.replay import Cell, FullStart
-from artreplay.replay.contradictions import Contradiction
+from artreplay.replay import Cell, Contradiction, FullStart
 from artreplay.studies import changes
 from artreplay.studies.decisions import COLUMNS, Decision, decision_of
 from artreplay.studies.live import Live
@@ -56,7 +55,6 @@ class Study(Owned):
         close: Close = "arrival",
         unknown: Any = "error",
         drift: Any = 0.0,
-        lower: Any = "rows",
         policy: Any = None,
         note: dict[str, Any] | None = None,
         clock: Clock = time.time,
@@ -68,13 +66,13 @@ class Study(Owned):
         order of decisions, so that it does not matter when they came.
 
         A history in memory, or totals, are kept inside the study; of an indexed store it remembers where that lies.
-        `unknown="skip"` leaves rows out whose label is no arm, and `add_arm` brings them in. `drift` and `lower` are
-        those of `ArtificialReplay`. The log is shown by replay where that is exact, else all of it first, and with
+        `unknown="skip"` leaves rows out whose label is no arm, and `add_arm` brings them in. `drift` is that
+        of `ArtificialReplay`. The log is shown by replay where that is exact, else all of it first, and with
         `policy="full-start"` in any case. `note` is JSON of your own that stays with the study.
         """
         if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
             base = FullStart(base, history, unknown=unknown).base
-        settings, arms, made = settings_of(base, wait, on_timeout, default, close, unknown, policy, note, drift, lower)
+        settings, arms, made = settings_of(base, wait, on_timeout, default, close, unknown, policy, note, drift)
         allowances = changes.checked_start(settings, made, history, drift)
         tables = tables_at(place)
         study = cls(tables, clock, history)
@@ -108,7 +106,7 @@ class Study(Owned):
 
         check_convertible(policy)
         given = {"unknown": policy.unknown, "policy": policy.kind, "note": note}
-        given |= {"drift": drift_of(policy), "lower": policy.lower}
+        given |= {"drift": drift_of(policy)}
         with cls.create(place, policy.base, policy.history, **given) as study:
             study._write(lambda live: keep_policy(live, policy))
 
@@ -193,11 +191,9 @@ class Study(Owned):
             lambda live: changes.extend(live, *changes.without_own_rows(live, history, exclude, drift, columns))
         )
 
-    def change(
-        self, *, unknown: Any = None, drift: Any = None, lower: Any = None, note: dict[str, Any] | None = None
-    ) -> None:
+    def change(self, *, unknown: Any = None, drift: Any = None, note: dict[str, Any] | None = None) -> None:
         """Treat the log otherwise from now on, and fold the whole journal again; or keep another note."""
-        self._write(lambda live: changes.change(live, unknown, drift, lower, note))
+        self._write(lambda live: changes.change(live, unknown, drift, note))
 
     def set_horizon(self, horizon: int) -> None:
         """Decide for another horizon from now on: the whole journal is folded again under it."""
@@ -268,7 +264,7 @@ class Study(Owned):
     @property
     def base(self) -> Any:
         """The base algorithm as it was made, without what it has learnt."""
-        return self._read(lambda live: live.adapter.base)
+        return self._read(lambda live: live.base.thing)
 
     @property
     def place(self) -> str:

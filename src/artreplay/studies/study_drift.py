@@ -10,8 +10,8 @@ import numpy as np
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter
 from artreplay.history.labels import plain_label
-from artreplay.replay.drift import Age, Drift, age
-from artreplay.replay.saving import decode, encode
+from artreplay.replay import Age, Drift, decode, encode
+from artreplay.replay.drift import age
 
 _GIVEN, _AGES = "one for each row", "by age"
 

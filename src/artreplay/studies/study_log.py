@@ -16,8 +16,7 @@ from artreplay.history.postgres import PostgresArms
 from artreplay.history.sources.parts import joined
 from artreplay.history.stores.indexed_store import Indexed
 from artreplay.history.stores.manifest import is_store
-from artreplay.replay.log import AnyHistory
-from artreplay.replay.saving import decode, encode
+from artreplay.replay import AnyHistory, decode, encode
 from artreplay.studies.study_tables import Tables
 
 _PART = 1 << 18  # rows that are kept together

@@ -13,11 +13,19 @@ from artreplay.compiling import is_component
 from artreplay.errors import InvalidParameter
 from artreplay.history import History
 from artreplay.parameters import Count, Seed, Size, checked
-from artreplay.replay import ArtificialReplay, FullStart, Ignorant
-from artreplay.replay.adapters import checked_relation
-from artreplay.replay.object_states import state_difference, state_of_base
-from artreplay.replay.own_bases import adapt
-from artreplay.replay.step import NEEDS_ROOM
+from artreplay.replay import (
+    NEEDS_ROOM,
+    ArtificialReplay,
+    Base,
+    FullStart,
+    Ignorant,
+    as_base,
+    checked_relation,
+    is_certified,
+    rule_of,
+    state_difference,
+    state_of_base,
+)
 from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play, play_journal
 from artreplay.testing.random_worlds import Units, World, draw_world, shrink, units_of
@@ -136,10 +144,9 @@ def check_irrelevant_data(
 ) -> Summary:
     """Check that a proposal does not change when samples outside its cells are shown.
 
-    A random part of the log is shown first; then every sample of the rest that is unrelated to the proposal. A base
-    that is told of cells without unread rows is told of those it proposes, until its proposal stays, and is then shown
-    samples of other cells only: what it thinks of a cell may rise once that is closed. A case is not vacuous when there
-    is a sample to show. A base that offers `value` does not need it: see `check_values`.
+    A random part of the log is shown first; then every sample of the rest that is unrelated to the proposal. A case is
+    not vacuous when there is a sample to show. A base that offers `value`, or reads the whole log first, does not need
+    it.
 
     >>> import artreplay as ar
     >>> ar.testing.check_irrelevant_data(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -149,32 +156,31 @@ def check_irrelevant_data(
 
     def judge(world: World) -> Verdict:
         """Look for an unrelated sample that changes the proposal."""
-        adapter = adapt(make_base(), "plain")
-        related = relation_of(adapter, relation)
+        base = as_base(make_base(), plain=True)
+        related = relation_of(base, relation)
         history = world.history()
-        numbers = adapter.numbers_of(history, "error").tolist()
-        values = adapter.rewards_of(history).tolist()
-        adapter.make_room(len(numbers) + 1)
+        numbers = base.numbers_of(history, skip=False).tolist()
+        values = base.rewards_of(history).tolist()
+        base.make_room(len(numbers) + 1)
+        if base.reads_whole_log and relation is None:
+            return Verdict(None, telling=False)
         cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part
         calls = Calls()
         for row in range(cut):
-            adapter.algorithm.update_logged(numbers[row], values[row], 0.0)
+            base.component.update_logged(numbers[row], values[row], 0.0)
             calls.show(world.log[row])
-        closed = close_proposed(adapter) if relation is None and adapter.hears_closing else set()
-        before = proposal_of(adapter)
+        before = proposal_of(base)
         shown = 0
         for row in range(cut, len(numbers)):
             if any(related(numbers[row], proposed) for proposed in before):
                 continue
-            if closed and adapter.cell_name(numbers[row]) in closed:
-                continue
-            adapter.algorithm.update_logged(numbers[row], values[row], 0.0)
+            base.component.update_logged(numbers[row], values[row], 0.0)
             calls.show(world.log[row])
             shown += 1
-            after = proposal_of(adapter)
+            after = proposal_of(base)
             if after != before:
-                named = [[adapter.unit(unit) for unit in side] for side in (before, after)]
-                changed = f"a sample of {adapter.unit(numbers[row])!r} made it {named[1]}"
+                named = [[base.unit(unit) for unit in side] for side in (before, after)]
+                changed = f"a sample of {base.unit(numbers[row])!r} made it {named[1]}"
                 where = f"after {cut} samples the proposal was {named[0]}; {changed}"
                 sides = {"before": named[0], "after": named[1]}
                 return Verdict(Failure(where, sides, calls.of_a_base(cut, row)), telling=True)
@@ -209,9 +215,12 @@ def check_values(
     def judge(world: World) -> Verdict:
         """Look for a value outside its bounds."""
         history = world.history()
-        adapter = adapt(make_base(), "certified")
-        rule, (bottom, top) = adapter.rule, map(adapter.scaled, adapter.reward_range)
-        numbers, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
+        base = as_base(make_base())
+        if not is_certified(base.component):
+            offers = "value(unit, round, unread, fill)"
+            raise InvalidParameter(f"check_values is for a base that offers {offers}, got {base.thing!r}")
+        rule, (bottom, top) = rule_of(base.component), map(base.scaled, base.reward_range)
+        numbers, values = base.numbers_of(history, skip=False), base.rewards_of(history)
         cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part
         for row in range(cut):
             rule.update_logged(int(numbers[row]), float(values[row]), 0.0)
@@ -226,7 +235,7 @@ def check_values(
             rule.note_unread(waiting)
             found = rule.value(arm, world.horizon, 0, bottom)
             if not low - ROUNDING <= found <= high + ROUNDING:
-                bounds = f"the value of {adapter.unit(arm)!r} is {found} after {len(rows)} more rows"
+                bounds = f"the value of {base.unit(arm)!r} is {found} after {len(rows)} more rows"
                 where = f"{bounds}, and must lie between {low}, with the lowest rewards, and {high}, with the highest"
                 return Verdict(Failure(where, {"value": found, "bounds": (low, high)}), telling=True)
         return Verdict(None, cut < len(numbers))
@@ -249,9 +258,8 @@ def check_completion(
 ) -> Summary:
     """Check that a replay run, shown the left-over history in order, ends in the very state of Full Start.
 
-    States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. Which cells are
-    closed is no part of what was learnt: an object that is told of them offers `state()`. Where states differ and no
-    later proposal shows it, the summary has a note. A case is not vacuous when history is left over.
+    States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. Where states
+    differ and no later proposal shows it, the summary has a note. A case is not vacuous when history is left over.
 
     >>> import artreplay as ar
     >>> ar.testing.check_completion(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -265,16 +273,16 @@ def check_completion(
         replaying = ArtificialReplay(make_base(), history, relation)
         played = {"full start": play(full, world, known), "replay": play(replaying, world, known)}
         left = replaying.unused_rows()
-        adapter = replaying._adapter
-        numbers, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
-        adapter.make_room(len(left) + 1)
+        base = replaying.drive.base
+        numbers, values = base.numbers_of(history, skip=False), base.rewards_of(history)
+        base.make_room(len(left) + 1)
         for row in left:
-            adapter.algorithm.update_logged(int(numbers[row]), float(values[row]), 0.0)
+            base.component.update_logged(int(numbers[row]), float(values[row]), 0.0)
         differs = state_difference(state_of_base(full.base), state_of_base(replaying.base))
         if differs is None:
             return Verdict(None, len(left) > 0)
         where = f"the states differ in {differs}"
-        if not _shows_later(full._adapter, adapter, world):
+        if not _shows_later(full.drive.base, base, world):
             return Verdict(None, len(left) > 0, f"the states differ in {differs.name}, which no later proposal showed")
         sides = {side: one.actions for side, one in played.items()}
         return Verdict(Failure(where, sides, played["full start"].calls.of_policies(relation, left)), telling=True)
@@ -283,9 +291,9 @@ def check_completion(
     return _search("completion", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
 
 
-def _shows_later(one: Any, other: Any, world: World) -> bool:
+def _shows_later(one: Base, other: Base, world: World) -> bool:
     """Whether two bases whose states differ come to propose different things when both are shown the same."""
-    if one.certified is not None or not world.log or is_component(one.base):
+    if is_certified(one.component) or not world.log or is_component(one.thing):
         return True  # values and the arrays of components are the state
     rng = random.Random(len(world.log))
     for _ in range(_PROBES):
@@ -296,7 +304,7 @@ def _shows_later(one: Any, other: Any, world: World) -> bool:
                 return True
             unit, reward = rng.choice(world.log)
             for side in (mine, theirs):
-                side.rule.update(side.number(unit), float(side.scaled(reward)))
+                side.component.update(side.checked_number(unit), float(side.scaled(reward)))
     return False
 
 
@@ -337,43 +345,35 @@ def _search(
     return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))
 
 
-def _takes(base: Any, rewards: Sequence[float]) -> bool:
+def _takes(thing: Any, rewards: Sequence[float]) -> bool:
     """Whether a base takes these rewards."""
     try:
-        adapter = adapt(base)
+        base = as_base(thing)
         for reward in rewards:
-            adapter.checked_reward(reward)
+            base.checked_reward(reward)
     except Exception:  # whatever its own check says
         return False
     return True
 
 
-def relation_of(adapter: Any, relation: Any) -> Callable[[int, int], bool]:
+def relation_of(base: Base, relation: Any) -> Callable[[int, int], bool]:
     """Whether a logged and a proposed unit, as numbers, are related."""
-    if callable(relation):
-        return lambda logged, proposed: relation(adapter.unit(logged), adapter.unit(proposed), adapter.base)
-    if relation == "trivial":
-        return lambda logged, proposed: True
-    same: Callable[[int, int], bool] = adapter.same_cell
-    return same
+
+    def same_cell(logged: int, proposed: int) -> bool:
+        """Whether two units lie in the same cell now; a proposal may be a box that is a cell itself."""
+        cells = base.unit_cells(np.array([logged, proposed])).find
+        return bool(cells.find(base.component, logged) == cells.find(base.component, proposed))
+
+    if relation is None:
+        return same_cell
+    return lambda logged, proposed: bool(relation(base.unit(logged), base.unit(proposed), base.thing))
 
 
-def proposal_of(adapter: Any) -> list[int]:
+def proposal_of(base: Base) -> list[int]:
     """The numbers of the units proposed now."""
-    count = adapter.rule.propose_over(None, adapter.proposal, 0)
+    proposal, _ = base.proposal_space()
+    count = rule_of(base.component).propose_over(None, proposal, 0)
     if count == NEEDS_ROOM:
-        adapter.make_room(1)
-        count = adapter.rule.propose_over(None, adapter.proposal, 0)
-    return [int(number) for number in adapter.proposal[:count]]
-
-
-def close_proposed(adapter: Any) -> set[Any]:
-    """Tell the base that the cells it proposes have no unread row, until it proposes no others; those cells."""
-    closed: set[Any] = set()
-    while True:
-        new = {adapter.cell_name(number) for number in proposal_of(adapter)} - closed
-        if not new:
-            return closed
-        closed |= new
-        for name in new:
-            adapter.algorithm.cell_closed(name)
+        base.make_room(1)
+        count = rule_of(base.component).propose_over(None, proposal, 0)
+    return [int(number) for number in proposal[:count]]

@@ -1,0 +1,519 @@
+"""Bases, as policies see them: units and cells are numbers, and rewards are what the base wants them to be.
+
+An `Algorithm` is a base as it stands. `as_base` makes one of everything else that has `propose` and `update`: a marked
+component, or any object.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from artreplay.algorithms import (
+    Algorithm,
+    RewardRange,
+    checked_range,
+    checked_reward,
+    checked_rewards,
+)
+from artreplay.cells.unit_cells import UnitCells, table_of
+from artreplay.compiling import UNBOUNDED, Floats, Ints, copied, is_component, with_room
+from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.history import History
+from artreplay.replay.certified import certified, is_certified, rule_of
+from artreplay.replay.object_states import generators_of, reseed_generator
+from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
+from artreplay.streams import fold
+
+_UNTOUCHED = -(1 << 62)  # what the spare entries after a proposal hold before it is tried out
+_SPARE = 64  # entries after a proposal: a component that writes too many is caught, and does not crash
+_VALUE_ARGUMENTS = 4  # of the `value` that certified reading asks for: unit, round, unread, fill
+
+
+class Base(Protocol):
+    """What a policy drives. `component` is what the step calls: `propose_over`, `update`, `update_logged`, `room`."""
+
+    component: Any
+    proposes_list: bool
+    coupled: bool
+    counts_rows: bool
+    reads_whole_log: bool
+    reward_range: RewardRange
+
+    @property
+    def thing(self) -> Any: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def reads_cell_before_tell(self) -> bool: ...
+    def log_changed(self) -> None: ...
+    def allow_drift(self) -> None: ...
+    def proposal_space(self) -> tuple[Any, Any]: ...
+    def action(self, proposed: Any, units: int, round_: int) -> Any: ...
+    def is_list(self, action: Any) -> bool: ...
+    def checked_number(self, unit: Any) -> int: ...
+    def may_propose(self, number: int) -> bool: ...
+    def unit(self, number: int) -> Any: ...
+    def numbers_of(self, history: History, skip: bool) -> Ints: ...
+    def scaled(self, rewards: Any) -> Any: ...
+    def checked_reward(self, reward: Any) -> float: ...
+    def rewards_of(self, history: History) -> Floats: ...
+    def unit_cells(self, units: Ints) -> UnitCells: ...
+    def make_room(self, need: int) -> None: ...
+
+
+def as_base(thing: Any, plain: bool = False) -> Base:
+    """The base for a policy, over a copy of what it is given.
+
+    Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`.
+    """
+    if isinstance(thing, Algorithm):
+        reads_values = thing.offers_value and thing.reward_range[1] < math.inf and not plain
+        base: Any = thing.for_reading(reads_values)
+        n_arms = base.n_arms if reads_values else 0
+    else:
+        reads_values = offers_value(thing) and not plain
+        for method in ("update",) if reads_values else ("propose", "update"):
+            if not callable(getattr(thing, method, None)) or isinstance(thing, type):
+                raise InvalidParameter(f"a base algorithm must have propose() and update(unit, reward), got {thing!r}")
+            check_signature(thing, method)
+        base = ComponentBase(thing) if is_component(thing) else ObjectBase(thing)
+        n_arms = base.prepare_values() if reads_values else 0
+    if reads_values:
+        bottom, top = (float(base.scaled(edge)) for edge in base.reward_range)
+        base.component = certified(base.component, n_arms, bottom, top)
+    made: Base = base
+    return made
+
+
+def offers_value(thing: Any) -> bool:
+    """Whether rows are read until the choice is certain: where there are values that can be bounded."""
+    if isinstance(thing, Algorithm):
+        return thing.offers_value and thing.reward_range[1] < math.inf
+    return not isinstance(thing, type) and len(needed_by(getattr(thing, "value", None))) == _VALUE_ARGUMENTS
+
+
+class OwnBase:
+    """What the two kinds of bases have in common that users bring along."""
+
+    component: Any
+    proposes_list = False
+    coupled = False
+    counts_rows = True
+    reward_range: RewardRange = (-math.inf, math.inf)
+
+    def _take(self, thing: Any) -> None:
+        """Look at what every such base may say of itself."""
+        name = type(thing).__qualname__
+        stated = getattr(thing, "reads_whole_log", False)
+        if not isinstance(stated, bool):
+            raise InvalidParameter(f"reads_whole_log of {name} must be True or False, got {stated!r}")
+        self.reads_whole_log = stated
+        if (given := getattr(thing, "reward_range", None)) is not None:
+            self.reward_range = checked_range(given)
+
+    @property
+    def thing(self) -> Any:
+        """What the user knows as the base."""
+        raise NotImplementedError
+
+    @property
+    def reads_cell_before_tell(self) -> bool:
+        """Whether the unread rows of a cell are shown before what is told of it."""
+        return not is_certified(self.component)
+
+    def log_changed(self) -> None:
+        """The log has grown, or another one is at hand."""
+        if is_certified(self.component):
+            self.component.forget()
+
+    def allow_drift(self) -> None:
+        """Rows of the log come with an allowance, which the base must want to hear."""
+        if not self.hears_origin:
+            raise InvalidParameter(f"a base must offer update_logged for drift, {type(self.thing).__name__} does not")
+
+    @property
+    def hears_origin(self) -> bool:
+        """Whether the base tells rows of the log from online rewards."""
+        raise NotImplementedError
+
+    def prepare_values(self) -> int:
+        """Check what a base must say whose choice is to be certain; among how many arms it chooses."""
+        name, n_arms = type(self.thing).__name__, self._n_arms_to_value()
+        if isinstance(n_arms, bool) or not isinstance(n_arms, (int, np.integer)) or n_arms < 1:
+            raise InvalidParameter(f"{name} offers value(...), so it must say what it chooses from: arms, or n_arms")
+        if self.reward_range[1] == math.inf:
+            raise InvalidParameter(f"{name} offers value(...), so it must have a finite reward_range, (low, high)")
+        self.coupled = True
+        return int(n_arms)
+
+    def _n_arms_to_value(self) -> Any:
+        return getattr(self.thing, "n_arms", None)
+
+    def scaled(self, rewards: Any) -> Any:
+        """Rewards reach the base as they are."""
+        return rewards
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told."""
+        return checked_reward(reward, self.reward_range)
+
+    def rewards_of(self, history: History) -> Floats:
+        """The rewards of a log, checked."""
+        return np.asarray(checked_rewards(history, self.reward_range), dtype=np.float64)
+
+    def action(self, proposed: Any, units: int, round_: int) -> Any:
+        """The action that is played for the first `units` entries of a proposal."""
+        return [self.unit(n) for n in proposed[:units]] if self.proposes_list else self.unit(proposed[0])
+
+    def unit(self, number: int) -> Any:
+        """The unit with a number."""
+        raise NotImplementedError
+
+
+class ComponentBase(OwnBase):
+    """A component of the user's own: units are numbers, a proposal has at most `width` of them (1 unless it says)."""
+
+    def __init__(self, thing: Any) -> None:
+        self._take(thing)
+        self.component = copied(thing)
+        self.width = int(getattr(thing, "width", 1))
+        if self.width < 1:
+            raise InvalidParameter(f"width must be at least 1, got {self.width}")
+        self.proposes_list = self.width > 1
+        n_arms = getattr(thing, "n_arms", None)
+        if isinstance(n_arms, bool) or not isinstance(n_arms, (int, np.integer)) or n_arms < 1:
+            raise InvalidParameter(
+                f"{type(thing).__qualname__} must say how many arms it has, as a field or a property n_arms, "
+                f"got {'none' if n_arms is None else repr(n_arms)}"
+            )
+        self.n_arms = int(n_arms)
+        if self._offers("propose"):
+            self._try_a_proposal()
+        self._try_the_last_arm()
+
+    @property
+    def thing(self) -> Any:
+        """The component itself."""
+        return rule_of(self.component)
+
+    @property
+    def hears_origin(self) -> bool:
+        """Whether the component tells rows of the log from online rewards."""
+        return self._offers("update_logged")
+
+    def proposal_space(self) -> tuple[Any, Any]:
+        """Where proposals are written, and the same memory read as plain numbers."""
+        proposal = np.empty(self.width + _SPARE, np.int64)[: self.width]
+        return proposal, memoryview(cast(Any, proposal))
+
+    def is_list(self, action: Any) -> bool:
+        """Whether an action that is told is a list of units."""
+        return self.proposes_list
+
+    def checked_number(self, unit: Any) -> int:
+        """A unit is its number."""
+        if isinstance(unit, bool) or not isinstance(unit, (int, np.integer)) or not 0 <= unit < self.n_arms:
+            raise InvalidAction(
+                f"{unit!r} is not a unit of {type(self.thing).__qualname__}, which has 0 to {self.n_arms - 1}"
+            )
+        return int(unit)
+
+    def may_propose(self, number: int) -> bool:
+        """Whether this is the number of a unit."""
+        return 0 <= number < self.n_arms
+
+    def unit(self, number: int) -> Any:
+        """A number is its unit."""
+        return int(number)
+
+    def numbers_of(self, history: History, skip: bool) -> Ints:
+        """The units of the log, which must be numbers of arms."""
+        if history.points is not None and len(history):
+            raise InvalidHistory(f"{type(self.thing).__qualname__} needs a log of numbered units, got one of points")
+        return _numbers_of_labels(history, self.checked_number, skip)
+
+    def unit_cells(self, units: Ints) -> UnitCells:
+        """Each unit for itself, or by the component's own `cell(unit)`, which must not change."""
+        if not self._offers("cell"):
+            return table_of(np.arange(self.n_arms, dtype=np.int64))
+        numbers: dict[int, int] = {}
+        names = [int(self.thing.cell(unit)) for unit in range(self.n_arms)]
+        return table_of(np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64))
+
+    def make_room(self, need: int) -> None:
+        """Let `need` more samples be shown without an array running over."""
+        if self.component.room() < need:
+            self.component = with_room(self.component, need)
+
+    def _offers(self, method: str) -> bool:
+        return inspect.isfunction(vars(type(self.thing)).get(method))  # it may have a field of that name
+
+    def _try_a_proposal(self) -> None:
+        """Let a copy propose, interpreted: what is wrong with it is then said in a sentence, and not by a crash."""
+        out = np.full(self.width + _SPARE, _UNTOUCHED, np.int64)
+        method = described(self.thing, "propose")
+        try:
+            with np.errstate(over="ignore"):
+                units = copied(self.thing).propose_over(None, out, 0)
+        except Exception as error:
+            raise InvalidAction(f"{method} could not be run: {type(error).__name__}: {error}") from error
+        if isinstance(units, bool) or not isinstance(units, (int, np.integer)):
+            wrong = f"it returned {units!r}" + ("; is `return 1` missing?" if units is None else "")
+            raise InvalidAction(f"{method} must return how many units it wrote into out, {wrong}")
+        if units < 1:
+            raise InvalidAction(f"{method} must propose at least 1 unit, it returned {units}")
+        if (out[self.width :] != _UNTOUCHED).any():
+            places = int(np.flatnonzero(out != _UNTOUCHED)[-1]) + 1
+            raise InvalidAction(
+                f"{method} wrote {places} units, and there is a place for {self.width}; a component that means to "
+                "propose more must offer `width`"
+            )
+
+    def _try_the_last_arm(self) -> None:
+        """Show a copy the last arm: compiled code does not look whether an array is too short."""
+        try:
+            with np.errstate(over="ignore"):
+                with_room(copied(self.thing), 1).update(self.n_arms - 1, 0.0)
+        except IndexError:
+            raise InvalidParameter(
+                f"{type(self.thing).__qualname__} says that it has {self.n_arms} arms, and its update of arm "
+                f"{self.n_arms - 1} ran over an array"
+            ) from None
+
+
+class ObjectBase(OwnBase):
+    """Any object with `propose()` and `update(unit, reward)`: units are numbered as they are met.
+
+    An object that offers `check_unit(unit)` or `check_reward(reward)`, which raise a ValueError for what it cannot
+    use, is asked about everything that is logged or told before it is shown any of it. What else it may offer:
+    `cell(unit)`, which names the cell a unit lies in and always gives the same name; `propose(round)`, and
+    `update_logged(unit, reward, allowance)`, which are called where they are there.
+    """
+
+    def __init__(self, thing: Any) -> None:
+        self._take(thing)
+        self._thing = copy.deepcopy(thing)
+        self.component = self  # it numbers what the object says
+        self.width = 1
+        self._units: list[Any] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._names: dict[int, Hashable] = {}  # of the cells that units lie in
+        self._cells: dict[Hashable, int] = {}  # the number of each cell that the log has rows of
+        self._checks_units = callable(getattr(thing, "check_unit", None))
+        self._checks_rewards = callable(getattr(thing, "check_reward", None))
+        self._hears_rounds = takes_something(getattr(thing, "propose", None))
+        self._hears_origin = callable(getattr(thing, "update_logged", None))
+        self._has_cells = callable(getattr(thing, "cell", None))
+
+    @property
+    def thing(self) -> Any:
+        """The object itself."""
+        return self._thing
+
+    @property
+    def hears_origin(self) -> bool:
+        """Whether the object tells rows of the log from online rewards."""
+        return self._hears_origin
+
+    # -- what the step calls ------------------------------------------------------------------------------------
+
+    def propose_over(self, ledger: Any, out: list[int], round_: int) -> int:
+        """Ask the object, and number what it says."""
+        proposal = self.thing.propose(int(round_)) if self._hears_rounds else self.thing.propose()
+        if proposal is None:
+            method = described(self.thing, "propose")
+            raise InvalidAction(f"{method} must return a unit or a list of units, it returned None")
+        self.proposes_list = isinstance(proposal, list)
+        units = proposal if self.proposes_list else [proposal]
+        if not units:
+            raise InvalidAction(
+                f"{type(self.thing).__name__}.propose() must return at least one unit, got an empty list"
+            )
+        out[:] = [self.checked_number(unit) for unit in units]
+        return len(out)
+
+    def update(self, number: int, reward: float) -> None:
+        """Show the object what was played and what came of it."""
+        self.thing.update(self._units[number], float(reward))
+
+    def update_logged(self, number: int, reward: float, allowance: float) -> None:
+        """Show the object a row of the log."""
+        if self._hears_origin:
+            self.thing.update_logged(self._units[number], float(reward), allowance)
+        else:
+            self.thing.update(self._units[number], float(reward))
+
+    def value(self, number: int, round_: int, unread: int, fill: float) -> float:
+        """What a unit is worth to the object if so many more rows of the log, all with this reward, were shown."""
+        return float(self.thing.value(self._units[number], int(round_), int(unread), float(fill)))
+
+    def note_unread(self, rows: int) -> None:
+        """Tell the object how many rows of the log are still to be shown, if it wants to know."""
+        if hasattr(self.thing, "note_unread"):
+            self.thing.note_unread(int(rows))
+
+    def room(self) -> int:
+        """An object looks after its own memory."""
+        return UNBOUNDED
+
+    def make_room(self, need: int) -> None:
+        """An object looks after its own memory."""
+
+    def reseed(self, key: Any) -> None:
+        """Pass a key on to an object that draws at random, or to the generators it keeps."""
+        if hasattr(self.thing, "reseed"):
+            self.thing.reseed(int(key))
+            return
+        for number, generator in enumerate(generators_of(self.thing)):
+            reseed_generator(generator, fold(int(key), number))
+
+    # -- units and rewards --------------------------------------------------------------------------------------
+
+    def proposal_space(self) -> tuple[Any, Any]:
+        """Where proposals are written; as many units as the object likes."""
+        proposal = [0]
+        return proposal, proposal
+
+    def is_list(self, action: Any) -> bool:
+        """Each action says for itself: an object may propose a list now and a single unit next."""
+        return isinstance(action, list)
+
+    def checked_number(self, unit: Any) -> int:
+        """The number of a unit, a new one if it was never seen."""
+        key = _hashable(unit)
+        try:
+            known = self._numbers.get(key)
+        except TypeError:
+            raise InvalidAction(f"a unit must be hashable, got {type(unit).__name__}") from None
+        if known is None:
+            if is_certified(self.component):
+                arms = f"{type(self.thing).__name__} chooses among"
+                raise InvalidAction(f"{unit!r} is not one of the {len(self.component.high)} arms that {arms}")
+            if self._checks_units:
+                _ask(self.thing.check_unit, unit)
+            known = len(self._units)
+            self._units.append(unit)
+            self._numbers[key] = known
+        return known
+
+    def may_propose(self, number: int) -> bool:
+        """Whether this is the number of a unit that was met."""
+        return 0 <= number < len(self._units)
+
+    def unit(self, number: int) -> Any:
+        """The unit with a number, as it was first seen."""
+        return self._units[number]
+
+    def checked_reward(self, reward: Any) -> float:
+        """A reward that was told."""
+        value = super().checked_reward(reward)
+        if self._checks_rewards:
+            _ask(self.thing.check_reward, value)
+        return value
+
+    def rewards_of(self, history: History) -> Floats:
+        """The rewards of a log, checked."""
+        rewards = super().rewards_of(history)
+        if self._checks_rewards:
+            for value, row in zip(*np.unique(rewards, return_index=True), strict=True):
+                try:
+                    _ask(self.thing.check_reward, float(value))
+                except InvalidAction as error:
+                    raise InvalidHistory(f"is refused: {error}", what="reward", row=row) from None
+        return rewards
+
+    def numbers_of(self, history: History, skip: bool) -> Ints:
+        """The number of the unit in each row; an object without `check_unit` is taken to know every unit."""
+        if history.points is None:
+            return _numbers_of_labels(history, self.checked_number, skip)
+        units = (history.unit(row) for row in range(len(history)))
+        return _numbers(units, lambda row: row, self.checked_number, skip)
+
+    def prepare_values(self) -> int:
+        """Check what a base must say whose choice is to be certain; its arms are all numbered."""
+        n_arms = super().prepare_values()
+        for arm in getattr(self.thing, "arms", range(n_arms)):
+            self.checked_number(arm)
+        return n_arms
+
+    def _n_arms_to_value(self) -> Any:
+        arms = getattr(self.thing, "arms", None)
+        return super()._n_arms_to_value() if arms is None else len(arms)
+
+    # -- cells --------------------------------------------------------------------------------------------------
+
+    def unit_cells(self, units: Ints) -> UnitCells:
+        """The object's own cells, numbered in the order of the log; all others are the last one, without rows."""
+        self._cells = {}
+        for number in units.tolist():
+            self._cells.setdefault(self._cell_name(number), len(self._cells))
+        return UnitCells(self, len(self._cells) + 1)
+
+    def find(self, algorithm: Any, number: int) -> int:
+        """The cell a unit lies in, for a ledger."""
+        return self._cells.get(self._cell_name(number), len(self._cells))
+
+    def _cell_name(self, number: int) -> Hashable:
+        """The name of the cell a unit lies in: the object's own, which must not change, or the number."""
+        if not self._has_cells:
+            return number
+        name: Hashable = self.thing.cell(self._units[number])
+        if (known := self._names.setdefault(number, name)) != name:
+            raise InvalidAction(
+                f"{described(self.thing, 'cell')} must always give the same name: {self._units[number]!r} was in "
+                f"{known!r} before, and is in {name!r} now"
+            )
+        return name
+
+
+def _numbers_of_labels(history: History, number: Callable[[Any], int], skip: bool) -> Ints:
+    """The numbers of the rows of a log of labels; a label that is in no row is not asked about."""
+    present, codes = np.unique(history.codes, return_inverse=True)
+    labels = [history.labels[code] for code in present.tolist()]
+    table = _numbers(labels, lambda place: int(np.argmax(codes == place)), number, skip)
+    return table[codes] if len(table) else history.codes
+
+
+def _numbers(units: Iterable[Any], row_of: Callable[[int], int], number: Callable[[Any], int], skip: bool) -> Ints:
+    """The numbers of units, and −1 for those to skip; if all would be skipped, the log is refused.
+
+    `row_of` says where in the log a unit is first.
+    """
+    numbers: list[int] = []
+    refused: InvalidHistory | None = None
+    for place, unit in enumerate(units):
+        try:
+            numbers.append(number(unit))
+        except InvalidAction as error:
+            refused = refused or InvalidHistory(f"is refused: {error}", what="unit", row=row_of(place))
+            if not skip:
+                raise refused from None
+            numbers.append(-1)
+    table = np.array(numbers, dtype=np.int64)
+    if refused and (table < 0).all():
+        problem = f'{refused.args[0]}, and so is every other: unknown="skip" must leave at least one row of the log'
+        raise InvalidHistory(problem, what="unit", row=refused.row)
+    return table
+
+
+def _ask(check: Callable[[Any], Any], value: Any) -> None:
+    """Let the object check a value; its own words become the error."""
+    try:
+        check(value)
+    except InvalidAction:
+        raise
+    except ValueError as error:
+        raise InvalidAction(str(error)) from error
+
+
+def _hashable(unit: Any) -> Any:
+    """Points arrive as arrays or lists of floats; equal points are one unit."""
+    if isinstance(unit, np.ndarray):
+        return tuple(unit.tolist()) if unit.ndim else unit.item()
+    return unit.item() if isinstance(unit, np.generic) else unit

@@ -1,0 +1,196 @@
+"""What people look at: the cells of a policy, what was used of the log in each, and where rewards contradict it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm, PointAlgorithm, PsiUCB
+from artreplay.algorithms.drift_indices import DOUBT, DriftIndex
+from artreplay.algorithms.psi import SubGaussian
+from artreplay.cells import Box
+from artreplay.cells.boxes import samples_in
+from artreplay.cells.unit_cells import Table
+from artreplay.compiling import Floats, Ints
+from artreplay.errors import InvalidParameter
+from artreplay.history import Label
+from artreplay.replay.ledger import Ledger
+
+if TYPE_CHECKING:
+    from artreplay.replay.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is known of one arm or box: samples shown (logged or online), mean, index, rows in the log, and rows used.
+
+    In a tree, `count` and `mean` include what a box inherited: samples of the box it was split from, which may lie
+    elsewhere in it, and which its siblings count too. `logged` and `used` are of the box itself.
+    """
+
+    unit: Label | Box
+    count: int
+    mean: float  # nan without samples
+    index: float  # nan where the algorithm has none
+    logged: int
+    used: int
+
+    @property
+    def low(self) -> tuple[float, ...] | None:
+        """The lower corner of a box."""
+        return self.unit.low if isinstance(self.unit, Box) else None
+
+    @property
+    def high(self) -> tuple[float, ...] | None:
+        """The upper corner of a box."""
+        return self.unit.high if isinstance(self.unit, Box) else None
+
+    @property
+    def level(self) -> float | None:
+        """The level of a box, where there are levels."""
+        return self.unit.level if isinstance(self.unit, Box) else None
+
+
+def cells_of(policy: Policy) -> list[Cell]:
+    """Every cell of a policy as it stands."""
+    base = policy.base
+    if not isinstance(base, (ArmAlgorithm, PointAlgorithm)):
+        raise InvalidParameter(
+            "cells() needs an algorithm that keeps a mean for each arm or box, "
+            f"{type(base).__name__} is another kind; used_by_cell() counts its samples"
+        )
+    count, mean, index = base.statistics()
+    index = np.full(len(count), math.nan) if index is None else index
+    names: Sequence[Any]
+    counted: Callable[[Ints], Ints]
+    if isinstance(base, PointAlgorithm):
+        numbers = base.cell_numbers()
+        names = [base.box_of(number) for number in numbers.tolist()]
+        counted = partial(samples_in, base.lattice, numbers)
+    else:
+        names = base.arms
+        counted = partial(np.bincount, minlength=base.n_arms)
+    used = used_counts(policy, counted)
+    logged = used if policy.log is None else policy.log.counts(counted)
+    columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
+    return [Cell(*row) for row in zip(*columns, strict=True)]
+
+
+def used_by_cell(policy: Policy) -> dict[Hashable, int]:
+    """Rows of the log shown, by cell: an arm, or a tuple of arms that share a cell, or a box."""
+    base, log = policy.drive.base, policy.log
+    if isinstance(base, PointAlgorithm):
+        return {cell.unit: cell.used for cell in cells_of(policy)}
+    logged = np.empty(0, np.int64) if log is None else np.unique(log.some_units())
+    cells = base.unit_cells(logged)
+    units = np.arange(len(cells.find.cell)) if isinstance(cells.find, Table) else logged
+    used = used_counts(policy, partial(np.bincount, minlength=int(units.max(initial=-1)) + 1))
+    members: dict[int, list[int]] = {}
+    for unit, cell in zip(units.tolist(), cells.of(units).tolist(), strict=True):
+        members.setdefault(cell, []).append(unit)
+    named = [([base.unit(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
+    return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in named}
+
+
+def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
+    """The rows that were shown, counted by unit or box, as `count` does it; a store is not read for it if possible."""
+    log, ledger = policy.log, policy.drive.ledger
+    if log is not None and policy.used == log.size:
+        return log.counts(count)
+    counts = count(np.empty(0, np.int64))
+    if log is None:
+        return counts
+    cells = ledger.cells if isinstance(ledger, Ledger) and len(ledger.place) == 0 else None
+    if isinstance(cells, Table) and 0 < len(cells.cell) == cells.last and not log.is_totals:  # each unit is a cell
+        counts[: len(cells.cell)] += policy.marks()[cells.cell]
+        return counts
+    for part, shown in policy.used_parts():
+        counts = counts + part.counted(count, shown)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """An arm whose online rewards contradict its log, with both means and counts as they are now."""
+
+    unit: Label
+    online_mean: float
+    online_count: int
+    logged_mean: float
+    logged_count: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.unit!r} earned {self.online_mean:.3g} on average in {self.online_count} rounds, but "
+            f"{self.logged_mean:.3g} in the {self.logged_count} rows of the log that were read"
+        )
+
+
+class Online:
+    """How often each arm was told, and the sum of its rewards, apart from what the base was shown of the log.
+
+    Chance alone explains a difference of √(log(1/δ)/2n) for each of the two means, but for one in a thousand (δ).
+    """
+
+    def __init__(self, base: ArmAlgorithm) -> None:
+        self.counts, self.sums = [0] * base.n_arms, [0.0] * base.n_arms
+        # What the base was shown before there was a log.
+        self.counts_before, self.sums_before = base.tally.counts.tolist(), base.tally.totals.tolist()
+        self._base = base
+        psi = base.psi if isinstance(base, PsiUCB) else None
+        self._spread = 2.0 * psi.sigma if isinstance(psi, SubGaussian) else 1.0
+
+    def go_on_from(self, before: Online) -> None:
+        """Take over what was told of the first arms."""
+        for name in ("counts", "sums", "counts_before", "sums_before"):
+            mine, known = getattr(self, name), getattr(before, name)
+            mine[: len(known)] = known
+
+    def contradictions(self) -> list[Contradiction]:
+        """The arms whose online mean lies further from the mean of their logged rows than chance and drift explain."""
+        base, tally = self._base, self._base.tally
+        played, before = np.array(self.counts), np.array(self.counts_before)
+        logged = tally.counts - played - before
+        arms = np.flatnonzero((played > 0) & (logged > 0))
+        online_mean = np.array(self.sums)[arms] / played[arms]
+        logged_sum = tally.totals - np.array(self.sums_before) - np.array(self.sums)
+        logged_mean = logged_sum[arms] / logged[arms]
+        chance = self._spread * (np.sqrt(DOUBT / played[arms]) + np.sqrt(DOUBT / logged[arms]))
+        index = getattr(base.component, "index", None)
+        allowed = index.allowances[arms] / logged[arms] if isinstance(index, DriftIndex) else 0.0
+        found = []
+        for at in np.flatnonzero(np.abs(online_mean - logged_mean) > chance + allowed).tolist():
+            means = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
+            one, other = means
+            arm = arms[at]
+            found.append(Contradiction(base.arms[arm], one, int(played[arm]), other, int(logged[arm])))
+        return found
+
+    def kept(self) -> dict[str, Ints | Floats]:
+        """What a file must have of it."""
+        return {
+            "online.counts": np.array(self.counts, np.int64),
+            "online.sums": np.array(self.sums, np.float64),
+            "online.counts_before": np.array(self.counts_before, np.int64),
+            "online.sums_before": np.array(self.sums_before, np.float64),
+        }
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take back what was kept."""
+        for name, array in self.kept().items():
+            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
+                raise ValueError("the online rewards in the file are not those of its arms")
+            setattr(self, name.removeprefix("online."), arrays[name].tolist())
+
+
+def online_of(base: Any) -> Online | None:
+    """What keeps the online rewards of a base: over arms, where it is known how far rewards can spread by chance."""
+    if not isinstance(base, ArmAlgorithm):
+        return None
+    known = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))
+    return Online(base) if known else None
