@@ -36,14 +36,19 @@ def compute(setting: Setting, threads: int | None = 1, mode: Mode = "auto") -> R
 @cache
 def code_fingerprint() -> str:
     """A hash of all sources that results depend on."""
-    package, here = Path(ar.__file__).parent, Path(__file__).parent
-    sources = {path.relative_to(package): path for path in package.rglob("*.py")}
-    sources = {inside: path for inside, path in sources.items() if inside.parts[0] not in _WITHOUT_INFLUENCE}
-    sources |= {Path(here.name, name): here / name for name in ("base_and_environment.py", "computing.py")}
     digest = hashlib.blake2b(digest_size=10)
-    for inside, path in sorted(sources.items()):
+    for inside, path in sorted(sources().items()):
         digest.update(inside.as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def sources() -> dict[Path, Path]:
+    """The files that results depend on, by what they are called: of the package, and of the reproduction."""
+    package, here = Path(ar.__file__).parent, Path(__file__).parent
+    found = {path.relative_to(package): path for path in package.rglob("*.py")}
+    found = {inside: path for inside, path in found.items() if inside.parts[0] not in _WITHOUT_INFLUENCE}
+    own = [here / "base_and_environment.py", here / "computing.py", *(here / "algorithms").glob("*.py")]
+    return found | {path.relative_to(here.parent): path for path in own}
 
 
 def _timings(setting: Setting) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from artreplay.algorithms import PointAlgorithm, Regressor
+from artreplay.algorithms import PointAlgorithm
 from artreplay.cells.boxes import checked_space, outside
 from artreplay.compiling import Ints, current_mode, using
 from artreplay.engine.delayed import play_delayed
@@ -303,9 +303,9 @@ def _check_logged_points(history: History, env: PointEnvironment) -> None:
 def _check_points(adapter: Adapter, env: PointEnvironment) -> None:
     """An algorithm and an environment must agree on the space, the levels, the budget."""
     base = adapter.base
-    if isinstance(adapter, PlainAdapter) and not isinstance(base, Regressor):
+    if isinstance(adapter, PlainAdapter):
         return  # what it plays is checked when it plays
-    if not isinstance(adapter, (PointAdapter, PlainAdapter)):
+    if not isinstance(adapter, PointAdapter):
         raise InvalidParameter(f"{env!r} is for algorithms over points, got {base!r}")
     for name in ("dim", "levels", "box", "budget", "max_units"):
         mine, theirs = getattr(base, name, None), getattr(env, name)
@@ -341,7 +341,7 @@ def _check_arms(adapter: Adapter, env: ArmEnvironment) -> None:
             raise InvalidParameter(
                 f"the algorithm plays {base.width} arms in a round, the environment expects {env.budget}"
             )
-    elif isinstance(adapter, PointAdapter) or isinstance(adapter.base, Regressor):
+    elif isinstance(adapter, PointAdapter):
         raise InvalidParameter(f"{env!r} is for algorithms over arms, got {adapter.base!r}")
     elif isinstance(adapter, ComponentAdapter):
         name = type(adapter.base).__qualname__

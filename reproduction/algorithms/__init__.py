@@ -1,0 +1,5 @@
+"""What the paper plays and the package does not offer: algorithms of the reproduction's own."""
+
+from reproduction.algorithms.regressor import Regressor
+
+__all__ = ["Regressor"]
