@@ -129,10 +129,11 @@ def _top(experiment: str, budget: int, scale: Scale) -> Iterator[Setting]:
     yield made(start=IGNORANT, history=0, algorithm="RandomChoice")
 
 
-IDS_VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
-    "published": (("variant", "published"),),
-    "without fallback": (("fallback", False), ("variant", "published")),
-    "exact": (("variant", "exact"),),
+# By the name that a figure shows.
+IDS_FORMS: dict[str, dict[str, Any]] = {
+    "published": {"algorithm": "PublishedIDS", "options": None},
+    "without fallback": {"algorithm": "PublishedIDS", "options": (("fallback", False),)},
+    "exact": {"algorithm": "IDS"},
 }
 
 
@@ -143,11 +144,11 @@ def _thompson_and_ids(scale: Scale) -> Iterator[Setting]:
             for history in scale.randomised_sizes:
                 where: dict[str, Any] = {"start": start, "history": history, "log": log}
                 yield made(scale.compared, algorithm="ThompsonSampling", **where)
-                for variant, options in IDS_VARIANTS.items():
+                for variant, algorithm in IDS_FORMS.items():
                     told = variant != "exact" and log == "uniform" and history == scale.randomised_sizes[-1]
                     told |= variant == "published" and start == IGNORANT
                     replications = scale.compared if told else scale.others
-                    yield made(replications, algorithm="IDS", options=options, **where)
+                    yield made(replications, **algorithm, **where)
 
 
 # -- allocations --------------------------------------------------------------------------------------------------

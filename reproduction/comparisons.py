@@ -11,7 +11,7 @@ from reproduction.catalogue import (
     CELLS,
     DOMAINS,
     FULL,
-    IDS_VARIANTS,
+    IDS_FORMS,
     IGNORANT,
     LOGS,
     NOISES,
@@ -25,7 +25,7 @@ from reproduction.result_store import Result
 from reproduction.results import Results
 
 RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "ThompsonSampling"}} | {
-    f"IDS {variant}": {"algorithm": "IDS", "options": options} for variant, options in IDS_VARIANTS.items()
+    f"IDS {variant}": algorithm for variant, algorithm in IDS_FORMS.items()
 }
 
 

@@ -117,9 +117,8 @@ def test_a_relation_per_arm_is_wrong_for_linucb() -> None:
     [
         lambda: ar.RandomChoice(3),
         pytest.param(lambda: ar.IDS(2), marks=pytest.mark.long),
-        pytest.param(lambda: ar.IDS(2, variant="published"), marks=pytest.mark.long),
     ],
-    ids=["RandomChoice", "IDS", "IDS published"],
+    ids=["RandomChoice", "IDS"],
 )
 def test_those_that_claim_nothing_are_not_coupled(make) -> None:
     assert not make().coupled

@@ -17,7 +17,7 @@ from artreplay.environments.arm_environments import world_keys
 
 def one_compiled(names):
     """One of these runs compiled; IDS takes long at either speed, and is among the tests of policies."""
-    marks = {"MonUCB": pytest.mark.as_users_run, "IDS": pytest.mark.long, "IDS, published": pytest.mark.long}
+    marks = {"MonUCB": pytest.mark.as_users_run, "IDS": pytest.mark.long}
     return pytest.mark.parametrize("case", [pytest.param(name, marks=marks.get(name, ())) for name in names])
 
 
@@ -36,13 +36,12 @@ def run(case, start="artificial-replay", **given):
     "case", [case if case == "MonUCB" else pytest.param(case, marks=pytest.mark.long) for case in CASES]
 )
 def test_compiled_and_interpreted_are_the_same(case, start):
-    sizes = {"history": 5, "horizon": 4, "replications": 2} if case == "IDS, published" else {}
     with using("interpreted"):
-        slow = run(case, start, **sizes)
+        slow = run(case, start)
     with using("compiled"):
-        fast = run(case, start, **sizes)
+        fast = run(case, start)
     assert same(slow, fast)
-    assert same(fast, run(case, start, **sizes))
+    assert same(fast, run(case, start))
 
 
 @pytest.mark.long

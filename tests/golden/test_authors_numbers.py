@@ -74,7 +74,7 @@ def test_published_ids_with_and_without_its_fallback(tmp_path: Path) -> None:
     """The explosion of Full Start in the paper's figure comes from one line: without it, it is not there."""
 
     def wanted(setting: Setting) -> bool:
-        return setting["algorithm"] == "IDS" and setting.replications == 400
+        return setting["algorithm"] == "PublishedIDS" and setting.replications == 400
 
     results = computed(tmp_path, "thompson-ids", wanted)
     found = compared(results)

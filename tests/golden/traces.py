@@ -197,7 +197,6 @@ BASES: Bases = {
     "BayesUCB": (NUMBERS, lambda: ar.BayesUCB(5, 30)),
     "Greedy": (NUMBERS, lambda: ar.Greedy(5)),
     "IDS": (Units((0, 1, 2)), lambda: ar.IDS(3, seed=1)),
-    "IDS, published": (Units((0, 1)), lambda: ar.IDS(2, seed=1, variant="published")),
     "RandomChoice": (NUMBERS, lambda: ar.RandomChoice(5, seed=2)),
     "RandomChoice, two": (LABELS, lambda: ar.RandomChoice(arms=LABELS.arms, budget=2, seed=5)),
     "GridUCB": (LINE, lambda: ar.GridUCB(1, 30, 5, bonus=SMALL)),
@@ -242,7 +241,7 @@ BASES: Bases = {
     "own component": (NUMBERS, lambda: Seldom(np.zeros(5, np.int64), np.zeros(5))),
     "own component with cells": (NUMBERS, lambda: Couples(np.zeros(6, np.int64), np.zeros(6))),
 }
-SLOW = ("IDS", "IDS, published")  # these have few scenes, and short ones
+SLOW = ("IDS",)  # this has few scenes, and short ones
 CERTIFIED = (
     "Thompson, certified",
     "AnchorThompson",

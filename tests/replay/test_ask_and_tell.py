@@ -8,14 +8,14 @@ import re
 import numpy as np
 import pytest
 from driving import STARTS
-from policy_kit import BASES, QUICK, SEVERAL, VALUED, log, play, reward_of, seen, state, tell
+from policy_kit import BASES, SEVERAL, VALUED, log, play, reward_of, seen, state, tell
 
 import artreplay as ar
 from artreplay.errors import InvalidAction
 
-bases = pytest.mark.parametrize("base", QUICK)
+bases = pytest.mark.parametrize("base", BASES)
 starts = pytest.mark.parametrize("start", STARTS)
-single_bases = pytest.mark.parametrize("base", [name for name in QUICK if name not in SEVERAL])
+single_bases = pytest.mark.parametrize("base", [name for name in BASES if name not in SEVERAL])
 several_bases = pytest.mark.parametrize("base", SEVERAL)
 arm_bases = pytest.mark.parametrize("base", ["MonUCB", "LinUCB", "Thompson"])
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from policy_kit import BASES, DETERMINISTIC, QUICK, SEVERAL, VALUED, LeastSeen, log, play, seen, state, tell
+from policy_kit import BASES, DETERMINISTIC, SEVERAL, VALUED, LeastSeen, log, play, seen, state, tell
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidHistory
 
 history_policies = pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
-bases = pytest.mark.parametrize("base", QUICK)
+bases = pytest.mark.parametrize("base", BASES)
 
 
 def prefix(history: ar.History, size: int) -> ar.History:
@@ -95,7 +95,7 @@ def test_an_action_that_was_asked_stays_when_the_log_grows(start, base):
         assert policy.used == 20
 
 
-@pytest.mark.parametrize("base", [name for name in QUICK if name not in VALUED])  # which keep what was told apart
+@pytest.mark.parametrize("base", [name for name in BASES if name not in VALUED])  # which keep what was told apart
 def test_full_start_shows_appended_rows_before_what_is_told_next(base):
     whole = log(size=20)
     policy, by_hand = ar.FullStart(BASES[base](), prefix(whole, 4)), ar.Ignorant(BASES[base]())

@@ -41,8 +41,6 @@ ALGORITHMS: dict[str, tuple[Make, int, dict[str, Any]]] = {  # made from four ar
     "UCB1": (lambda **arms: ar.UCB1(**arms), 1000, {}),
     "ThompsonSampling": (lambda **arms: ar.ThompsonSampling(seed=2**70, **arms), 1000, {}),
     "IDS": (lambda **arms: ar.IDS(seed=3, **arms), 30, {}),
-    "IDS, published": (lambda **arms: ar.IDS(seed=3, variant="published", **arms), 5, {}),
-    "IDS, no fallback": (lambda **arms: ar.IDS(variant="published", fallback=False, **arms), 3, {}),
     "RandomChoice": (lambda **arms: ar.RandomChoice(seed=5, **arms), 1000, {}),
     "RandomChoice of two": (lambda **arms: ar.RandomChoice(budget=2, seed=5, **arms), 1000, {}),
     "LinUCB": (

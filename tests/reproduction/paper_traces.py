@@ -25,14 +25,16 @@ from traces import (  # noqa: E402
     EFFORT,
     EFFORT_LINE,
     EFFORTS,
+    ROUNDS,
     STARTS,
     Bases,
     Scene,
     Simulated,
+    Units,
     freeze,
 )
 
-from reproduction.algorithms import Regressor  # noqa: E402
+from reproduction.algorithms import PublishedIDS, Regressor  # noqa: E402
 
 FILE = HERE / "paper_traces.json"
 
@@ -64,15 +66,22 @@ def near_mean() -> type:
 
 
 BASES: Bases = {
+    "IDS, published": (Units((0, 1)), lambda: PublishedIDS(2, seed=1)),
     "Regressor": (EFFORTS, lambda: Regressor(near_mean()(), dim=1, cells_per_side=4, every=8, **EFFORT)),
 }
+SLOW = ("IDS, published",)  # this has few scenes, and short ones
 ENVIRONMENTS: dict[str, Any] = {"Regressor": EFFORT_LINE}  # of those that are simulated
 
 
 def _scenes() -> Iterator[Scene | Simulated]:
     """With a log in memory and in a store, of which some rows are skipped, and which grows."""
     for base in BASES:
-        yield Scene(base, "ignorant")
+        rounds = 6 if base in SLOW else ROUNDS
+        yield Scene(base, "ignorant", rounds=rounds)
+        if base in SLOW:
+            for policy in ("full", "replay"):
+                yield from (Scene(base, policy, place, rounds=rounds) for place in ("memory", "store"))
+            continue
         for policy in ("full", "replay"):
             yield Scene(base, policy)
             yield Scene(base, policy, strange=True)

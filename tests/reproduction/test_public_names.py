@@ -20,7 +20,9 @@ ALGORITHMS = sorted((FOLDER / "algorithms").glob("*.py"))
 PARTS = {
     "artreplay.algorithms.allocations",
     "artreplay.algorithms.budget",
+    "artreplay.algorithms.ids",
     "artreplay.algorithms.point_algorithms",
+    "artreplay.algorithms.thompson",
     "artreplay.cells.boxes",
     "artreplay.morton",
     "artreplay.parameters",
