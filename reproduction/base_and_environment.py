@@ -16,7 +16,7 @@ DELTA = 0.1  # of the practical bonus
 
 _ALLOCATION = ("levels", "budget", "max_units")
 _HORIZON = ("MonUCB", "TopUCB", "PsiUCB", "GridUCB", "TreeUCB", "GridAllocation", "TreeAllocation", "CellRegression")
-_ARMS = ("MonUCB", "TopUCB", "PsiUCB", "ThompsonSampling", "IDS", "PublishedIDS", "RandomChoice")
+_ARMS = ("MonUCB", "TopUCB", "PsiUCB", "PlainThompson", "IDS", "PublishedIDS", "RandomChoice")
 
 
 def base_of(setting: Setting) -> Any:

@@ -143,7 +143,7 @@ def _thompson_and_ids(scale: Scale) -> Iterator[Setting]:
         for log in LOGS if start != IGNORANT else (None,):
             for history in scale.randomised_sizes:
                 where: dict[str, Any] = {"start": start, "history": history, "log": log}
-                yield made(scale.compared, algorithm="ThompsonSampling", **where)
+                yield made(scale.compared, algorithm="PlainThompson", **where)
                 for variant, algorithm in IDS_FORMS.items():
                     told = variant != "exact" and log == "uniform" and history == scale.randomised_sizes[-1]
                     told |= variant == "published" and start == IGNORANT

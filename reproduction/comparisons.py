@@ -24,7 +24,7 @@ from reproduction.catalogue import (
 from reproduction.result_store import Result
 from reproduction.results import Results
 
-RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "ThompsonSampling"}} | {
+RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "PlainThompson"}} | {
     f"IDS {variant}": algorithm for variant, algorithm in IDS_FORMS.items()
 }
 

@@ -103,7 +103,6 @@ def _simulated(setting: Setting, replications: int, threads: int | None) -> ar.R
         replications=replications,
         seed=setting.seed,
         threads=threads,
-        reading="plain",  # as the paper reads, whatever the base
     )
 
 

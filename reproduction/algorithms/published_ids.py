@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, RewardRange
+from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
 from artreplay.algorithms.ids import Outlook, outlook
-from artreplay.algorithms.thompson import BetaPosterior, beta_posterior
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.history import Label
 from artreplay.parameters import Seed, checked
@@ -67,11 +67,6 @@ class SampledIDS(NamedTuple):
     def update(self, unit: int, reward: float) -> None:
         """Take one sample in."""
         self.posterior.add(self.key[0], unit, reward)
-        self.stale[unit] = 1
-
-    def load(self, unit: int, count: int, total: float) -> None:
-        """Take a block of samples in at once, as one count and one sum."""
-        self.posterior.load(unit, count, total)
         self.stale[unit] = 1
 
     def redraw(self, arm: int) -> None:

@@ -144,14 +144,6 @@ def test_much_data_does_not_break_it():
         assert np.isfinite(array).all()
 
 
-def test_shown_samples_count_as_thompsons_do():
-    base, other = ar.IDS(2, seed=5), ar.ThompsonSampling(2, seed=5)
-    for arm in (0, 1, 1, 0, 1):
-        base.update(arm, 0.5)
-        other.update(arm, 0.5)
-    assert base.component.posterior.successes.tolist() == other.component.posterior.successes.tolist()
-
-
 def test_an_arm_that_teaches_nothing_is_not_played():
     base = show(ar.IDS(3, seed=1), (2, 2, 2000), (2, 2, 6000))
     assert 2 not in [base.propose() for _ in range(20)]

@@ -63,7 +63,7 @@ def test_the_paper_slips_where_it_is_known_to(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_thompson_sampling(tmp_path: Path) -> None:
-    results = computed(tmp_path, "thompson-ids", lambda one: one["algorithm"] == "ThompsonSampling")
+    results = computed(tmp_path, "thompson-ids", lambda one: one["algorithm"] == "PlainThompson")
     found = compared(results)
     assert len(found) == 5
     assert [(number.name, number.ours, number.authors) for number in found if number.verdict != "agrees"] == []

@@ -17,7 +17,7 @@ COMPILED_SOON = [
     Scene("MonUCB", "replay", "store"),
     Scene("TopUCB", "replay"),
     Scene("LinUCB, blocks", "replay"),
-    Scene("Thompson", "replay"),
+    Scene("Thompson, certified", "replay"),
     Scene("GridUCB", "replay"),
     Scene("TreeUCB", "replay"),
     Scene("GridAllocation", "replay"),

@@ -188,9 +188,6 @@ BASES: Bases = {
     "TopUCB, callable": (LABELS, lambda: ar.TopUCB(arms=LABELS.arms, budget=3, horizon=30, bonus=narrow)),
     "LinUCB, blocks": (NUMBERS, lambda: ar.LinUCB(BLOCKS, 30, alpha=0.9)),
     "LinUCB, dense": (NUMBERS, lambda: ar.LinUCB(DENSE, 30, alpha=0.9)),
-    "UCB1": (NUMBERS, lambda: ar.UCB1(5)),
-    "Thompson": (NUMBERS, lambda: ar.ThompsonSampling(5, seed=3)),
-    "Thompson, labels": (LABELS, lambda: ar.ThompsonSampling(arms=LABELS.arms, seed=4)),
     "Thompson, certified": (NUMBERS, lambda: ar.ThompsonSampling(5, seed=3)),
     "AnchorThompson": (LABELS, lambda: ar.AnchorThompson(arms=LABELS.arms, seed=4)),
     "UCB1, certified": (LABELS, lambda: ar.UCB1(arms=LABELS.arms, reward_range=(-1, 3))),
@@ -249,11 +246,10 @@ CERTIFIED = (
     "BayesUCB",
     "Greedy",
 )  # these have few scenes, too
-PLAIN = ("Thompson", "Thompson, labels", "UCB1")  # read as the paper does
 BATCHED = ("KLUCB", "MonUCB", "MonUCB, callable", "MonUCB, labels", "PsiUCB, KL", "PsiUCB, sub-Gaussian", "TopUCB")
 SAVED = (
-    *("KLUCB", "MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "Thompson", "RandomChoice, two"),
-    *("UCB1", "TreeUCB, KL"),
+    *("KLUCB", "MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "RandomChoice, two"),
+    "TreeUCB, KL",
     *("GridUCB", "TreeUCB", "TreeUCB, d=2", "TreeUCB, confidence", "GridAllocation", "TreeAllocation"),
     *("TreeAllocation, paper", "RandomAllocation"),
 )
@@ -264,7 +260,6 @@ EXTENDED = (
         "MonUCB, callable",
         "TopUCB",
         "LinUCB, blocks",
-        "Thompson",
         "GridUCB",
         "TreeUCB",
         "TreeUCB, d=2",
@@ -358,7 +353,7 @@ def related(logged: Any, proposed: Any, base: Any) -> bool:
 
 
 POLICIES: dict[str, Callable[..., Any]] = {
-    "ignorant": lambda base, log, reading=None, **more: ar.Ignorant(base, reading=reading),
+    "ignorant": lambda base, log, **more: ar.Ignorant(base),
     "full": ar.FullStart,
     "batch": functools.partial(ar.FullStart, batch=True),
     "replay": ar.ArtificialReplay,
@@ -477,8 +472,6 @@ class Scene(NamedTuple):
         """The trace; the bases are those of the package by default."""
         units, make = (bases or BASES)[self.base]
         more = {"unknown": "skip"} if self.strange else {}
-        if self.base in PLAIN:
-            more["reading"] = "plain"
         log = shelf.log(units, self.place, self.strange, FIRST_ROWS if self.turn == "extended" else ROWS)
         policy = POLICIES[self.policy](make(), log, **more)
         trace: Trace = {"asked": [], "used": []}
@@ -558,8 +551,6 @@ SIMULATED: dict[str, tuple[Any, Callable[[], Any] | None]] = {
     "PsiUCB, KL": (ARMS, None),
     "TopUCB": (TOP, None),
     "LinUCB": (LINEAR, lambda: ar.LinUCB(LINEAR.features, 30, alpha=0.9)),
-    "UCB1": (ARMS, None),
-    "Thompson": (TWO, None),
     "Thompson, certified": (TWO, None),
     "BayesUCB": (ARMS, None),
     "RandomChoice": (ARMS, None),
@@ -592,8 +583,7 @@ class Simulated(NamedTuple):
         """What came of it."""
         base = (self.make or (bases or BASES)[self.base][1])()
         start: Any = self.start
-        reading: Any = "plain" if self.base in PLAIN else None
-        more: dict[str, Any] = {"horizon": 25, "replications": 3, "seed": 5, "threads": 1, "reading": reading}
+        more: dict[str, Any] = {"horizon": 25, "replications": 3, "seed": 5, "threads": 1}
         runs = ar.simulate(base, self.env, start=start, history=60, **more)
         return {
             "regret": [math.fsum(regret).hex() for regret in runs.regret.tolist()],

@@ -44,7 +44,7 @@ BASES: dict[str, Callable[[], Any]] = {
     "RandomChoice of 2": lambda: ar.RandomChoice(4, budget=2, seed=3),
     "plain": LeastSeen,
 }
-VALUED = ("UCB1", "Thompson")  # read until the choice is certain, unless they are to be read plainly
+VALUED = ("UCB1", "Thompson")  # read until the choice is certain
 SEVERAL = ("TopUCB", "TopUCB, tabulated", "RandomChoice of 2")
 DETERMINISTIC = ("MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated", "LinUCB", "UCB1", "plain")
 

@@ -22,11 +22,15 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "golden"), str(HERE.parent.parent)]
 
 from traces import (  # noqa: E402
+    ARMS,
     EFFORT,
     EFFORT_LINE,
     EFFORTS,
+    LABELS,
+    NUMBERS,
     ROUNDS,
     STARTS,
+    TWO,
     Bases,
     Scene,
     Simulated,
@@ -34,7 +38,7 @@ from traces import (  # noqa: E402
     freeze,
 )
 
-from reproduction.algorithms import PublishedIDS, Regressor  # noqa: E402
+from reproduction.algorithms import PlainThompson, PlainUCB1, PublishedIDS, Regressor  # noqa: E402
 
 FILE = HERE / "paper_traces.json"
 
@@ -66,11 +70,15 @@ def near_mean() -> type:
 
 
 BASES: Bases = {
+    "UCB1": (NUMBERS, lambda: PlainUCB1(5)),
+    "Thompson": (NUMBERS, lambda: PlainThompson(5, seed=3)),
+    "Thompson, labels": (LABELS, lambda: PlainThompson(arms=LABELS.arms, seed=4)),
     "IDS, published": (Units((0, 1)), lambda: PublishedIDS(2, seed=1)),
     "Regressor": (EFFORTS, lambda: Regressor(near_mean()(), dim=1, cells_per_side=4, every=8, **EFFORT)),
 }
 SLOW = ("IDS, published",)  # this has few scenes, and short ones
-ENVIRONMENTS: dict[str, Any] = {"Regressor": EFFORT_LINE}  # of those that are simulated
+EXTENDED = ("Thompson", "Regressor")
+ENVIRONMENTS: dict[str, Any] = {"UCB1": ARMS, "Thompson": TWO, "Regressor": EFFORT_LINE}  # of those that are simulated
 
 
 def _scenes() -> Iterator[Scene | Simulated]:
@@ -86,10 +94,12 @@ def _scenes() -> Iterator[Scene | Simulated]:
             yield Scene(base, policy)
             yield Scene(base, policy, strange=True)
             yield Scene(base, policy, "store")
-            yield Scene(base, policy, turn="extended")
-            yield Scene(base, policy, "store", strange=True, turn="extended")
+            if base in EXTENDED:
+                yield Scene(base, policy, turn="extended")
+                yield Scene(base, policy, "store", strange=True, turn="extended")
         yield Scene(base, "related")
-        yield Scene(base, "related", turn="extended")
+        if base in EXTENDED:
+            yield Scene(base, "related", turn="extended")
     for base, env in ENVIRONMENTS.items():
         yield from (Simulated(base, start, env) for start in STARTS)
 

@@ -22,7 +22,7 @@ PARTS = {
     "artreplay.algorithms.budget",
     "artreplay.algorithms.ids",
     "artreplay.algorithms.point_algorithms",
-    "artreplay.algorithms.thompson",
+    "artreplay.algorithms.beta_posterior",
     "artreplay.cells.boxes",
     "artreplay.morton",
     "artreplay.parameters",

@@ -127,10 +127,6 @@ class Algorithm:
         """Give a randomised algorithm another stream of draws; the others have nothing to change."""
         self.component.reseed(np.uint64(fold(checked_seed(key))))
 
-    def for_reading(self, certified: bool) -> Self:
-        """A copy for a policy, which reads its log in this way."""
-        return self.duplicate()
-
     def duplicate(self) -> Self:
         """The same algorithm with a state of its own."""
         new = copy.copy(self)

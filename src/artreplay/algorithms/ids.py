@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
-from artreplay.algorithms.thompson import BetaPosterior, beta_posterior
+from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.history import Label
 from artreplay.parameters import Seed, checked

@@ -22,7 +22,7 @@ from artreplay.console.options import Seed
 from artreplay.console.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history.labels import as_label
-from artreplay.replay.own_bases import reads_certified
+from artreplay.replay.own_bases import offers_value
 from artreplay.testing import (
     CheckFailed,
     Points,
@@ -115,7 +115,7 @@ def check(
 def _checks_of(base: Any, related: dict[str, Any], delays: int) -> dict[str, Callable[..., Summary]]:
     """The checks for a base: what makes it exact depends on how it is read."""
     own: dict[str, Callable[..., Summary]]
-    if not related and reads_certified(base, None):
+    if not related and offers_value(base):
         own = {"values": check_values}
     else:
         own = {"irrelevant data": partial(check_irrelevant_data, **related)}

@@ -38,10 +38,10 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
     key, base_key = world_keys(setting.seed, numbers), setting.base_keys(setting.base, numbers)
     rewards = env.stack(env.worlds(key, base_key))
     rewards.enter(0)
-    policy: Any = Ignorant(setting.base, reading=setting.reading)
+    policy: Any = Ignorant(setting.base)
     if setting.start != "ignorant":
         make = FullStart if setting.start == "full-start" else ArtificialReplay
-        policy = make(setting.base, _log(setting, rewards, policy._adapter), reading=setting.reading)
+        policy = make(setting.base, _log(setting, rewards, policy._adapter))
     policy._adapter.algorithm.reseed(base_key[0])
     own = CheckedWorld(rewards.own, env.reward_range) if env.is_compilable else rewards.own
     late: list[tuple[int, int, Any, float]] = []

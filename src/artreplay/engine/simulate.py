@@ -23,7 +23,7 @@ from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironm
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
-from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter, Reading
+from artreplay.replay.adapters import Adapter, ArmAdapter, PointAdapter
 from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.log import Log
 from artreplay.replay.own_bases import ComponentAdapter, adapt
@@ -50,7 +50,6 @@ def simulate(
     *,
     lower: Lower = "rows",
     drift: Any = 0.0,
-    reading: Reading | None = None,
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
 
@@ -61,8 +60,7 @@ def simulate(
     "full-start-batch" (see `FullStart(batch=True)`); `lower` and `drift` are those of the policies, and drift by row
     needs a log that is given. With `keep="final"` only the last round is kept,
     with a list of rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own with
-    `n_arms`, `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`. `reading` is that of
-    the policies: `"plain"` runs Thompson sampling and UCB1 as the paper does.
+    `n_arms`, `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -74,7 +72,7 @@ def simulate(
     (True, True)
     """
     began = time.perf_counter()
-    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower, drift, reading)
+    setting = _checked_setting(base, env, start, history, horizon, replications, seed, keep, lower, drift)
     warn_of_short_horizon(base, range(setting.rows))
     n_threads = _checked_threads(threads, setting)
     outputs = setting.outputs()
@@ -169,7 +167,6 @@ def _checked_setting(
     keep: Any,
     lower: Lower,
     drift: Any,
-    reading: Any,
 ) -> Setting:
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         if not is_own_environment(env):
@@ -182,7 +179,7 @@ def _checked_setting(
             'start="full-start-batch" is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, '
             f"ThompsonSampling, UCB1 and the like), got {base!r}"
         )
-    adapter = adapt(base, reading)
+    adapter = adapt(base)
     if isinstance(env, ArmEnvironment):
         _check_arms(adapter, env)
     else:
@@ -205,7 +202,6 @@ def _checked_setting(
         base=adapter.base if allowed.is_there else base,
         env=env,
         start=start,
-        reading=reading,
         given=given,
         rows=0 if start == "ignorant" else rows,
         horizon=horizon,

@@ -25,7 +25,7 @@ from artreplay.environments.point_stack import (
 )
 from artreplay.errors import InvalidAction, exact
 from artreplay.history import History, Totals
-from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter, Reading
+from artreplay.replay.adapters import Adapter, NamedAdapter, PointAdapter
 from artreplay.replay.drift import Drift
 from artreplay.replay.ledger import Ledger, empty_ledger, filled_ledger, one_cell
 from artreplay.replay.log import Log, Part
@@ -44,7 +44,6 @@ class Setting:
     base: Any
     env: ArmEnvironment | PointEnvironment
     start: str
-    reading: Reading | None
     given: History | Totals | None  # a log used in every replication
     rows: int
     horizon: int

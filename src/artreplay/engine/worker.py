@@ -73,7 +73,7 @@ class Worker:
         stage = stage_of(self.setting, adapter)
         while batch := batches.take():
             if isinstance(adapter, PlainAdapter):
-                adapter = adapt(self.setting.base, self.setting.reading)
+                adapter = adapt(self.setting.base)
                 stage = stage_of(self.setting, adapter)
             before = shared_generators() if isinstance(adapter, PlainAdapter) else None
             self._play(adapter, memory, stage, batch, report)
@@ -89,7 +89,7 @@ class Worker:
 
     def _seat(self) -> tuple[Adapter, Memory]:
         """A copy of the base whose state is one buffer; a plain object has a state only it knows."""
-        adapter = adapt(self.setting.base, self.setting.reading)
+        adapter = adapt(self.setting.base)
         if self.setting.in_blocks:
             adapter.make_room(self.setting.rows)  # a step looks for room for single rows
         state = np.empty(0, np.int64)

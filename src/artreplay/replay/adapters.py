@@ -21,7 +21,6 @@ from artreplay.replay.step import ROUND
 
 Relation = Callable[[Any, Any, Any], bool] | Literal["trivial"] | None
 Unknown = Literal["error", "skip"]
-Reading = Literal["certified", "plain"]
 
 
 class Adapter:
@@ -193,10 +192,10 @@ class NamedAdapter(Adapter):
     base: Algorithm
 
     def __init__(self, base: Algorithm, is_certified: bool = False) -> None:
-        super().__init__(base.for_reading(is_certified))
+        super().__init__(base.duplicate())
         self.proposes_list = base.proposes_list
         self.expensive = base.expensive
-        self.exact = self.base.coupled
+        self.exact = base.coupled and is_certified == base.offers_value
         self.hears_closing = callable(getattr(base.component, "close", None))
         self.is_still = isinstance(getattr(base.component, "selector", None), Best | Top) and not self.hears_closing
         self.reward_range = base.reward_range
@@ -353,14 +352,6 @@ def checked_relation(relation: Any) -> Relation:
         checked: Relation = relation
         return checked
     raise InvalidParameter(f'relation must be a callable, "trivial" or None, got {relation!r}')
-
-
-def checked_reading(reading: Any) -> Reading | None:
-    """How a log is read: until the choice is certain, or as the base proposes; None for what the base can do."""
-    if reading is None or reading in get_args(Reading):
-        checked: Reading | None = reading
-        return checked
-    raise InvalidParameter(f'reading must be "certified", "plain" or None, got {reading!r}')
 
 
 def checked_unknown(unknown: Any) -> Unknown:

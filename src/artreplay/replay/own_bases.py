@@ -16,9 +16,7 @@ from artreplay.replay.adapters import (
     Adapter,
     ArmAdapter,
     PointAdapter,
-    Reading,
     Unknown,
-    checked_reading,
     table_of,
 )
 from artreplay.replay.ledger import Table
@@ -31,9 +29,9 @@ _OF_A_VALUE = 4  # arguments of the `value` that certified reading asks for: uni
 _SLACK = 64  # spare entries behind a proposal: a component that writes too many is caught, not a crash
 
 
-def adapt(base: Any, reading: Reading | None = None) -> Adapter:
-    """The adapter for a base, over a copy of it; without a `reading`, rows are read as the base allows."""
-    is_certified = reads_certified(base, reading)
+def adapt(base: Any, by_values: bool = True) -> Adapter:
+    """The adapter for a base, over a copy of it. Its values are used if it offers any, unless `by_values` is False."""
+    is_certified = by_values and offers_value(base)
     if isinstance(base, ArmAlgorithm):
         return ArmAdapter(base, is_certified)
     if isinstance(base, PointAlgorithm):
@@ -50,22 +48,11 @@ def adapt(base: Any, reading: Reading | None = None) -> Adapter:
     return adapter
 
 
-def reads_certified(base: Any, reading: Reading | None) -> bool:
-    """Whether rows are read until the choice is certain: by default where there are values that can be bounded."""
-    checked_reading(reading)
+def offers_value(base: Any) -> bool:
+    """Whether a base says what its arms are worth, so that rows are read until the choice is certain."""
     if isinstance(base, Algorithm):
-        offers, bounded = base.offers_value, base.reward_range[1] < math.inf
-    elif isinstance(base, type):
-        return False
-    else:
-        offers, bounded = len(needed_by(getattr(base, "value", None))) == _OF_A_VALUE, True
-    if reading == "certified" and not offers:
-        raise InvalidParameter(
-            f'reading="certified" is for a base that offers value(unit, round, unread, fill), got {base!r}'
-        )
-    if reading == "certified" and not bounded:
-        raise InvalidParameter(f'reading="certified" needs a finite reward_range, got {base!r}')
-    return bool(offers and bounded and reading != "plain")
+        return base.offers_value
+    return not isinstance(base, type) and len(needed_by(getattr(base, "value", None))) == _OF_A_VALUE
 
 
 def _certify(adapter: Adapter) -> None:

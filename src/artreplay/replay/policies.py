@@ -17,7 +17,7 @@ from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import Fingerprint, History, Totals
 from artreplay.parameters import checked
-from artreplay.replay.adapters import Adapter, Reading, Relation, Unknown, checked_relation
+from artreplay.replay.adapters import Adapter, Relation, Unknown, checked_relation
 from artreplay.replay.contradictions import watch_of
 from artreplay.replay.drift import NO_DRIFT_IN_BLOCKS, Drift
 from artreplay.replay.ledger import Ledger, marks_of, unread_samples
@@ -56,11 +56,10 @@ class HistoryPolicy(Policy):
         history: AnyHistory,
         *,
         drift: Any = 0.0,
-        reading: Reading | None = None,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
-        super().__init__(base, reading=reading)
+        super().__init__(base)
         self.unknown: Unknown = unknown
         self.lower = checked_lower(lower, self._adapter, self.relation)
         self._drift = Drift(drift, self._adapter)
@@ -217,7 +216,6 @@ class FullStart(HistoryPolicy):
         batch: bool = False,
         *,
         drift: Any = 0.0,
-        reading: Reading | None = None,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
@@ -227,7 +225,7 @@ class FullStart(HistoryPolicy):
                 "batch=True is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
                 f"ThompsonSampling, UCB1 and the like), got {base!r}"
             )
-        super().__init__(base, history, drift=drift, reading=reading, unknown=unknown, lower=lower)
+        super().__init__(base, history, drift=drift, unknown=unknown, lower=lower)
         if self.batch and self._drift.is_there:
             raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
 
@@ -314,16 +312,11 @@ class ArtificialReplay(HistoryPolicy):
         relation: Relation = None,
         *,
         drift: Any = 0.0,
-        reading: Reading | None = None,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
         self.relation = checked_relation(relation)
-        if self.relation is not None:
-            if reading == "certified":
-                raise InvalidParameter(f'reading="certified" reads by arms, and takes no relation, got {relation!r}')
-            reading = "plain"
-        super().__init__(base, history, drift=drift, reading=reading, unknown=unknown, lower=lower)
+        super().__init__(base, history, drift=drift, unknown=unknown, lower=lower)
 
     def _show_log(self) -> None:
         """Totals are so few that a base which is not exact is shown all of them first, as by Full Start."""

@@ -17,7 +17,7 @@ from artreplay.errors import InvalidAction, InvalidHistory
 from artreplay.history import Fingerprint
 from artreplay.history import Reading as HowMuch
 from artreplay.parameters import checked
-from artreplay.replay.adapters import Adapter, NamedAdapter, Reading, Relation, Unknown
+from artreplay.replay.adapters import Adapter, NamedAdapter, Relation, Unknown
 from artreplay.replay.cell import Cell, cells_of, used_by_cell
 from artreplay.replay.contradictions import Contradiction, Watch
 from artreplay.replay.ledger import Ledger, enlarged
@@ -69,8 +69,8 @@ class Policy:
     unknown: Unknown = "error"
 
     @checked
-    def __init__(self, base: Any, *, reading: Reading | None = None) -> None:
-        self._adapter: Adapter = adapt(base, reading)
+    def __init__(self, base: Any) -> None:
+        self._adapter: Adapter = adapt(base, by_values=self.relation is None)  # bounds on values are those of arms
         self._position: Ints = np.zeros(PLACES, np.int64)
         self._log: Log | None = None
         self._reader: Reader | None = None

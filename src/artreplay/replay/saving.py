@@ -31,7 +31,7 @@ from artreplay.replay.policy import Policy
 from artreplay.replay.step import KEPT, PENDING
 from artreplay.whole_files import write_whole
 
-FORMAT = 3
+FORMAT = 4
 _MAGIC = "artreplay policy"
 _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
 _SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, KL, Hoeffding, SubGaussian, BernoulliKL)}
@@ -63,7 +63,6 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
         "magic": _MAGIC,
         "format": FORMAT,
         "policy": policy.kind,
-        "certified": policy._adapter.certified is not None,
         "base": _describe_base(policy, arrays),
         "pending": _describe_pending(policy),
         "note": note,
@@ -130,8 +129,7 @@ def _loaded(
 ) -> Policy:
     """A policy without its log."""
     try:
-        certified = bool(document["certified"])
-        policy = _empty_policy(document, _restore_base(document, arrays, base, given, certified), certified)
+        policy = _empty_policy(document, _restore_base(document, arrays, base, given))
         _restore_state(policy, document, arrays)
         if isinstance(policy, HistoryPolicy):
             _restore_history(policy, document["history"], arrays, relation)
@@ -267,7 +265,7 @@ def decode(value: Any) -> Any:
 
 
 def _restore_base(
-    document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any], certified: bool
+    document: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], base: Any, given: dict[str, Any]
 ) -> Any:
     entry, drift = document["base"], document.get("drift", {})
     name = entry["class"]
@@ -275,8 +273,7 @@ def _restore_base(
         classes = {cls.__name__: cls for cls in ALGORITHMS}
         if name not in classes:
             raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
-        fresh: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
-        made = fresh.for_reading(certified)
+        made: Any = _made_again(classes[name], entry, given) if base is None else base.duplicate()
         if drift.get("is_there"):
             made.allow_drift(drift["adaptive"])
         _check_tables(made, arrays)
@@ -347,12 +344,14 @@ def _check_shapes(made: Algorithm, saved: dict[str, np.ndarray[Any, Any]], name:
             raise InvalidFile(f"the array {key} of {name} in the file does not fit its parameters")
 
 
-def _empty_policy(document: dict[str, Any], base: Any, certified: bool) -> Policy:
+def _empty_policy(document: dict[str, Any], base: Any) -> Policy:
     kind = document["policy"]
     if kind not in _POLICIES:
         raise InvalidFile(f"the file holds a policy {kind!r} that this version of artreplay does not have")
     policy = object.__new__(_POLICIES[kind])
-    Policy.__init__(policy, base, reading="certified" if certified else "plain")
+    if isinstance(policy, ArtificialReplay):
+        policy.relation = document["history"]["relation"]  # whether there is one; `_restore_history` puts it in place
+    Policy.__init__(policy, base)
     return policy
 
 

@@ -16,7 +16,7 @@ from artreplay.parameters import Count, Seed, Size, checked
 from artreplay.replay import ArtificialReplay, FullStart, Ignorant
 from artreplay.replay.adapters import checked_relation
 from artreplay.replay.object_states import state_difference, state_of_base
-from artreplay.replay.own_bases import adapt
+from artreplay.replay.own_bases import adapt, offers_value
 from artreplay.replay.step import NEEDS_ROOM
 from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play, play_journal
@@ -149,7 +149,7 @@ def check_irrelevant_data(
 
     def judge(world: World) -> Verdict:
         """Look for an unrelated sample that changes the proposal."""
-        adapter = adapt(make_base(), "plain")
+        adapter = adapt(make_base(), by_values=False)
         related = relation_of(adapter, relation)
         history = world.history()
         numbers = adapter.numbers_of(history, "error").tolist()
@@ -206,10 +206,14 @@ def check_values(
     200
     """
 
+    base = make_base()
+    if not offers_value(base):
+        raise InvalidParameter(f"a base must offer value(unit, round, unread, fill) to be checked, got {base!r}")
+
     def judge(world: World) -> Verdict:
         """Look for a value outside its bounds."""
         history = world.history()
-        adapter = adapt(make_base(), "certified")
+        adapter = adapt(make_base())
         rule, (bottom, top) = adapter.rule, map(adapter.scaled, adapter.reward_range)
         numbers, values = adapter.numbers_of(history, "error"), adapter.rewards_of(history)
         cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part
