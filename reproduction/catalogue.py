@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 from artreplay.errors import InvalidParameter, checked_count
-from reproduction.setting import Setting, make_setting
+from reproduction.setting import BATCH, FULL, IGNORANT, REPLAY, Setting, make_setting
 
-REPLAY, FULL, BATCH, IGNORANT = "artificial-replay", "full-start", "full-start-batch", "ignorant"
 POLICIES = (REPLAY, FULL, IGNORANT)
 LOGS = ("uniform", "random")
 ARMS = 10

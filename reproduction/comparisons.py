@@ -7,22 +7,19 @@ from typing import Any, NamedTuple
 
 from reproduction.catalogue import (
     BAD_SHARES,
-    BATCH,
     CELLS,
     DOMAINS,
-    FULL,
     IDS_FORMS,
-    IGNORANT,
     LOGS,
     NOISES,
     PATROL,
-    REPLAY,
     RULES,
     SYNTHETIC,
     padded_weights,
 )
 from reproduction.result_store import Result
 from reproduction.results import Results
+from reproduction.setting import BATCH, FULL, IGNORANT, REPLAY
 
 RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "PlainThompson"}} | {
     f"IDS {variant}": algorithm for variant, algorithm in IDS_FORMS.items()

@@ -14,9 +14,10 @@ import numpy as np
 import artreplay as ar
 from artreplay.compiling import Floats, Ints, Mode, using
 from artreplay.environments import KArmed, PointEnvironment, world_keys
+from reproduction.algorithms import BatchStart
 from reproduction.base_and_environment import base_of, bonus_of, environment_of
 from reproduction.result_store import Measured, Result, Series
-from reproduction.setting import Setting
+from reproduction.setting import BATCH, FULL, Setting
 
 CURVE = 101  # rounds at which a curve is kept
 TIMINGS, TIMED = 8, 5  # how often, and over how many replications, time is taken
@@ -94,10 +95,13 @@ def _simulate(setting: Setting, threads: int | None) -> Measured:
 
 
 def _simulated(setting: Setting, replications: int, threads: int | None) -> ar.Runs:
+    base, start = base_of(setting), setting["start"]
+    if start == BATCH:
+        base, start = BatchStart(base), FULL
     return ar.simulate(
-        base_of(setting),
+        base,
         environment_of(setting),
-        start=setting["start"],
+        start=start,
         history=setting["history"],
         horizon=setting["horizon"],
         replications=replications,

@@ -19,7 +19,7 @@ def equality(logged: Any, proposed: Any, base: Any) -> bool:
 
 
 def batch(base: Any, history: ar.History) -> ar.FullStart:
-    return ar.FullStart(base, history, batch=True)
+    return ar.FullStart(base, ar.Totals.of(history))
 
 
 class SlowReplay:

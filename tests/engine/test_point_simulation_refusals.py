@@ -34,7 +34,6 @@ WRONG = {
     "points for arms": (lambda: ar.simulate(ar.TreeUCB(1, 9), KArmed(3)), "is for algorithms over arms, got TreeUCB"),
     "allocations for arms": (lambda: ar.simulate(allocation(), KArmed(3)), "is for algorithms over arms"),
     "range": (lambda: ar.simulate(ar.TreeUCB(1, 9, reward_range=(0.5, 2)), INTERVAL), "reward_range must cover"),
-    "batch": (lambda: ar.simulate(ar.TreeUCB(1, 9), INTERVAL, "full-start-batch"), 'start="full-start-batch" is for'),
     "a class": (lambda: ar.simulate(ar.TreeUCB(1, 9), Metric), "env must be one of ar.environments"),
     "a function": (lambda: ar.simulate(ar.TreeUCB(1, 9), peak), "env must be one of ar.environments"),
 }

@@ -246,7 +246,6 @@ CERTIFIED = (
     "BayesUCB",
     "Greedy",
 )  # these have few scenes, too
-BATCHED = ("KLUCB", "MonUCB", "MonUCB, callable", "MonUCB, labels", "PsiUCB, KL", "PsiUCB, sub-Gaussian", "TopUCB")
 SAVED = (
     *("KLUCB", "MonUCB", "MonUCB, range", "PsiUCB, KL", "TopUCB", "LinUCB, blocks", "RandomChoice, two"),
     "TreeUCB, KL",
@@ -355,7 +354,6 @@ def related(logged: Any, proposed: Any, base: Any) -> bool:
 POLICIES: dict[str, Callable[..., Any]] = {
     "ignorant": lambda base, log, **more: ar.Ignorant(base),
     "full": ar.FullStart,
-    "batch": functools.partial(ar.FullStart, batch=True),
     "replay": ar.ArtificialReplay,
     "trivial": functools.partial(ar.ArtificialReplay, relation="trivial"),
     "related": functools.partial(ar.ArtificialReplay, relation=related),
@@ -490,7 +488,7 @@ class Scene(NamedTuple):
 def _scenes_of(base: str) -> Iterator[Scene]:
     """The scenes of a base."""
     arms = bool(BASES[base][0].arms)
-    policies = ["full", "replay", "trivial", "related", *(["batch"] if base in BATCHED else [])]
+    policies = ["full", "replay", "trivial", "related"]
     rounds = 6 if base in SLOW else ROUNDS
     yield Scene(base, "ignorant", rounds=rounds)
     if base in (*SLOW, *CERTIFIED):
@@ -598,7 +596,7 @@ class Simulated(NamedTuple):
 
 def _simulations_of(base: str) -> Iterator[Simulated]:
     """The simulations of a base."""
-    for start in (*STARTS, *(["full-start-batch"] if base in BATCHED else [])):
+    for start in STARTS:
         yield Simulated(base, start, *SIMULATED[base])
 
 

@@ -33,7 +33,7 @@ SCENES = {
     "LinUCB": (BASES["LinUCB"], ar.ArtificialReplay, log(size=5)),
     "MonUCB, full start": (BASES["MonUCB"], ar.FullStart, log(size=9)),
     "MonUCB, growing table": (nearly_full, ar.FullStart, ar.History([0] * 4, [0.5] * 4)),
-    "MonUCB, batch": (BASES["MonUCB"], lambda base, history: ar.FullStart(base, history, batch=True), log(size=9)),
+    "MonUCB, totals": (BASES["MonUCB"], ar.FullStart, ar.Totals.of(log(size=9))),
     "many arms": (many_arms, ar.ArtificialReplay, log(size=9)),
     "plain": (LeastSeen, ar.ArtificialReplay, log(size=9)),
     "component": (fewest, ar.ArtificialReplay, log(size=9)),

@@ -118,19 +118,6 @@ def test_full_start_shows_appended_rows_before_what_is_told_next(base):
     assert state(policy.base) == state(by_hand.base)
 
 
-@pytest.mark.parametrize("base", ["MonUCB", "MonUCB, tabulated", "TopUCB, tabulated"])
-@pytest.mark.parametrize("first", [0, 5, 200])
-def test_a_batch_start_takes_appended_rows_in(base, first):
-    whole = log(size=400)
-    policy = ar.FullStart(BASES[base](), prefix(whole, first), batch=True)
-    play(policy, 1)
-    policy.extend(whole)
-    play(policy, 1)
-    assert (policy.used, policy.unused, policy.rounds) == (400, 0, 2)
-    width = len(policy.ask()) if base in SEVERAL else 1
-    assert sum(cell.count for cell in policy.cells()) == 400 + 2 * width
-
-
 def changed(history: ar.History, row: int, what: str) -> ar.History:
     units = [history.unit(r) for r in range(len(history))]
     rewards = history.rewards.copy()

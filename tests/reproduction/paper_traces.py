@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+import artreplay as ar
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "golden"), str(HERE.parent.parent)]
 
@@ -29,7 +31,9 @@ from traces import (  # noqa: E402
     LABELS,
     NUMBERS,
     ROUNDS,
+    SMALL,
     STARTS,
+    TOP,
     TWO,
     Bases,
     Scene,
@@ -38,7 +42,7 @@ from traces import (  # noqa: E402
     freeze,
 )
 
-from reproduction.algorithms import PlainThompson, PlainUCB1, PublishedIDS, Regressor  # noqa: E402
+from reproduction.algorithms import BatchStart, PlainThompson, PlainUCB1, PublishedIDS, Regressor  # noqa: E402
 
 FILE = HERE / "paper_traces.json"
 
@@ -73,17 +77,28 @@ BASES: Bases = {
     "UCB1": (NUMBERS, lambda: PlainUCB1(5)),
     "Thompson": (NUMBERS, lambda: PlainThompson(5, seed=3)),
     "Thompson, labels": (LABELS, lambda: PlainThompson(arms=LABELS.arms, seed=4)),
+    "MonUCB in a batch": (NUMBERS, lambda: BatchStart(ar.MonUCB(5, 30, bonus=SMALL))),
+    "TopUCB in a batch": (NUMBERS, lambda: BatchStart(ar.TopUCB(5, 2, 30, bonus=SMALL))),
     "IDS, published": (Units((0, 1)), lambda: PublishedIDS(2, seed=1)),
     "Regressor": (EFFORTS, lambda: Regressor(near_mean()(), dim=1, cells_per_side=4, every=8, **EFFORT)),
 }
 SLOW = ("IDS, published",)  # this has few scenes, and short ones
+BATCHES = ("MonUCB in a batch", "TopUCB in a batch")  # these have simulations alone
 EXTENDED = ("Thompson", "Regressor")
-ENVIRONMENTS: dict[str, Any] = {"UCB1": ARMS, "Thompson": TWO, "Regressor": EFFORT_LINE}  # of those that are simulated
+ENVIRONMENTS: dict[str, Any] = {  # of those that are simulated
+    "MonUCB in a batch": ARMS,
+    "TopUCB in a batch": TOP,
+    "UCB1": ARMS,
+    "Thompson": TWO,
+    "Regressor": EFFORT_LINE,
+}
 
 
 def _scenes() -> Iterator[Scene | Simulated]:
     """With a log in memory and in a store, of which some rows are skipped, and which grows."""
     for base in BASES:
+        if base in BATCHES:
+            continue
         rounds = 6 if base in SLOW else ROUNDS
         yield Scene(base, "ignorant", rounds=rounds)
         if base in SLOW:
@@ -101,7 +116,8 @@ def _scenes() -> Iterator[Scene | Simulated]:
         if base in EXTENDED:
             yield Scene(base, "related", turn="extended")
     for base, env in ENVIRONMENTS.items():
-        yield from (Simulated(base, start, env) for start in STARTS)
+        starts = ("full-start",) if base in BATCHES else STARTS
+        yield from (Simulated(base, start, env) for start in starts)
 
 
 SCENES: dict[str, Scene | Simulated] = {scene.name: scene for scene in _scenes()}

@@ -211,12 +211,6 @@ class ArmAlgorithm(Algorithm):
         """A few words for error messages: which arms there are."""
         return self.arm_set.describe()
 
-    def load(self, counts: Ints, totals: Floats) -> None:
-        """Take in all samples of each arm at once, as one count and one sum."""
-        self.make_room(int(counts.max(initial=0)))
-        for arm in np.flatnonzero(counts).tolist():
-            self.component.load(arm, int(counts[arm]), float(totals[arm]))
-
     def cell_of_arms(self) -> Ints:
         """The cell each arm lies in."""
         return np.arange(self.n_arms, dtype=np.int64)

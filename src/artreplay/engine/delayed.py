@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,9 +29,7 @@ def play_delayed(setting: Setting, outputs: Outputs, report: Callable[[int], Non
 
 
 def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
-    env = setting.env
-    if not isinstance(env, OwnEnvironment) or setting.start == "full-start-batch":
-        raise InvalidParameter(f"rewards that come late need start other than {setting.start!r}")
+    env = cast(OwnEnvironment, setting.env)
     if setting.drift.is_there or setting.lower != "rows":
         raise InvalidParameter('rewards that come late are simulated without drift= and with lower="rows" only')
     numbers = np.array([replication])

@@ -30,7 +30,7 @@ from artreplay.replay.own_bases import ComponentAdapter, adapt
 from artreplay.replay.plain_objects import PlainAdapter
 from artreplay.replay.policies import Lower, checked_lower, takes_totals, warn_of_short_horizon
 
-Start = Literal["artificial-replay", "full-start", "full-start-batch", "ignorant"]
+Start = Literal["artificial-replay", "full-start", "ignorant"]
 Keep = Literal["all", "final"]
 
 _WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn at a time
@@ -56,11 +56,10 @@ def simulate(
     `base` is a template: replication r starts from a copy of it, re-keyed by (seed, its own seed, r). Its own horizon,
     the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
     `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
-    and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `start` may also be
-    "full-start-batch" (see `FullStart(batch=True)`); `lower` and `drift` are those of the policies, and drift by row
-    needs a log that is given. With `keep="final"` only the last round is kept,
-    with a list of rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own with
-    `n_arms`, `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
+    and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `lower` and `drift`
+    are those of the policies, and drift by row needs a log that is given. With `keep="final"` only the last round is
+    kept, with a list of rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own
+    with `n_arms`, `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -174,11 +173,6 @@ def _checked_setting(
             raise InvalidParameter(f"env must be one of ar.environments, or have {offers}, got {env!r}")
         env = OwnEnvironment(env)
     rounds = _checked_rounds(keep, horizon)
-    if start == "full-start-batch" and not takes_totals(base):
-        raise InvalidParameter(
-            'start="full-start-batch" is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, '
-            f"ThompsonSampling, UCB1 and the like), got {base!r}"
-        )
     adapter = adapt(base)
     if isinstance(env, ArmEnvironment):
         _check_arms(adapter, env)
@@ -220,7 +214,7 @@ def _checked_drift(drift: Any, adapter: Adapter, start: str, given: History | To
     if start == "ignorant":
         return Drift(0.0, adapter)
     allowed = Drift(drift, adapter)
-    if allowed.is_there and (start == "full-start-batch" or lower == "blocks" or isinstance(given, Totals)):
+    if allowed.is_there and (lower == "blocks" or isinstance(given, Totals)):
         raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
     if given is not None:
         allowed.applied_to(Log(adapter, given, "error"))

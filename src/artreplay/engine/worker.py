@@ -17,7 +17,7 @@ from artreplay.engine.stages import Outputs, Setting, Stage, stage_of
 from artreplay.environments import ArmEnvironment
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.replay.adapters import Adapter, PointAdapter
-from artreplay.replay.ledger import Blocks, Ledger, enlarged
+from artreplay.replay.ledger import enlarged
 from artreplay.replay.log import Part
 from artreplay.replay.object_states import shared_generators
 from artreplay.replay.own_bases import adapt
@@ -36,7 +36,6 @@ from artreplay.replay.step import (
     NOT_A_UNIT,
     PLACES,
     ROUND,
-    USED,
 )
 
 _FIRST_LIMIT = 64
@@ -103,7 +102,7 @@ class Worker:
         memory.state[:] = memory.fresh  # the cells that a log is put into are those of a fresh base
         (ledger, queue, units), rewards, log = stage.open(batch)
         by_names = setting.start == "artificial-replay" and isinstance(adapter, PlainAdapter)
-        pause = setting.start == "full-start-batch" or (by_names and isinstance(setting.env, ArmEnvironment))
+        pause = by_names and isinstance(setting.env, ArmEnvironment)
         order = Order(setting.horizon, units, int(pause))
         rows = slice(batch.start, batch.stop)
         record, first = self._record(rows, len(queue.next)), adapter.algorithm
@@ -130,13 +129,8 @@ class Worker:
             elif result == GROWN:
                 adapter.seat(first)
                 memory.grown[0] = 0
-            elif result == LOG_IS_DRAWN and by_names:
-                ledger = ledger_of_rows(adapter, Part(np.arange(len(queue.unit)), queue.unit, queue.reward))
             elif result == LOG_IS_DRAWN:
-                _load_batch(adapter.base, queue)
-                queue.next[:] = queue.stop
-                self.position[USED] = setting.rows
-                memory.grown[0] = int(adapter.algorithm is not first)
+                ledger = ledger_of_rows(adapter, Part(np.arange(len(queue.unit)), queue.unit, queue.reward))
             elif result == BAD_VALUE:
                 raise InvalidAction(adapter.bad_value())
             elif result in (BAD_PROPOSAL, NOT_A_UNIT):
@@ -175,14 +169,6 @@ class Worker:
         done = self.progress() / self.setting.replications
         expected = self.spent / done if self.spent > _TRIAL and done > 0.0 else 0.0
         return expected > wait or play.spend(worked, *parts) > wait
-
-
-def _load_batch(base: Any, queue: Ledger) -> None:
-    """Load the whole log into a fresh base as one count and one sum per arm, added in the order of the log."""
-    samples = queue.entries.samples if isinstance(queue.entries, Blocks) else None
-    counts, sums = np.bincount(queue.unit, samples, minlength=base.n_arms).astype(np.int64), np.zeros(base.n_arms)
-    np.add.at(sums, queue.unit, queue.reward)
-    base.load(counts, sums)
 
 
 def _complaint(result: int, adapter: Adapter, setting: Setting) -> str:

@@ -21,7 +21,7 @@ from artreplay.replay.adapters import Adapter
 from artreplay.replay.ledger import Ledger
 from artreplay.replay.log import Log, Part
 
-NO_DRIFT_IN_BLOCKS = 'drift is for rows that are shown one at a time: leave out totals, batch=True and lower="blocks"'
+NO_DRIFT_IN_BLOCKS = 'drift is for rows that are shown one at a time: leave out totals and lower="blocks"'
 _DAY = np.timedelta64(1, "D")
 
 

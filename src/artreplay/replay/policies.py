@@ -192,10 +192,10 @@ class FullStart(HistoryPolicy):
     """Shows the base the whole log, one row at a time and in order, before the first proposal.
 
     The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
-    does not matter, and the log is read arm by arm. `batch=True` instead loads one count and one sum per arm at once,
-    as the paper describes it, for algorithms over arms that keep those; rows that come later are shown one at a time.
-    That is *not* the same algorithm: an index that is a running minimum depends on the order, and Artificial Replay is
-    not exact against it. `lower="blocks"` is for comparing with `ArtificialReplay(lower="blocks")`.
+    does not matter, and the log is read arm by arm. To load one count and one sum per arm at once, as the paper
+    describes it, give `ar.Totals.of(history)` instead of the log. That is *not* the same algorithm: an index that is a
+    running minimum depends on the order, and Artificial Replay is not exact against it. `lower="blocks"` is for
+    comparing with `ArtificialReplay(lower="blocks")`.
 
     >>> import artreplay as ar
     >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
@@ -213,21 +213,12 @@ class FullStart(HistoryPolicy):
         self,
         base: Any,
         history: AnyHistory,
-        batch: bool = False,
         *,
         drift: Any = 0.0,
         unknown: Unknown = "error",
         lower: Lower = "rows",
     ) -> None:
-        self.batch = bool(batch)
-        if self.batch and not takes_totals(base):
-            raise InvalidParameter(
-                "batch=True is for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
-                f"ThompsonSampling, UCB1 and the like), got {base!r}"
-            )
         super().__init__(base, history, drift=drift, unknown=unknown, lower=lower)
-        if self.batch and self._drift.is_there:
-            raise InvalidParameter(NO_DRIFT_IN_BLOCKS)
 
     @property
     def _by_cell(self) -> bool:
@@ -246,9 +237,7 @@ class FullStart(HistoryPolicy):
     def _show_log(self) -> None:
         if self._log is None or self._position[USED] >= self._log.size:
             return
-        if self.batch and self._position[USED] == 0:
-            self._load_batch(self._log)
-        elif self._by_cell and isinstance(self._ledger, Ledger):
+        if self._by_cell and isinstance(self._ledger, Ledger):
             _, one_of_each = np.unique(self._ledger.cells.cell, return_index=True)
             self._read_to_end("_ledger", one_of_each)
         else:
@@ -260,17 +249,6 @@ class FullStart(HistoryPolicy):
             self._check_nothing_comes_before(samples)
         else:
             self._show_log()
-
-    def _load_batch(self, log: Log) -> None:
-        base = self._adapter.base
-        counts, sums = log.totals()
-        _, ledger, reader = self._opened(log, np.append(counts, 0) if self._by_cell else np.array([log.size]))
-        with Uninterrupted():
-            base.load(counts, sums)
-            self._set_ledger(ledger)
-            self._reader = reader
-            self._position[USED] = log.size
-            self._interpreted_parts = ()
 
     def _marks(self) -> Ints:
         return marks_of(cast(Ledger, self._ledger if self._by_cell else self._queue))

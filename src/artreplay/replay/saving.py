@@ -77,7 +77,6 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
             "lower": policy.lower,
             "part_ends": policy._part_ends,
             "skipped": policy.skipped,
-            "batch": getattr(policy, "batch", False),
             "grown": policy._grown,
             "closed": encode(policy._adapter.kept_cells(policy.closed_cells())),
             "relation": _GIVEN_AGAIN if callable(policy.relation) else policy.relation,
@@ -381,8 +380,6 @@ def _restore_history(
     policy._part_ends = [checked_count("part_ends", end, least=0) for end in entry["part_ends"]]
     policy.unknown = entry["unknown"]
     policy.skipped = entry["skipped"]
-    if isinstance(policy, FullStart):
-        policy.batch = entry["batch"]
     rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])
     marks, policy._size_without_log = arrays["marks"], checked_count("samples", entry["samples"], least=0)
     most = max(rows, policy._size_without_log)

@@ -30,7 +30,7 @@ KEPT = 3  # how many of them a saved policy has
     CERTAIN,  # the one unit that is proposed is played at once, whatever the unread rows say
     NOT_A_UNIT,  # a unit was proposed that the environment does not have
     NEEDS_MEANS,  # Python is to work out the mean rewards of points
-    LOG_IS_DRAWN,  # Python is to load it in one batch, or to put it into named cells
+    LOG_IS_DRAWN,  # Python is to put it into named cells
     GROWN,  # Python is to give back the arrays of before they grew
 ) = range(0, -13, -1)
 

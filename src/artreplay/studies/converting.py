@@ -15,10 +15,8 @@ def check_convertible(policy: Any) -> None:
     """Refuse a policy that a study cannot go on with."""
     if not isinstance(policy, (ArtificialReplay, FullStart)) or policy.history is None:
         raise InvalidParameter("a study can be made from a policy that has its log, over an algorithm of this package")
-    if policy.relation is not None or getattr(policy, "batch", False):
-        raise InvalidParameter(
-            "a study can be made from a policy without a relation of its own, and without batch=True"
-        )
+    if policy.relation is not None:
+        raise InvalidParameter("a study can be made from a policy without a relation of its own")
     if policy._drift.is_by_row:
         raise InvalidParameter("a study can be made from a policy without drift by row: rows that come later have none")
 
