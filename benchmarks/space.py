@@ -28,6 +28,7 @@ import numpy as np
 
 import artreplay as ar
 from artreplay.engine.runs import mean_and_error
+from reproduction.algorithms import Regressor
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "space.csv"
@@ -156,7 +157,7 @@ def of_allocation(levels: tuple[float, ...] = EFFORT["levels"]) -> dict[str, Cal
         "CellRegression": lambda: ar.CellRegression(2, side=SIDE, **known),
         "CellRegression, cells=2": lambda: ar.CellRegression(2, side=SIDE, cells=2, **known),
         "CellRegression, joint": lambda: ar.CellRegression(2, side=SIDE, effort="joint", **known),
-        "network": lambda: ar.Regressor(dim=2, cells_per_side=SIDE, **EFFORT),
+        "network": lambda: Regressor(dim=2, cells_per_side=SIDE, **EFFORT),
         "Gaussian process": lambda: KernelRegression(EFFORT["levels"]),
         "random": lambda: ar.RandomAllocation(2, cells_per_side=SIDE, **EFFORT),
     }

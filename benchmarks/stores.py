@@ -116,12 +116,8 @@ def group_by(path: str, arms: str) -> dict[str, Any]:
     query = f"SELECT arm, count(*), sum(click) FROM '{path}' GROUP BY arm"
 
     def choose(found: dict[str, Any]) -> int:
-        counts, totals = np.zeros(int(arms), np.int64), np.zeros(int(arms))
-        names = list(found)
-        counts[found[names[0]]], totals[found[names[0]]] = found[names[1]], found[names[2]]
-        base = ar.MonUCB(int(arms), HORIZON)
-        base.load(counts, totals)
-        return int(ar.Ignorant(base).ask())
+        totals = ar.Totals(*(column.tolist() for column in found.values()))
+        return int(ar.FullStart(ar.MonUCB(int(arms), HORIZON), totals).ask())
 
     return by_duckdb(path, query, choose)
 

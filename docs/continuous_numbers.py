@@ -22,8 +22,6 @@ def main() -> None:
     print_table("What a log is worth", ("domain", "no history", *(f"log of {rows:,}" for rows in SIZES[1:])), worth())
     columns = ("bad share", "samples used", "leaves, replay", "leaves, full start", "regret")
     print_table("A log of 10,000 in bad places", columns, imbalanced())
-    columns = ("domain", "at random", *(f"log of {rows:,}" for rows in SIZES[1:]))
-    print_table(f"Regressor, {min(REPLICATIONS, 8)} replications", columns, regressor())
 
 
 def print_table(title: str, columns: tuple[str, ...], rows: Iterator[list[str]]) -> None:
@@ -51,17 +49,6 @@ def imbalanced() -> Iterator[list[str]]:
             for start in ("artificial-replay", "full-start")
         )
         yield [f"{share:.0%}", *map(shown, (replay.used[:, -1], replay.cells, full.cells, full.regret[:, -1]))]
-
-
-def regressor() -> Iterator[list[str]]:
-    """Regret of the network that is trained on the log, and of chance."""
-    space: dict[str, Any] = EFFORT | {"dim": 2, "levels": (0, 0.5, 1), "cells_per_side": 32}
-    replications = min(REPLICATIONS, 8)
-    for domain in DOMAINS:
-        env = domain(levels=(0, 0.5, 1))
-        chance = regret(ar.RandomAllocation(**space), env, 0, replications)
-        trained = (regret(ar.Regressor(**space), env, rows, replications) for rows in SIZES[1:])
-        yield [domain.__name__, chance, *trained]
 
 
 def tree() -> ar.TreeAllocation:

@@ -9,13 +9,14 @@ import numpy as np
 import artreplay as ar
 from artreplay.compiling import Floats
 from artreplay.environments import ArmEnvironment, KArmed, Metric, PiecewiseLinear, PointEnvironment, Quadratic, TopArms
+from reproduction import algorithms
 from reproduction.setting import Setting
 
 DELTA = 0.1  # of the practical bonus
 
 _ALLOCATION = ("levels", "budget", "max_units")
 _HORIZON = ("MonUCB", "TopUCB", "PsiUCB", "GridUCB", "TreeUCB", "GridAllocation", "TreeAllocation", "CellRegression")
-_ARMS = ("MonUCB", "TopUCB", "PsiUCB", "ThompsonSampling", "IDS", "RandomChoice")
+_ARMS = ("MonUCB", "TopUCB", "PsiUCB", "PlainThompson", "IDS", "PublishedIDS", "RandomChoice")
 
 
 def base_of(setting: Setting) -> Any:
@@ -30,7 +31,7 @@ def base_of(setting: Setting) -> Any:
         options["n_arms"] = setting["arms"]
         if name in ("TopUCB", "RandomChoice"):
             options["budget"] = setting["budget"]
-        return getattr(ar, name)(**options)
+        return _algorithm(name)(**options)
     options["dim"] = 2
     if name.startswith("Tree"):
         options["epsilon"] = 1.0 / setting["finest"]
@@ -40,7 +41,12 @@ def base_of(setting: Setting) -> Any:
         options["cells_per_side"] = setting["finest"]
     if setting.get("levels") is not None:
         options |= {part: setting[part] for part in _ALLOCATION}
-    return getattr(ar, name)(**options)
+    return _algorithm(name)(**options)
+
+
+def _algorithm(name: str) -> Any:
+    """The algorithm of this name: one of the reproduction's own, or of the package."""
+    return getattr(algorithms if name in algorithms.__all__ else ar, name)
 
 
 def bonus_of(name: str, horizon: int, history: int) -> Any:

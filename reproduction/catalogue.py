@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 from artreplay.errors import InvalidParameter, checked_count
-from reproduction.setting import Setting, make_setting
+from reproduction.setting import BATCH, FULL, IGNORANT, REPLAY, Setting, make_setting
 
-REPLAY, FULL, BATCH, IGNORANT = "artificial-replay", "full-start", "full-start-batch", "ignorant"
 POLICIES = (REPLAY, FULL, IGNORANT)
 LOGS = ("uniform", "random")
 ARMS = 10
@@ -129,10 +128,11 @@ def _top(experiment: str, budget: int, scale: Scale) -> Iterator[Setting]:
     yield made(start=IGNORANT, history=0, algorithm="RandomChoice")
 
 
-IDS_VARIANTS: dict[str, tuple[tuple[str, Any], ...]] = {
-    "published": (("variant", "published"),),
-    "without fallback": (("fallback", False), ("variant", "published")),
-    "exact": (("variant", "exact"),),
+# By the name that a figure shows.
+IDS_FORMS: dict[str, dict[str, Any]] = {
+    "published": {"algorithm": "PublishedIDS", "options": None},
+    "without fallback": {"algorithm": "PublishedIDS", "options": (("fallback", False),)},
+    "exact": {"algorithm": "IDS"},
 }
 
 
@@ -142,12 +142,12 @@ def _thompson_and_ids(scale: Scale) -> Iterator[Setting]:
         for log in LOGS if start != IGNORANT else (None,):
             for history in scale.randomised_sizes:
                 where: dict[str, Any] = {"start": start, "history": history, "log": log}
-                yield made(scale.compared, algorithm="ThompsonSampling", **where)
-                for variant, options in IDS_VARIANTS.items():
+                yield made(scale.compared, algorithm="PlainThompson", **where)
+                for variant, algorithm in IDS_FORMS.items():
                     told = variant != "exact" and log == "uniform" and history == scale.randomised_sizes[-1]
                     told |= variant == "published" and start == IGNORANT
                     replications = scale.compared if told else scale.others
-                    yield made(replications, algorithm="IDS", options=options, **where)
+                    yield made(replications, **algorithm, **where)
 
 
 # -- allocations --------------------------------------------------------------------------------------------------

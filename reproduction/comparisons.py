@@ -7,25 +7,22 @@ from typing import Any, NamedTuple
 
 from reproduction.catalogue import (
     BAD_SHARES,
-    BATCH,
     CELLS,
     DOMAINS,
-    FULL,
-    IDS_VARIANTS,
-    IGNORANT,
+    IDS_FORMS,
     LOGS,
     NOISES,
     PATROL,
-    REPLAY,
     RULES,
     SYNTHETIC,
     padded_weights,
 )
 from reproduction.result_store import Result
 from reproduction.results import Results
+from reproduction.setting import BATCH, FULL, IGNORANT, REPLAY
 
-RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "ThompsonSampling"}} | {
-    f"IDS {variant}": {"algorithm": "IDS", "options": options} for variant, options in IDS_VARIANTS.items()
+RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "PlainThompson"}} | {
+    f"IDS {variant}": algorithm for variant, algorithm in IDS_FORMS.items()
 }
 
 

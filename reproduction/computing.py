@@ -14,9 +14,10 @@ import numpy as np
 import artreplay as ar
 from artreplay.compiling import Floats, Ints, Mode, using
 from artreplay.environments import KArmed, PointEnvironment, world_keys
+from reproduction.algorithms import BatchStart
 from reproduction.base_and_environment import base_of, bonus_of, environment_of
 from reproduction.result_store import Measured, Result, Series
-from reproduction.setting import Setting
+from reproduction.setting import BATCH, FULL, Setting
 
 CURVE = 101  # rounds at which a curve is kept
 TIMINGS, TIMED = 8, 5  # how often, and over how many replications, time is taken
@@ -36,14 +37,19 @@ def compute(setting: Setting, threads: int | None = 1, mode: Mode = "auto") -> R
 @cache
 def code_fingerprint() -> str:
     """A hash of all sources that results depend on."""
-    package, here = Path(ar.__file__).parent, Path(__file__).parent
-    sources = {path.relative_to(package): path for path in package.rglob("*.py")}
-    sources = {inside: path for inside, path in sources.items() if inside.parts[0] not in _WITHOUT_INFLUENCE}
-    sources |= {Path(here.name, name): here / name for name in ("base_and_environment.py", "computing.py")}
     digest = hashlib.blake2b(digest_size=10)
-    for inside, path in sorted(sources.items()):
+    for inside, path in sorted(sources().items()):
         digest.update(inside.as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def sources() -> dict[Path, Path]:
+    """The files that results depend on, by what they are called: of the package, and of the reproduction."""
+    package, here = Path(ar.__file__).parent, Path(__file__).parent
+    found = {path.relative_to(package): path for path in package.rglob("*.py")}
+    found = {inside: path for inside, path in found.items() if inside.parts[0] not in _WITHOUT_INFLUENCE}
+    own = [here / "base_and_environment.py", here / "computing.py", *(here / "algorithms").glob("*.py")]
+    return found | {path.relative_to(here.parent): path for path in own}
 
 
 def _timings(setting: Setting) -> tuple[float, ...]:
@@ -89,16 +95,18 @@ def _simulate(setting: Setting, threads: int | None) -> Measured:
 
 
 def _simulated(setting: Setting, replications: int, threads: int | None) -> ar.Runs:
+    base, start = base_of(setting), setting["start"]
+    if start == BATCH:
+        base, start = BatchStart(base), FULL
     return ar.simulate(
-        base_of(setting),
+        base,
         environment_of(setting),
-        start=setting["start"],
+        start=start,
         history=setting["history"],
         horizon=setting["horizon"],
         replications=replications,
         seed=setting.seed,
         threads=threads,
-        reading="plain",  # as the paper reads, whatever the base
     )
 
 

@@ -16,13 +16,10 @@ from reproduction.catalogue import (
     BAD_SHARES,
     BATCH_BONUSES,
     DOMAINS,
-    FULL,
-    IGNORANT,
     LOGS,
     OURS,
     PATROL,
     POLICIES,
-    REPLAY,
     RULES,
     SOLVERS,
     SYNTHETIC,
@@ -31,6 +28,7 @@ from reproduction.comparisons import Policies
 from reproduction.panels import Bar, Line, Panel, bars, cloud, curves, partition, surface
 from reproduction.result_store import Result
 from reproduction.results import Results, curve, estimate
+from reproduction.setting import FULL, IGNORANT, REPLAY
 
 _LOOKS = {REPLAY: REPLAYS, FULL: FULL_START, IGNORANT: IGNORES}
 _SECOND = {

@@ -15,18 +15,16 @@ from reproduction import comparisons, published
 from reproduction.catalogue import (
     BAD_SHARES,
     BATCH_BONUSES,
-    FULL,
     FULL_SCALE,
-    IGNORANT,
     LOGS,
     OURS,
     POLICIES,
-    REPLAY,
     RULES,
     SOLVERS,
 )
 from reproduction.result_store import Result
 from reproduction.results import WIDE, Estimate, Results, estimate
+from reproduction.setting import FULL, IGNORANT, REPLAY
 
 # "slip": the paper prints something else than its own code gives, and ours agrees with the code. "cannot be met": the
 # other number comes from other rules. "not tested": what we have says nothing about it.

@@ -7,7 +7,7 @@ uniformly and log(1 + T) in the bonus.
 
 from __future__ import annotations
 
-from reproduction.catalogue import FULL, IGNORANT, REPLAY
+from reproduction.setting import FULL, IGNORANT, REPLAY
 
 TITLE = "Artificial Replay: A Meta-Algorithm for Harnessing Historical Data in Bandits"
 PREPRINT = "arXiv:2210.00025"

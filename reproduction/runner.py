@@ -130,6 +130,7 @@ def _guess(setting: Setting) -> float:
     by_round = {
         "Regressor": 500.0,
         "IDS": 100.0,
+        "PublishedIDS": 100.0,
         "TreeAllocation": 20.0,
         "GridAllocation": 10.0,
         "CellRegression": 200.0,

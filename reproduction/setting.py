@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+REPLAY, FULL, BATCH, IGNORANT = "artificial-replay", "full-start", "full-start-batch", "ignorant"  # starts
 FORMAT = 1  # of results; a change in what a setting means, or in how results are stored, makes it larger
 
 

@@ -12,7 +12,7 @@ NAMES = {
     "AnchorThompson", "BayesUCB", "Comparison", "Greedy", "compare",
     "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "Contradiction", "FullStart",
     "GridAllocation", "GridUCB", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
-    "RandomChoice", "Regressor", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",
+    "RandomChoice", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",
     "compiled",
     "compiling", "drift", "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate",
     "testing", "append_history", "compact_history", "Decision", "Study", "CellRegression", "PointRegression",

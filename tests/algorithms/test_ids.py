@@ -1,4 +1,4 @@
-"""Information-directed sampling against a slow computation with many nodes, and what the published code does."""
+"""Information-directed sampling against a slow computation with many nodes."""
 
 from __future__ import annotations
 
@@ -130,11 +130,10 @@ def test_an_arm_that_costs_nothing_is_played_whatever_it_teaches():
 
 
 def test_one_arm_is_always_played():
-    for variant in ("exact", "published"):
-        base = ar.IDS(1, variant=variant)
-        for reward in (0.0, 1.0, 0.5):
-            assert base.propose() == 0
-            base.update(0, reward)
+    base = ar.IDS(1)
+    for reward in (0.0, 1.0, 0.5):
+        assert base.propose() == 0
+        base.update(0, reward)
 
 
 def test_much_data_does_not_break_it():
@@ -145,66 +144,6 @@ def test_much_data_does_not_break_it():
         assert np.isfinite(array).all()
 
 
-def test_shown_samples_count_as_thompsons_do():
-    base, other = ar.IDS(2, seed=5), ar.ThompsonSampling(2, seed=5)
-    for arm in (0, 1, 1, 0, 1):
-        base.update(arm, 0.5)
-        other.update(arm, 0.5)
-    assert base.component.posterior.successes.tolist() == other.component.posterior.successes.tolist()
-
-
-# -- the published variant -------------------------------------------------------------------------------------
-
-
-def test_the_published_draws_agree_with_the_distributions():
-    wins, losses = (4, 1, 0), (1, 3, 0)
-    base = show(ar.IDS(3, seed=2, variant="published"), wins, losses)
-    base.propose()
-    mean, optimal, given_best, _, _ = slow_outlook(wins, losses)
-    np.testing.assert_allclose(base.component.outlook.mean, mean, atol=0.04)
-    np.testing.assert_allclose(base.component.outlook.optimal, optimal, atol=0.06)
-    np.testing.assert_allclose(base.component.outlook.given, given_best, atol=0.15)
-
-
-def test_only_the_arm_just_shown_is_drawn_again():
-    base = ar.IDS(3, seed=2, variant="published")
-    base.propose()
-    before = base.component.drawn.copy()
-    base.propose()
-    assert (base.component.drawn == before).all()
-    base.update(1, 1.0)
-    base.propose()
-    changed = (base.component.drawn != before).any(axis=0)
-    assert changed.tolist() == [False, True, False]
-
-
-@pytest.mark.parametrize("fallback", [True, False])
-def test_the_published_variant_commits_for_ever(fallback):
-    base = show(ar.IDS(2, seed=1, variant="published", fallback=fallback), (30, 0), (0, 30))
-    assert base.propose() == 0
-    show(base, (0, 500), (500, 0))
-    assert {base.propose() for _ in range(3)} == {0}
-    exact = show(ar.IDS(2, seed=1), (30, 500), (500, 30))
-    assert exact.propose() == 1
-
-
-def stale(fallback):
-    """Two arms that are much alike, and one that is known so well that nothing can be learnt from it."""
-    return show(ar.IDS(3, seed=1, variant="published", fallback=fallback), (2, 2, 20_000), (2, 2, 60_000))
-
-
-def test_the_published_variant_falls_back_to_the_arm_with_the_least_gain():
-    base = stale(fallback=True)
-    assert [base.propose() for _ in range(3)] == [2, 2, 2]
-    assert base.component.outlook.gain[2] < 1e-6
-    assert base.component.outlook.gain[:2].min() > 1e-6
-
-
-def test_without_the_fallback_the_arm_with_the_least_gain_is_not_played():
-    base = stale(fallback=False)
-    assert 2 not in [base.propose() for _ in range(10)]
-
-
-def test_the_exact_variant_has_no_fallback():
+def test_an_arm_that_teaches_nothing_is_not_played():
     base = show(ar.IDS(3, seed=1), (2, 2, 2000), (2, 2, 6000))
     assert 2 not in [base.propose() for _ in range(20)]

@@ -132,11 +132,6 @@ def test_any_integer_seed_will_do(make, seed):
     assert make(seed).propose() in (0, 1)
 
 
-@pytest.mark.parametrize("variant", ["Exact", "", None, 1])
-def test_ids_has_two_variants(variant):
-    refused(lambda: ar.IDS(2, variant=variant), 'variant must be "exact" or "published"')
-
-
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

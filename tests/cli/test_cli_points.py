@@ -292,7 +292,7 @@ def test_places_are_told_with_their_levels(run: Run, refused: Refused, patrols: 
         ((*EFFORTS, "--algorithm", "tree-allocation"), "tree-allocation needs --epsilon"),
         ((*EFFORTS, "--algorithm", "tree-ucb"), "is a log of points with a level of effort, which are for"),
         (("--horizon", "9", "--places", "2"), "point-regression has no places: leave --places out"),
-        (("--horizon", "9", "--algorithm", "regressor"), "regressor is not for `recommend`: use it from Python"),
+        (("--horizon", "9", "--algorithm", "grid-allocation"), "grid-allocation is not for `recommend`"),
     ],
 )
 def test_what_a_budget_needs_is_said(refused: Refused, patrols: Path, options: tuple[str, ...], words: str) -> None:

@@ -129,7 +129,6 @@ def test_bad_options(refused: Refused, log: Path, options: tuple[object, ...], w
         (("--dim", 2), "--dim is for lin-ucb"),
         (("--algorithm", "lin-ucb", "--dim", 3, "--blocks", 2), "dim must be a multiple of blocks"),
         (("--algorithm", "lin-ucb", "--budget", 2), "lin-ucb has no budget"),
-        (("--algorithm", "lin-ucb", "--start", "full-start-batch"), "full-start-batch"),
     ],
 )
 def test_bad_simulations(refused: Refused, options: tuple[object, ...], words: str) -> None:

@@ -27,7 +27,7 @@ BASES = {
     "TopUCB": lambda: ar.TopUCB(4, 3, 50, bonus=narrow),
     "PsiUCB": lambda: ar.PsiUCB(3, 50, psi=quadratic),
 }
-STARTS = ["ignorant", "full-start", "artificial-replay", "full-start-batch"]
+STARTS = ["ignorant", "full-start", "artificial-replay"]
 
 
 def made_with(monkeypatch: pytest.MonkeyPatch, first: int, make: Any) -> Any:
@@ -56,7 +56,7 @@ def test_a_simulation_does_not_depend_on_the_first_size_of_a_table(monkeypatch, 
 
 
 @pytest.mark.parametrize("mode", ["auto", "compiled", "interpreted"])
-@pytest.mark.parametrize("policy", ["ignorant", "full start", "batch", "replay", "trivial"])
+@pytest.mark.parametrize("policy", ["ignorant", "full start", "totals", "replay", "trivial"])
 @pytest.mark.parametrize("name", BASES)
 def test_a_policy_does_not_depend_on_the_first_size_of_a_table(monkeypatch, name, policy, mode):
     log = ar.History([0, 0, 1, 0, 2, 1] * 8, [0.0, 1.0, 0.5, 0.5, 0.0, 1.0] * 8)
@@ -66,7 +66,7 @@ def test_a_policy_does_not_depend_on_the_first_size_of_a_table(monkeypatch, name
         made = {
             "ignorant": lambda base=base: ar.Ignorant(base),
             "full start": lambda base=base: ar.FullStart(base, log),
-            "batch": lambda base=base: ar.FullStart(base, log, batch=True),
+            "totals": lambda base=base: ar.FullStart(base, ar.Totals.of(log)),
             "replay": lambda base=base: ar.ArtificialReplay(base, log),
             "trivial": lambda base=base: ar.ArtificialReplay(base, log, relation="trivial"),
         }[policy]()

@@ -34,7 +34,7 @@ class Oracle:
     """A base that is shown the journal, entry by entry, before each decision."""
 
     def __init__(self, base: Any) -> None:
-        self.base = base.for_reading(certified=base.offers_value)
+        self.base = base.duplicate()
         self.rounds = 0
         self._waiting: list[tuple[Any, float]] = []
         self._logged: list[bool] = []  # of each waiting entry

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from artreplay.replay.own_bases import adapt
 from bases import small
 
 import artreplay as ar
-from artreplay.replay.own_bases import adapt
 from artreplay.testing import CheckFailed, check_coupling, check_irrelevant_data
 
 SKEWED = [[1, 0], [0.6, 0.8], [0.8, 0.6]]
@@ -19,7 +19,7 @@ def equality(logged: Any, proposed: Any, base: Any) -> bool:
 
 
 def batch(base: Any, history: ar.History) -> ar.FullStart:
-    return ar.FullStart(base, history, batch=True)
+    return ar.FullStart(base, ar.Totals.of(history))
 
 
 class SlowReplay:
@@ -117,9 +117,8 @@ def test_a_relation_per_arm_is_wrong_for_linucb() -> None:
     [
         lambda: ar.RandomChoice(3),
         pytest.param(lambda: ar.IDS(2), marks=pytest.mark.long),
-        pytest.param(lambda: ar.IDS(2, variant="published"), marks=pytest.mark.long),
     ],
-    ids=["RandomChoice", "IDS", "IDS published"],
+    ids=["RandomChoice", "IDS"],
 )
 def test_those_that_claim_nothing_are_not_coupled(make) -> None:
     assert not make().coupled

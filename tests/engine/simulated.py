@@ -24,7 +24,6 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     "UCB1": (lambda: ar.UCB1(4), KArmed(4)),
     "Thompson": (lambda: ar.ThompsonSampling(4, seed=5), KArmed(4)),
     "IDS": (lambda: ar.IDS(3, seed=5), KArmed(3)),
-    "IDS, published": (lambda: ar.IDS(3, seed=5, variant="published"), KArmed(3)),
     "RandomChoice": (lambda: ar.RandomChoice(6, 3, seed=5), TopArms(6, 3)),
 }
 DETERMINISTIC = ("MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated", "LinUCB", "UCB1")

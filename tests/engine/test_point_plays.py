@@ -27,7 +27,7 @@ from scipy.stats import kstest
 import artreplay as ar
 from artreplay.cells.boxes import box_of
 from artreplay.compiling import using
-from artreplay.environments import Metric, PiecewiseLinear
+from artreplay.environments import Metric
 from artreplay.errors import InvalidAction, InvalidParameter
 
 # -- where boxes are played -----------------------------------------------------------------------------------
@@ -161,27 +161,6 @@ def test_a_plain_object_plays_allocations():
     assert (runs.levels[:, :, 0] == 2.0).all()
     assert np.isnan(runs.levels[:, :, 1:]).all()
     assert (runs.used[:, -1] > 0).all()
-
-
-@starts
-def test_a_regressor_plays_what_its_policy_asks_for(start):
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    effort = {"levels": (0.5, 1.0), "budget": 2, "max_units": 3}
-    env = PiecewiseLinear(**effort, noise="none", finest=8)
-    base = ar.Regressor(linear_model.LinearRegression(), dim=2, cells_per_side=4, every=5, **effort)
-    runs = ar.simulate(base, env, start=start, history=30, horizon=10, replications=2, seed=4)
-    policy = policy_of(start, base, env.draw_history(30, seed=4, replication=1))
-    for round_ in range(10):
-        action = policy.ask()
-        boxes = [box_of(env.lattice, number, None) for number in runs.actions[1, round_].tolist() if number >= 0]
-        assert len(boxes) == len(action)
-        assert all(low <= x < high for box, unit in zip(boxes, action, strict=True)
-                   for low, x, high in zip(box.low, unit.point, box.high, strict=True))  # fmt: skip
-        assert runs.levels[1, round_, : len(action)].tolist() == [unit.level for unit in action]
-        assert runs.used[1, round_] == policy.used
-        policy.tell(action, [mean_of(env, *unit) for unit in action])
-    if start == "full-start":  # a plane is learnt from 30 samples without noise as well as it can be
-        assert runs.regret[:, -1].max() < ar.simulate(base, env, "ignorant", horizon=10).regret[:, -1].min()
 
 
 def test_arrays_are_points_and_equal_points_are_one():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from point_cases import BOX, EFFORT, EFFORTS, INTERVAL, PLANE, hill, peak
+from point_cases import EFFORT, EFFORTS, INTERVAL, PLANE, hill, peak
 from simulated import OwnFewest, Tale
 
 import artreplay as ar
@@ -15,11 +15,6 @@ from artreplay.errors import InvalidHistory, InvalidParameter
 
 def allocation(**other):
     return ar.GridAllocation(2, **EFFORT | {"horizon": 9, "cells_per_side": 2} | other)
-
-
-def regressor(**other):
-    pytest.importorskip("sklearn")
-    return ar.Regressor(**{"dim": 2, "cells_per_side": 2} | EFFORT | other)
 
 
 WRONG = {
@@ -34,18 +29,11 @@ WRONG = {
     "other levels": (lambda: ar.simulate(allocation(levels=(1, 2)), EFFORTS), r"has levels \(1.0, 2.0\)"),
     "budget": (lambda: ar.simulate(allocation(budget=3), EFFORTS), "has budget 3.0, the environment has 4.0"),
     "units": (lambda: ar.simulate(allocation(max_units=2), EFFORTS), "has max_units 2, the environment has 3"),
-    "dim of a regressor": (lambda: ar.simulate(regressor(dim=1), EFFORTS), "the algorithm has dim 1"),
-    "box of a regressor": (lambda: ar.simulate(regressor(box=BOX), EFFORTS), "the algorithm has box"),
-    "budget of a regressor": (lambda: ar.simulate(regressor(budget=3), EFFORTS), "the algorithm has budget 3.0"),
-    "units of a regressor": (lambda: ar.simulate(regressor(max_units=2), EFFORTS), "has max_units 2"),
-    "a regressor for one point": (lambda: ar.simulate(regressor(), Metric(hill, 2)), "has levels"),
     "arms for points": (lambda: ar.simulate(ar.MonUCB(3, 9), INTERVAL), "is for algorithms over points, got MonUCB"),
     "a component": (lambda: ar.simulate(OwnFewest(np.zeros(3)), INTERVAL), "is for algorithms over points"),
     "points for arms": (lambda: ar.simulate(ar.TreeUCB(1, 9), KArmed(3)), "is for algorithms over arms, got TreeUCB"),
     "allocations for arms": (lambda: ar.simulate(allocation(), KArmed(3)), "is for algorithms over arms"),
-    "a regressor for arms": (lambda: ar.simulate(regressor(), KArmed(3)), "is for algorithms over arms, got Regressor"),
     "range": (lambda: ar.simulate(ar.TreeUCB(1, 9, reward_range=(0.5, 2)), INTERVAL), "reward_range must cover"),
-    "batch": (lambda: ar.simulate(ar.TreeUCB(1, 9), INTERVAL, "full-start-batch"), 'start="full-start-batch" is for'),
     "a class": (lambda: ar.simulate(ar.TreeUCB(1, 9), Metric), "env must be one of ar.environments"),
     "a function": (lambda: ar.simulate(ar.TreeUCB(1, 9), peak), "env must be one of ar.environments"),
 }
@@ -70,9 +58,9 @@ LOGS = {
 
 
 @pytest.mark.parametrize("what", LOGS)
-@pytest.mark.parametrize("kind", ["named", "plain", "regressor"])
+@pytest.mark.parametrize("kind", ["named", "plain"])
 def test_a_given_log_must_be_one_of_the_environment(what, kind):
-    base = {"named": allocation, "plain": lambda: Tale([[ar.Allocation((0.5, 0.5), 1.0)]]), "regressor": regressor}
+    base = {"named": allocation, "plain": lambda: Tale([[ar.Allocation((0.5, 0.5), 1.0)]])}
     history, sentence = LOGS[what]
     if kind == "plain" and what == "another reward":
         return  # an object that says nothing takes any reward

@@ -98,12 +98,12 @@ def test_a_grid_has_all_its_cells_at_every_level_and_arms_have_no_boxes():
     assert ar.simulate(ar.MonUCB(2, 5), ar.environments.KArmed(2), horizon=5, replications=2).cells is None
 
 
-@pytest.mark.parametrize("start", ["artificial-replay", "full-start", "full-start-batch", "ignorant"])
+@pytest.mark.parametrize("start", ["artificial-replay", "full-start", "ignorant"])
 @pytest.mark.parametrize("lower", ["rows", "blocks"])
 def test_runs_know_what_was_used_of_each_arm(start, lower):
     """Together what was used at the end; of Full Start what the log has; of replay what a policy by hand has used."""
     env, base = ar.environments.KArmed(4), ar.MonUCB(4, 7)
-    options = {} if start in ("ignorant", "full-start-batch") else {"lower": lower}
+    options = {} if start == "ignorant" else {"lower": lower}
     with ar.compiling.using("interpreted"):
         runs = ar.simulate(base, env, start, history=30, horizon=7, replications=3, **options)
     assert runs.used_by_arm.shape == (3, 4)

@@ -193,10 +193,6 @@ WRONG = {
     "seed": (lambda: ar.simulate(ar.UCB1(2), KArmed(2), seed=-1), "seed must be an integer of at least 0"),
     "threads": (lambda: ar.simulate(ar.UCB1(2), KArmed(2), threads=0), "threads must be at least 1"),
     "half a thread": (lambda: ar.simulate(ar.UCB1(2), KArmed(2), threads=1.5), "threads must be an integer"),
-    "batch": (
-        lambda: ar.simulate(ar.LinUCB([[1], [1]], 9), KArmed(2), start="full-start-batch"),
-        'start="full-start-batch" is for algorithms over arms',
-    ),
     "small component": (
         lambda: ar.simulate(OwnFewest(np.zeros(3)), KArmed(4)),
         "OwnFewest has no place for all 4 arms",

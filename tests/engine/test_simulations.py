@@ -17,7 +17,7 @@ from artreplay.environments.arm_environments import world_keys
 
 def one_compiled(names):
     """One of these runs compiled; IDS takes long at either speed, and is among the tests of policies."""
-    marks = {"MonUCB": pytest.mark.as_users_run, "IDS": pytest.mark.long, "IDS, published": pytest.mark.long}
+    marks = {"MonUCB": pytest.mark.as_users_run, "IDS": pytest.mark.long}
     return pytest.mark.parametrize("case", [pytest.param(name, marks=marks.get(name, ())) for name in names])
 
 
@@ -36,13 +36,12 @@ def run(case, start="artificial-replay", **given):
     "case", [case if case == "MonUCB" else pytest.param(case, marks=pytest.mark.long) for case in CASES]
 )
 def test_compiled_and_interpreted_are_the_same(case, start):
-    sizes = {"history": 5, "horizon": 4, "replications": 2} if case == "IDS, published" else {}
     with using("interpreted"):
-        slow = run(case, start, **sizes)
+        slow = run(case, start)
     with using("compiled"):
-        fast = run(case, start, **sizes)
+        fast = run(case, start)
     assert same(slow, fast)
-    assert same(fast, run(case, start, **sizes))
+    assert same(fast, run(case, start))
 
 
 @pytest.mark.long
@@ -105,10 +104,8 @@ def test_the_size_of_batches_changes_nothing(monkeypatch, case):
 
 @pytest.mark.long
 @one_compiled(["MonUCB", "TopUCB, tabulated", "LinUCB", "Thompson"])
-@pytest.mark.parametrize("start", [*STARTS[:2], "full-start-batch"])
+@pytest.mark.parametrize("start", STARTS[:2])
 def test_the_length_of_slices_changes_nothing(monkeypatch, case, start):
-    if start == "full-start-batch" and case in ("LinUCB", "Thompson"):
-        return
     worker_module = sys.modules["artreplay.engine.worker"]
     expected = run(case, start, history=150, horizon=30)
     for limit in (1, 3, 17):
@@ -245,25 +242,6 @@ def test_a_base_that_has_seen_samples_starts_every_replication_with_them():
         trained.update(1, 0.0)
     runs = ar.simulate(trained, KArmed(4), start="ignorant", horizon=5, replications=5)
     assert (runs.actions[:, 0] == 2).all()
-
-
-@pytest.mark.parametrize("case", ["MonUCB", "TopUCB, tabulated"])
-@pytest.mark.parametrize("history", [40, 1000])
-def test_a_batch_start_is_the_policy_of_that_name(case, history):
-    make, env = CASES[case]
-    runs = run(case, "full-start-batch", history=history, horizon=6, seed=2)
-    assert (runs.used == history).all()
-    for replication in range(3):
-        log = env.draw_history(history, seed=2, replication=replication)
-        policy = ar.FullStart(make(), log, batch=True)
-        keys = world_keys(2, np.array([replication]))
-        stack = env.stack(env.worlds(keys, keys))
-        for round_ in range(6):
-            action = policy.ask()
-            arms = action if isinstance(action, list) else [action]
-            assert np.atleast_1d(runs.actions[replication, round_]).tolist() == arms
-            rewards = [stack.pull(arm) for arm in arms]
-            policy.tell(action, rewards if isinstance(action, list) else rewards[0])
 
 
 # -- rewards of another range, labels, given logs ----------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_the_paper_slips_where_it_is_known_to(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_thompson_sampling(tmp_path: Path) -> None:
-    results = computed(tmp_path, "thompson-ids", lambda one: one["algorithm"] == "ThompsonSampling")
+    results = computed(tmp_path, "thompson-ids", lambda one: one["algorithm"] == "PlainThompson")
     found = compared(results)
     assert len(found) == 5
     assert [(number.name, number.ours, number.authors) for number in found if number.verdict != "agrees"] == []
@@ -74,7 +74,7 @@ def test_published_ids_with_and_without_its_fallback(tmp_path: Path) -> None:
     """The explosion of Full Start in the paper's figure comes from one line: without it, it is not there."""
 
     def wanted(setting: Setting) -> bool:
-        return setting["algorithm"] == "IDS" and setting.replications == 400
+        return setting["algorithm"] == "PublishedIDS" and setting.replications == 400
 
     results = computed(tmp_path, "thompson-ids", wanted)
     found = compared(results)

@@ -20,7 +20,7 @@ import math
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,32 +145,6 @@ class Seldom(NamedTuple):
         self.total[unit] += reward
 
 
-@functools.cache
-def near_mean() -> type:
-    """A cheap estimator: the mean of the samples, those nearby counting more; it only adds, so that it is exact."""
-    from sklearn.base import BaseEstimator, RegressorMixin
-
-    class NearMean(RegressorMixin, BaseEstimator):
-        def fit(self, features: Any, rewards: Any) -> Any:
-            """Keep the samples."""
-            self.samples_ = list(zip(features.tolist(), rewards.tolist(), strict=True))
-            return self
-
-        def predict(self, features: Any) -> Any:
-            """The weighted mean."""
-            return np.array([self._mean(place) for place in features.tolist()])
-
-        def _mean(self, place: list[float]) -> float:
-            weights = [
-                1.0 / (0.25 + math.fsum(abs(x - y) for x, y in zip(place, other, strict=True)))
-                for other, _ in self.samples_
-            ]
-            rewards = (weight * reward for weight, (_, reward) in zip(weights, self.samples_, strict=True))
-            return math.fsum(rewards) / math.fsum(weights)
-
-    return NearMean
-
-
 # -- what is played ---------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +173,9 @@ def narrow(n: int) -> float:
     return 0.8 / math.sqrt(n)
 
 
-BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
+Bases = dict[str, tuple[Units, Callable[[], Any]]]  # by name: what the log is about, and how to make one
+
+BASES: Bases = {
     "KLUCB": (NUMBERS, lambda: ar.KLUCB(5, 120)),
     "KLUCB, moss": (LABELS, lambda: ar.KLUCB(arms=LABELS.arms, horizon=120, level="moss")),
     "MonUCB": (NUMBERS, lambda: ar.MonUCB(5, 30, bonus=SMALL)),
@@ -220,7 +196,6 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
     "BayesUCB": (NUMBERS, lambda: ar.BayesUCB(5, 30)),
     "Greedy": (NUMBERS, lambda: ar.Greedy(5)),
     "IDS": (Units((0, 1, 2)), lambda: ar.IDS(3, seed=1)),
-    "IDS, published": (Units((0, 1)), lambda: ar.IDS(2, seed=1, variant="published")),
     "RandomChoice": (NUMBERS, lambda: ar.RandomChoice(5, seed=2)),
     "RandomChoice, two": (LABELS, lambda: ar.RandomChoice(arms=LABELS.arms, budget=2, seed=5)),
     "GridUCB": (LINE, lambda: ar.GridUCB(1, 30, 5, bonus=SMALL)),
@@ -260,10 +235,6 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
         lambda: ar.TreeAllocation(1, horizon=30, epsilon=0.125, rule="paper", bonus=SMALL, **EFFORT),
     ),
     "RandomAllocation": (EFFORTS, lambda: ar.RandomAllocation(1, cells_per_side=4, seed=2, **EFFORT)),
-    "Regressor": (
-        EFFORTS,
-        lambda: ar.Regressor(near_mean()(), dim=1, cells_per_side=4, every=8, **EFFORT),
-    ),
     "PointRegression": (LINE, lambda: ar.PointRegression(1, 20, side=8)),
     "CellRegression": (EFFORTS, lambda: ar.CellRegression(1, horizon=20, side=8, **EFFORT)),
     "own object": (LABELS, Leader),
@@ -271,7 +242,7 @@ BASES: dict[str, tuple[Units, Callable[[], Any]]] = {
     "own component": (NUMBERS, lambda: Seldom(np.zeros(5, np.int64), np.zeros(5))),
     "own component with cells": (NUMBERS, lambda: Couples(np.zeros(6, np.int64), np.zeros(6))),
 }
-SLOW = ("IDS", "IDS, published", "PointRegression", "CellRegression")  # these have few scenes, and short ones
+SLOW = ("IDS", "PointRegression", "CellRegression")  # these have few scenes, and short ones
 DRIFTING: dict[str, tuple[Any, ...]] = {  # with an allowance for all arms, and for each
     "KLUCB": (0.1, {0: 0.05, 1: 0.2, 2: 1.0}),
     "KLUCB, moss": (0.1, {"red": 0.05, "grey": 0.3}),
@@ -304,7 +275,7 @@ EXTENDED = (
         "TreeUCB",
         "TreeUCB, d=2",
     ),
-    *("GridAllocation", "TreeAllocation", "Regressor", "own object", "own object with cells", "own component"),
+    *("GridAllocation", "TreeAllocation", "own object", "own object with cells", "own component"),
 )
 
 
@@ -445,8 +416,8 @@ def play(policy: Any, rounds: range, trace: Trace, foreign: tuple[Any, ...] = ()
 
 def finish(policy: Any, trace: Trace) -> Trace:
     """Write down how a policy ends."""
-    # The units of an object of the user's own are named in the order in which they were met, which is of no account.
-    met = isinstance(policy.base, (Leader, Quarters, ar.Regressor))
+    # The units of a plain object are named in the order in which they were met, which is of no account.
+    met = not isinstance(policy.base, ar.algorithms.Algorithm) and not ar.compiling.is_component(policy.base)
     cells = policy.used_by_cell().items()
     by_cell = sorted((text_of(tuple(sorted(cell)) if met and _is_shared(cell) else cell), used) for cell, used in cells)
     few = len(by_cell) <= 6 and not any("Box" in cell for cell, _ in by_cell)
@@ -518,6 +489,7 @@ class Scene(NamedTuple):
     turn: str = ""  # "saved", "extended", or "foreign": extended, while actions are told that nobody asked for
     then: str = ""  # the place of the log after the turn
     drift: str = ""  # "all" or "by arm"
+    rounds: int = ROUNDS
 
     @property
     def name(self) -> str:
@@ -526,10 +498,9 @@ class Scene(NamedTuple):
         more = [word for word in ("skip" * self.strange, self.turn, self.drift and f"drift {self.drift}") if word]
         return " / ".join([self.base, self.policy, place, *more])
 
-    def take(self, shelf: Shelf) -> Trace:
-        """The trace."""
-        units, make = BASES[self.base]
-        rounds = 6 if self.base in SLOW else ROUNDS
+    def take(self, shelf: Shelf, bases: Bases | None = None) -> Trace:
+        """The trace; the bases are those of the package by default."""
+        units, make = (bases or BASES)[self.base]
         more = {"unknown": "skip"} if self.strange else {}
         if self.drift:
             more["drift"] = DRIFTING[self.base][self.drift == "by arm"]
@@ -538,7 +509,7 @@ class Scene(NamedTuple):
         log = shelf.log(units, place, self.strange, FIRST_ROWS if grows else ROWS)
         policy = POLICIES[self.policy](make(), totals_of(log) if self.place == "totals" else log, **more)
         trace: Trace = {"asked": [], "used": []}
-        turn = TURN if self.turn else rounds
+        turn = TURN if self.turn else self.rounds
         foreign = foreign_units(units) if self.turn == "foreign" else ()
         play(policy, range(turn), trace, foreign)
         if grows:
@@ -548,7 +519,7 @@ class Scene(NamedTuple):
             again = shelf.log(units, self.then or place, self.strange)
             again = totals_of(again) if self.place == "totals" else again
             policy = ar.load(shelf.file(), *([] if self.policy == "ignorant" else [again]))
-        play(policy, range(turn, rounds), trace, foreign)
+        play(policy, range(turn, self.rounds), trace, foreign)
         return finish(policy, trace)
 
 
@@ -556,9 +527,11 @@ def _scenes_of(base: str) -> Iterator[Scene]:
     """The scenes of a base."""
     arms = bool(BASES[base][0].arms)
     policies = ["full", "replay", "related"]
-    yield Scene(base, "ignorant")
+    rounds = 6 if base in SLOW else ROUNDS
+    yield Scene(base, "ignorant", rounds=rounds)
     if base in (*SLOW, *CERTIFIED):
-        yield from (Scene(base, policy, place) for policy in ("full", "replay") for place in ("memory", "store"))
+        for policy in ("full", "replay"):
+            yield from (Scene(base, policy, place, rounds=rounds) for place in ("memory", "store"))
         yield from _more_scenes_of(base)
         if base in CERTIFIED:
             yield from (Scene(base, "replay", place, True, "saved") for place in ("memory", "store"))
@@ -643,7 +616,6 @@ SIMULATED: dict[str, tuple[Any, Callable[[], Any] | None]] = {
     "TreeAllocation": (EFFORT_LINE, None),
     "TreeAllocation, paper": (EFFORT_LINE, None),
     "RandomAllocation": (EFFORT_LINE, None),
-    "Regressor": (EFFORT_LINE, None),
     "own object with cells": (INTERVAL, None),
     "own component": (ARMS, None),
 }
@@ -654,19 +626,20 @@ class Simulated(NamedTuple):
 
     base: str
     start: str
+    env: Any
+    make: Callable[[], Any] | None = None  # the base if it is none of those above
 
     @property
     def name(self) -> str:
         """What it is called in the file."""
         return f"simulate / {self.base} / {self.start}"
 
-    def take(self, shelf: Shelf) -> Trace:
+    def take(self, shelf: Shelf, bases: Bases | None = None) -> Trace:
         """What came of it."""
-        env, make = SIMULATED[self.base]
-        base = (make or BASES[self.base][1])()
+        base = (self.make or (bases or BASES)[self.base][1])()
         start: Any = self.start
         more: dict[str, Any] = {"horizon": 25, "replications": 3, "seed": 5, "threads": 1}
-        runs = ar.simulate(base, env, start=start, history=60, **more)
+        runs = ar.simulate(base, self.env, start=start, history=60, **more)
         return {
             "regret": [math.fsum(regret).hex() for regret in runs.regret.tolist()],
             "final regret": [regret.hex() for regret in runs.regret[:, -1].tolist()],
@@ -681,7 +654,7 @@ class Simulated(NamedTuple):
 def _simulations_of(base: str) -> Iterator[Simulated]:
     """The simulations of a base."""
     for start in STARTS:
-        yield Simulated(base, start)
+        yield Simulated(base, start, *SIMULATED[base])
 
 
 GROUPS: dict[str, list[Scene | Simulated]] = {base: list(_scenes_of(base)) for base in BASES}
@@ -692,9 +665,9 @@ SCENES: dict[str, Scene | Simulated] = {scene.name: scene for group in GROUPS.va
 # -- the file ---------------------------------------------------------------------------------------------------------
 
 
-def frozen() -> dict[str, Trace]:
-    """The trace of each scene in the file."""
-    kept = json.loads(FILE.read_text(encoding="utf-8"))
+def frozen(file: Path = FILE) -> dict[str, Trace]:
+    """The trace of each scene in a file."""
+    kept = json.loads(file.read_text(encoding="utf-8"))
     traces: dict[str, Trace] = {}
     for name, trace in kept["scenes"].items():
         if isinstance(trace, str):
@@ -707,8 +680,8 @@ def frozen() -> dict[str, Trace]:
     return traces
 
 
-def write(traces: dict[str, Trace]) -> None:
-    """Write the file: a scene in a line, each action once, and a trace that came before only by its first name."""
+def write(traces: dict[str, Trace], file: Path = FILE) -> None:
+    """Write a file: a scene in a line, each action once, and a trace that came before only by its first name."""
     actions: dict[str, int] = {}
     first: dict[str, str] = {}
     lines = []
@@ -720,27 +693,55 @@ def write(traces: dict[str, Trace]) -> None:
         lines.append(f"{json.dumps(name)}: {json.dumps(first[text]) if text in first else text}")
         first.setdefault(text, name)
     content = f'{{"actions": {json.dumps(list(actions), indent=0)},\n"scenes": {{\n' + ",\n".join(lines) + "\n}}\n"
-    FILE.write_text(content, encoding="utf-8")
+    file.write_text(content, encoding="utf-8")
 
 
-def freeze() -> None:
+def freeze(scenes: dict[str, Scene | Simulated], file: Path = FILE, bases: Bases | None = None) -> None:
     """Take every scene in both speeds, and write the file if they agree."""
     taken: dict[str, dict[str, Trace]] = {}
     for mode in ("interpreted", "compiled"):
         with tempfile.TemporaryDirectory() as folder, ar.compiling.using(mode):
             shelf = Shelf(Path(folder))
             taken[mode] = {}
-            for number, (name, scene) in enumerate(SCENES.items()):
-                print(f"\r{mode}: {number + 1} of {len(SCENES)}", end="", file=sys.stderr)
-                taken[mode][name] = scene.take(shelf)
+            for number, (name, scene) in enumerate(scenes.items()):
+                print(f"\r{mode}: {number + 1} of {len(scenes)}", end="", file=sys.stderr)
+                taken[mode][name] = scene.take(shelf, bases)
             print(file=sys.stderr)
-    other = [name for name in SCENES if taken["compiled"][name] != taken["interpreted"][name]]
+    other = [name for name in scenes if taken["compiled"][name] != taken["interpreted"][name]]
     if other:
         raise SystemExit("the two speeds differ, nothing is written:\n" + "\n".join(other))
-    write(taken["interpreted"])
+    write(taken["interpreted"], file)
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+
+def difference(expected: Trace, found: Trace) -> str | None:
+    """The first thing in which a trace differs, None if there is none."""
+    if "asked" in expected:
+        then, now = (list(zip(trace["asked"], trace["used"], strict=True)) for trace in (expected, found))
+        for round_, (old, new) in enumerate(zip(then, now, strict=False)):
+            if old != new:
+                return f"round {round_} asks {new[0]} with {new[1]} samples used, it was {old[0]} with {old[1]}"
+    parts = [part for part in {**expected, **found} if expected.get(part) != found.get(part)]
+    return f"{parts[0]}: {found.get(parts[0])}, it was {expected.get(parts[0])}" if parts else None
+
+
+def check(
+    scenes: Iterable[Scene | Simulated],
+    kept: dict[str, Trace],
+    shelf: Shelf,
+    mode: ar.compiling.Mode,
+    bases: Bases | None = None,
+) -> None:
+    """All of these scenes go as they went."""
+    with ar.compiling.using(mode):
+        found = {scene.name: difference(kept[scene.name], scene.take(shelf, bases)) for scene in scenes}
+    others = [f"{name}: {said}" for name, said in found.items() if said is not None]
+    assert not others, f"{len(others)} of {len(found)} scenes differ:\n" + "\n".join(others)
 
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--freeze"]:
         raise SystemExit(__doc__)
-    freeze()
+    freeze(SCENES)

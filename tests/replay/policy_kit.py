@@ -40,13 +40,11 @@ BASES: dict[str, Callable[[], Any]] = {
     "UCB1": lambda: ar.UCB1(4),
     "Thompson": lambda: ar.ThompsonSampling(4, seed=3),
     "IDS": lambda: ar.IDS(4, seed=3),
-    "IDS, published": lambda: ar.IDS(4, seed=3, variant="published"),
     "RandomChoice": lambda: ar.RandomChoice(4, seed=3),
     "RandomChoice of 2": lambda: ar.RandomChoice(4, budget=2, seed=3),
     "plain": LeastSeen,
 }
-QUICK = [name for name in BASES if name != "IDS, published"]  # interpreted, its 1,000 draws take a while
-VALUED = ("UCB1", "Thompson")  # read until the choice is certain, unless they are to be read plainly
+VALUED = ("UCB1", "Thompson")  # read until the choice is certain
 SEVERAL = ("TopUCB", "TopUCB, tabulated", "RandomChoice of 2")
 DETERMINISTIC = ("MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated", "LinUCB", "UCB1", "plain")
 

@@ -8,14 +8,14 @@ import re
 import numpy as np
 import pytest
 from driving import STARTS
-from policy_kit import BASES, QUICK, SEVERAL, VALUED, log, play, reward_of, seen, state, tell
+from policy_kit import BASES, SEVERAL, log, play, reward_of, seen, state, tell
 
 import artreplay as ar
 from artreplay.errors import InvalidAction
 
-bases = pytest.mark.parametrize("base", QUICK)
+bases = pytest.mark.parametrize("base", BASES)
 starts = pytest.mark.parametrize("start", STARTS)
-single_bases = pytest.mark.parametrize("base", [name for name in QUICK if name not in SEVERAL])
+single_bases = pytest.mark.parametrize("base", [name for name in BASES if name not in SEVERAL])
 several_bases = pytest.mark.parametrize("base", SEVERAL)
 arm_bases = pytest.mark.parametrize("base", ["MonUCB", "LinUCB", "Thompson"])
 
@@ -255,8 +255,8 @@ def test_full_start_may_be_told_first(base, size):
 
 @pytest.mark.parametrize("base", ["MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated"])
 @pytest.mark.parametrize("size", [0, 9, 300])
-def test_a_batch_start_may_be_told_first(base, size):
-    told, asked = (ar.FullStart(BASES[base](), log(size=size), batch=True) for _ in range(2))
+def test_full_start_from_totals_may_be_told_first(base, size):
+    told, asked = (ar.FullStart(BASES[base](), ar.Totals.of(log(size=size))) for _ in range(2))
     asked.ask()
     for policy in (told, asked):
         policy.tell([3] if base in SEVERAL else 3, [1.0] if base in SEVERAL else 1.0)
@@ -266,18 +266,18 @@ def test_a_batch_start_may_be_told_first(base, size):
     assert told.ask() == asked.ask()
 
 
-def test_a_batch_start_loads_one_count_and_one_sum_per_arm():
+def test_totals_are_loaded_as_one_count_and_one_sum_per_arm():
     history = ar.History([0, 0, 1], [0.0, 0.25, 1.0])
-    policy = ar.FullStart(ar.MonUCB(2, 10, bonus=lambda n: 0.3 / math.sqrt(n)), history, batch=True)
+    policy = ar.FullStart(ar.MonUCB(2, 10, bonus=lambda n: 0.3 / math.sqrt(n)), ar.Totals.of(history))
     policy.ask()
     assert [cell.count for cell in policy.cells()] == [2, 1]
     assert policy.cells()[0].index == pytest.approx(0.125 + 0.3 / math.sqrt(2))
 
 
 @pytest.mark.parametrize("base", ["LinUCB", "plain"])
-def test_a_batch_start_is_for_means_per_arm_only(base):
-    with pytest.raises(ar.errors.InvalidParameter, match="batch=True is for"):
-        ar.FullStart(BASES[base](), log(), batch=True)
+def test_totals_are_for_means_per_arm_only(base):
+    with pytest.raises(ar.errors.InvalidParameter, match="totals are for"):
+        ar.FullStart(BASES[base](), ar.Totals.of(log()))
 
 
 @starts
@@ -307,8 +307,7 @@ def test_a_base_that_has_seen_samples_goes_on_from_there(start, base):
     trained.update(1, 1.0)
     trained.update(0, 0.0)
     policy = STARTS[start](trained, ar.History([], []))
-    same = trained.for_reading(certified=True) if base in VALUED else trained
-    assert state(policy.base) == state(same)
+    assert state(policy.base) == state(trained)
     assert (policy.rounds, policy.used) == (0, 0)
 
 

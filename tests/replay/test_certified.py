@@ -137,17 +137,21 @@ def test_values_are_checked_by_themselves() -> None:
     check_values(OwnUCB, cases=20)
     with pytest.raises(CheckFailed, match=r"the value of .* must lie between"):
         check_values(Contrarian)
-    with pytest.raises(ar.errors.InvalidParameter, match="offers value"):
+    with pytest.raises(ar.errors.InvalidParameter, match="must offer value"):
         check_values(lambda: ar.MonUCB(3, 20))
 
 
-def test_plain_reading_is_what_the_paper_does_and_not_exact() -> None:
-    def plain(policy: Any) -> Any:
-        return lambda base, history: policy(base, history, reading="plain")
+def test_under_a_relation_of_ones_own_it_is_not_certified_and_not_exact() -> None:
+    def related(logged: Any, proposed: Any, base: Any) -> bool:
+        return bool(logged == proposed)
 
     for make in (lambda: ar.UCB1(3), lambda: ar.ThompsonSampling(3)):
+        assert isinstance(make().propose(), int)
+        policy = ar.ArtificialReplay(make(), ar.History([0, 1, 2], [1.0, 0.0, 1.0]), relation=related)
+        assert policy._adapter.certified is None
+        assert not policy._adapter.exact
         with pytest.raises(CheckFailed):
-            check_coupling(make, full_start=plain(ar.FullStart), replay=plain(ar.ArtificialReplay), cases=60)
+            check_coupling(make, relation=related, cases=60)
 
 
 def test_an_arm_is_played_before_its_rows_are_read() -> None:
@@ -286,12 +290,5 @@ def test_what_a_base_with_values_must_say() -> None:
         ar.ArtificialReplay(NoArms(), log)
     with pytest.raises(ar.errors.InvalidParameter, match=r"NoRange offers value.*finite reward_range"):
         ar.ArtificialReplay(NoRange(), log)
-    with pytest.raises(ar.errors.InvalidParameter, match=r'reading="certified" is for a base that offers value'):
-        ar.ArtificialReplay(ar.MonUCB(2, 10), log, reading="certified", unknown="skip")
-    with pytest.raises(ar.errors.InvalidParameter, match=r'reading must be "certified" or "plain"'):
-        ar.Ignorant(ar.UCB1(2), reading="fast")
-    with pytest.raises(ar.errors.InvalidParameter, match="takes no relation"):
-        ar.ArtificialReplay(ar.UCB1(arms=["red"]), log, relation="trivial", reading="certified")
-    with pytest.raises(ar.errors.InvalidParameter, match="finite reward_range"):
-        ar.Ignorant(ar.UCB1(2, reward_range=(-math.inf, math.inf)), reading="certified")
     assert ar.ArtificialReplay(ar.UCB1(arms=["red"], reward_range=(-math.inf, math.inf)), log).ask() == "red"
+    assert not ar.UCB1(2, reward_range=(-math.inf, math.inf)).coupled

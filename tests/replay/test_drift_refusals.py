@@ -78,10 +78,9 @@ def test_blocks_have_no_place_for_drift():
     said = "drift is for rows that are shown one at a time"
     totals = ar.Totals(["red", "blue"], [3, 4], [1, 2])
     for make in (
-        lambda: ar.FullStart(base(), LOG, batch=True, drift=0.1),
+        lambda: ar.FullStart(base(), totals, drift=0.1),
         lambda: ar.ArtificialReplay(base(), LOG, lower="blocks", drift=0.1),
         lambda: ar.ArtificialReplay(base(), totals, drift=0.1),
-        lambda: ar.simulate(ar.KLUCB(2, 90), ar.environments.KArmed(2), "full-start-batch", 50, drift=0.1),
     ):
         with pytest.raises(InvalidParameter, match=said):
             make()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from policy_kit import BASES, DETERMINISTIC, QUICK, SEVERAL, VALUED, LeastSeen, log, play, seen, state, tell
+from policy_kit import BASES, DETERMINISTIC, SEVERAL, VALUED, LeastSeen, log, play, seen, state, tell
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidHistory
 
 history_policies = pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
-bases = pytest.mark.parametrize("base", QUICK)
+bases = pytest.mark.parametrize("base", BASES)
 
 
 def prefix(history: ar.History, size: int) -> ar.History:
@@ -95,7 +95,7 @@ def test_an_action_that_was_asked_stays_when_the_log_grows(start, base):
         assert policy.used == 20
 
 
-@pytest.mark.parametrize("base", [name for name in QUICK if name not in VALUED])  # which keep what was told apart
+@pytest.mark.parametrize("base", [name for name in BASES if name not in VALUED])  # which keep what was told apart
 def test_full_start_shows_appended_rows_before_what_is_told_next(base):
     whole = log(size=20)
     policy, by_hand = ar.FullStart(BASES[base](), prefix(whole, 4)), ar.Ignorant(BASES[base]())
@@ -116,19 +116,6 @@ def test_full_start_shows_appended_rows_before_what_is_told_next(base):
     show(4, 20)
     by_hand.tell(action, told)
     assert state(policy.base) == state(by_hand.base)
-
-
-@pytest.mark.parametrize("base", ["MonUCB", "MonUCB, tabulated", "TopUCB, tabulated"])
-@pytest.mark.parametrize("first", [0, 5, 200])
-def test_a_batch_start_takes_appended_rows_in(base, first):
-    whole = log(size=400)
-    policy = ar.FullStart(BASES[base](), prefix(whole, first), batch=True)
-    play(policy, 1)
-    policy.extend(whole)
-    play(policy, 1)
-    assert (policy.used, policy.unused, policy.rounds) == (400, 0, 2)
-    width = len(policy.ask()) if base in SEVERAL else 1
-    assert sum(cell.count for cell in policy.cells()) == 400 + 2 * width
 
 
 def changed(history: ar.History, row: int, what: str) -> ar.History:

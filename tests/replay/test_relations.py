@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from policy_kit import BASES, DETERMINISTIC, QUICK, LeastSeen, log, play, seen
+from policy_kit import BASES, DETERMINISTIC, VALUED, LeastSeen, log, play, seen
 
 import artreplay as ar
 from artreplay.errors import InvalidParameter
@@ -18,12 +18,12 @@ def equal(logged, proposed, base):
     return logged == proposed
 
 
-@pytest.mark.parametrize("base", [name for name in QUICK if name != "LinUCB"])
+@pytest.mark.parametrize("base", [name for name in BASES if name not in ("LinUCB", *VALUED)])
 def test_equality_is_what_no_relation_means(base):
     history = log(size=25)
     policy, other = (
         ar.ArtificialReplay(BASES[base](), history, relation=equal),
-        ar.ArtificialReplay(BASES[base](), history, reading="plain"),
+        ar.ArtificialReplay(BASES[base](), history),
     )
     assert play(policy, 10) == play(other, 10)
     assert seen(policy) == seen(other)
@@ -41,10 +41,10 @@ def test_if_everything_is_related_replay_is_full_start(base, relation, size):
     assert policy.used == full.used == size
 
 
-@pytest.mark.parametrize("base", QUICK)
+@pytest.mark.parametrize("base", BASES)
 def test_if_nothing_is_related_replay_is_ignorance(base):
     policy = ar.ArtificialReplay(BASES[base](), log(size=25), relation=lambda logged, proposed, base: False)
-    alone = ar.Ignorant(BASES[base](), reading="plain")
+    alone = ar.Ignorant(BASES[base]())
     assert play(policy, 10) == play(alone, 10)
     assert (policy.used, policy.unused) == (0, 25)
 

@@ -46,7 +46,8 @@ def test_arms_have_logs_of_ten_to_ten_thousand_and_all_policies(full, name: str)
 
 def test_thompson_and_ids_have_two_logs_and_three_forms(full) -> None:
     assert values(full["thompson-ids"], "log") == {"uniform", "random", None}
-    assert len(values(full["thompson-ids"], "options")) == 4  # Thompson has none
+    forms = {(setting["algorithm"], setting.get("options")) for setting in full["thompson-ids"].settings}
+    assert len(forms) == 4  # Thompson sampling has one
 
 
 def test_allocations_have_domains_cells_noises_and_the_binding_setting(full) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduction.catalogue import FULL, FULL_SCALE, REPLAY, Experiment, Scale, experiments
+from reproduction.catalogue import FULL_SCALE, Experiment, Scale, experiments
 from reproduction.caveats import where_history_does_not_help, where_replay_does_not_win, where_the_regressor_wins
 from reproduction.claims import Claim, claims, half_of_samples
 from reproduction.numbers import Number, numbers
 from reproduction.result_store import Result, Store
 from reproduction.results import Estimate, Results, difference, larger, shown, slower
-from reproduction.setting import Setting
+from reproduction.setting import FULL, REPLAY, Setting
 
 
 def result(regret: float, digest: float = 1.0, used: float = 5.0, cells: float = 4.0, spent: float = 2.0) -> Result:

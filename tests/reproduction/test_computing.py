@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import artreplay as ar
-from reproduction.computing import TIMINGS, code_fingerprint, compute, digests, rounds_kept
+from reproduction import algorithms
+from reproduction.computing import TIMINGS, code_fingerprint, compute, digests, rounds_kept, sources
 from reproduction.setting import make_setting
 
 ARMS = {"environment": "arms", "arms": 3, "budget": 1, "horizon": 20, "algorithm": "MonUCB"}
@@ -117,3 +119,11 @@ def test_what_has_no_places_has_no_partition() -> None:
     for kind in ("partition", "surface"):
         with pytest.raises(TypeError, match=f"has no {kind}"):
             compute(make_setting("a", kind, 1, 0, shown=2, history=1, **ARMS))
+
+
+def test_the_fingerprint_covers_all_that_is_played() -> None:
+    names = {path.as_posix() for path in sources()}
+    assert {"algorithms/ucb.py", "engine/play.py", "reproduction/computing.py"} <= names
+    folder = Path(algorithms.__file__).parent
+    assert {f"reproduction/algorithms/{path.name}" for path in folder.glob("*.py")} <= names
+    assert not any(name.startswith("cli/") for name in names)

@@ -17,7 +17,6 @@ from artreplay.algorithms.point_algorithms import PointAlgorithm
 from artreplay.algorithms.random_allocation import RandomAllocation
 from artreplay.algorithms.random_choice import RandomChoice
 from artreplay.algorithms.regressions import CellRegression, PointRegression
-from artreplay.algorithms.regressor import Regressor
 from artreplay.algorithms.thompson import ThompsonSampling
 from artreplay.algorithms.ucb import KLUCB, IndexArmAlgorithm, LinUCB, MonUCB, PsiUCB, TopUCB
 from artreplay.algorithms.valued import UCB1, AnchorThompson, BayesUCB, Greedy
@@ -72,7 +71,6 @@ __all__ = [
     "PsiUCB",
     "RandomAllocation",
     "RandomChoice",
-    "Regressor",
     "RewardRange",
     "ThompsonSampling",
     "TopUCB",

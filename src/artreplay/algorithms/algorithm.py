@@ -182,10 +182,6 @@ class Algorithm:
         """Give a randomised algorithm another stream of draws; the others have nothing to change."""
         self.component.reseed(np.uint64(fold(checked_seed(key))))
 
-    def for_reading(self, certified: bool) -> Self:
-        """A copy for a policy, which reads its log in this way."""
-        return self.duplicate()
-
     def duplicate(self) -> Self:
         """The same algorithm with a state of its own."""
         new = copy.copy(self)
@@ -297,12 +293,6 @@ class ArmAlgorithm(Algorithm):
     def describe_arms(self) -> str:
         """A few words for error messages: which arms there are."""
         return self.arm_set.describe()
-
-    def load(self, counts: Ints, totals: Floats) -> None:
-        """Take in all samples of each arm at once, as one count and one sum."""
-        self.make_room(int(counts.max(initial=0)))
-        for arm in np.flatnonzero(counts).tolist():
-            self.component.load(arm, int(counts[arm]), float(totals[arm]))
 
     def cell_of_arms(self) -> Ints:
         """The cell each arm lies in."""

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
-from artreplay.algorithms.thompson import BetaPosterior, beta_posterior
+from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.history import Label
 from artreplay.parameters import Seed, checked
-from artreplay.streams import CHOICE, POSTERIOR, beta, uniform
-
-Variant = Literal["exact", "published"]
+from artreplay.streams import CHOICE, uniform
 
 NODES = 256  # midpoints of equal intervals of [0, 1]
-DRAWS = 1000  # of each arm, in the published variant
-SURE = 0.99  # the published variant commits to an arm that is optimal with this probability
-LITTLE = 1e-6  # ... and falls back to the arm with the least gain when any gain is below this
 
 
 @compiled
@@ -120,7 +115,7 @@ def outlook(n_arms: int) -> Outlook:
 
 @compiled
 class QuadratureIDS(NamedTuple):
-    """The exact rule: posteriors on 256 nodes, an arm's columns recomputed when it was shown something."""
+    """The rule: posteriors on 256 nodes, an arm's columns recomputed when it was shown something."""
 
     key: Words
     posterior: BetaPosterior
@@ -221,102 +216,10 @@ class QuadratureIDS(NamedTuple):
                 optimal[j] /= total
 
 
-@compiled
-class SampledIDS(NamedTuple):
-    """What the published code does: 1,000 draws per arm, redrawn for the arm just shown; commits; falls back."""
-
-    key: Words
-    posterior: BetaPosterior
-    proposals: Ints
-    stale: Ints
-    drawn: Floats  # (draw, arm)
-    committed: Ints  # the arm it commits to for ever, in one entry; −1 before
-    fallback: int
-    outlook: Outlook
-
-    def propose(self, out: Ints) -> int:
-        """The arm to play; the draw that settles a mixture or a tie is keyed by the proposal number."""
-        number = self.proposals[0]
-        self.proposals[0] = number + 1
-        if self.committed[0] < 0:
-            for arm in range(len(self.stale)):
-                if self.stale[arm] == 1:
-                    self.stale[arm] = 0
-                    self.redraw(arm)
-            self.look()
-            for arm in range(len(self.stale)):
-                if self.outlook.optimal[arm] >= SURE:
-                    self.committed[0] = arm
-        if self.committed[0] >= 0:
-            out[0] = self.committed[0]
-            return 1
-        self.outlook.weigh()
-        least = 0
-        for arm in range(1, len(self.stale)):
-            if self.outlook.gain[arm] < self.outlook.gain[least]:
-                least = arm
-        if self.fallback == 1 and self.outlook.gain[least] < LITTLE:
-            out[0] = least
-        else:
-            out[0] = self.outlook.choose(uniform(self.key[0], CHOICE, 0, number))
-        return 1
-
-    def reseed(self, key: Any) -> None:
-        """Draw from another stream from now on."""
-        self.key[0] = key
-
-    def update(self, unit: int, reward: float) -> None:
-        """Take one sample in."""
-        self.posterior.add(self.key[0], unit, reward)
-        self.stale[unit] = 1
-
-    def load(self, unit: int, count: int, total: float) -> None:
-        """Take a block of samples in at once, as one count and one sum."""
-        self.posterior.load(unit, count, total)
-        self.stale[unit] = 1
-
-    def redraw(self, arm: int) -> None:
-        """Fresh draws of one arm's mean, keyed by the arm and how many samples it has been shown."""
-        first = self.posterior.tally.counts[arm] * len(self.drawn)
-        a = self.posterior.a(arm)
-        b = self.posterior.b(arm)
-        for m in range(len(self.drawn)):
-            self.drawn[m, arm] = beta(self.key[0], POSTERIOR, arm, first + m, a, b)
-
-    def look(self) -> None:
-        """Counts and means over the draws."""
-        n_arms = len(self.stale)
-        n_draws = len(self.drawn)
-        outlook = self.outlook
-        for j in range(n_arms):
-            outlook.mean[j] = 0.0
-            outlook.optimal[j] = 0.0
-            for i in range(n_arms):
-                outlook.given[j, i] = 0.0
-        for m in range(n_draws):
-            best = 0
-            for i in range(1, n_arms):
-                if self.drawn[m, i] > self.drawn[m, best]:
-                    best = i
-            outlook.optimal[best] += 1.0
-            for i in range(n_arms):
-                outlook.given[best, i] += self.drawn[m, i]
-                outlook.mean[i] += self.drawn[m, i]
-        for j in range(n_arms):
-            outlook.mean[j] /= n_draws
-            if outlook.optimal[j] > 0.0:
-                for i in range(n_arms):
-                    outlook.given[j, i] /= outlook.optimal[j]
-            outlook.optimal[j] /= n_draws
-
-
 class IDS(ArmAlgorithm):
     """Information-directed sampling: the mixture of two arms with the least (expected regret)² per information gained.
 
-    `variant="exact"` weighs a Beta(1, 1) posterior by quadrature. `variant="published"` does what the code behind the
-    paper's figure does: 1,000 Monte Carlo draws per arm, redrawn only for the arm just shown; it commits for ever
-    to an arm that is optimal with probability 0.99; and as soon as the gain of any arm is below 10⁻⁶ it plays the arm
-    with the *least* gain. That fallback makes the regret of Full Start explode; `fallback=False` leaves it out.
+    The posterior of each arm's mean starts from Beta(1, 1) and is weighed by quadrature.
 
     >>> IDS(3).propose() in (0, 1, 2)
     True
@@ -330,49 +233,30 @@ class IDS(ArmAlgorithm):
         self,
         n_arms: int | None = None,
         seed: Seed = 0,
-        variant: Variant = "exact",
         *,
-        fallback: bool = True,
         arms: Iterable[Label] | None = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        self.variant: Variant = variant
-        self.fallback = bool(fallback)
         self.seed = seed
-        shared = {
-            "key": np.zeros(1, np.uint64),
-            "posterior": beta_posterior(self.n_arms),
-            "proposals": np.zeros(1, np.int64),
-            "stale": np.ones(self.n_arms, np.int64),
-            "outlook": outlook(self.n_arms),
-        }
-        self.component = (
-            _quadrature(shared, self.n_arms) if variant == "exact" else _sampled(shared, self.n_arms, self.fallback)
+        node = (np.arange(NODES) + 0.5) / NODES
+        table = np.zeros((NODES, self.n_arms))
+        self.component = QuadratureIDS(
+            key=np.zeros(1, np.uint64),
+            posterior=beta_posterior(self.n_arms),
+            proposals=np.zeros(1, np.int64),
+            stale=np.ones(self.n_arms, np.int64),
+            node=node,
+            log_node=np.array([math.log(x) for x in node]),
+            log_rest=np.array([math.log(1.0 - x) for x in node]),
+            mass=np.zeros(NODES),
+            below=table,
+            ratio=table.copy(),
+            mean_below=table.copy(),
+            weight=table.copy(),
+            outlook=outlook(self.n_arms),
         )
         self.reseed(self.seed)
 
     def _tally(self) -> Any:
         return self.component.posterior.tally
-
-
-def _quadrature(shared: dict[str, Any], n_arms: int) -> QuadratureIDS:
-    node = (np.arange(NODES) + 0.5) / NODES
-    table = np.zeros((NODES, n_arms))
-    return QuadratureIDS(
-        **shared,
-        node=node,
-        log_node=np.array([math.log(x) for x in node]),
-        log_rest=np.array([math.log(1.0 - x) for x in node]),
-        mass=np.zeros(NODES),
-        below=table,
-        ratio=table.copy(),
-        mean_below=table.copy(),
-        weight=table.copy(),
-    )
-
-
-def _sampled(shared: dict[str, Any], n_arms: int, fallback: bool) -> SampledIDS:
-    return SampledIDS(
-        **shared, drawn=np.zeros((DRAWS, n_arms)), committed=np.full(1, -1, np.int64), fallback=int(fallback)
-    )

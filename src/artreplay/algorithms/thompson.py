@@ -1,93 +1,19 @@
-"""Thompson sampling with a Beta prior: as the paper runs it, and by values that certified reading can bound."""
+"""Thompson sampling with a Beta prior, which may be fitted to the log."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from artreplay.algorithms.algorithm import RewardRange
-from artreplay.algorithms.tally import Tally, tally
-from artreplay.algorithms.valued import ONLINE, PosteriorDraw, ValuedAlgorithm, ValuedArms, valued_arms
-from artreplay.compiling import Floats, Ints, Words, compiled
+from artreplay.algorithms.valued import PosteriorDraw, ValuedAlgorithm, valued_arms
+from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter, checked_number
 from artreplay.history import Label
 from artreplay.parameters import Seed, checked
-from artreplay.streams import POSTERIOR, ROUNDING, beta, uniform
-
-
-@compiled
-class BetaPosterior(NamedTuple):
-    """The same Beta prior for every arm; a reward inside (0, 1) counts as a coin thrown with that chance."""
-
-    tally: Tally
-    successes: Floats
-    prior_a: float
-    prior_b: float
-
-    def add(self, key: Any, arm: int, reward: float) -> None:
-        """Take a sample in; the coin is keyed by the arm and its n-th sample."""
-        success = reward
-        if 0.0 < reward < 1.0:
-            success = 1.0 if uniform(key, ROUNDING, arm, self.tally.counts[arm]) < reward else 0.0
-        self.successes[arm] += success
-        self.tally.add(arm, reward)
-
-    def load(self, arm: int, count: int, total: float) -> None:
-        """Take a block of samples in at once; the sum of their rewards is the number of successes."""
-        self.successes[arm] += total
-        self.tally.add_block(arm, count, total)
-
-    def a(self, arm: int) -> float:
-        """The first parameter of an arm's posterior."""
-        a: float = self.prior_a + self.successes[arm]
-        return a
-
-    def b(self, arm: int) -> float:
-        """The second parameter of an arm's posterior."""
-        b: float = self.prior_b + (self.tally.counts[arm] - self.successes[arm])
-        return b
-
-
-def beta_posterior(n_arms: int, a: float = 1.0, b: float = 1.0) -> BetaPosterior:
-    """The prior."""
-    return BetaPosterior(tally(n_arms), np.zeros(n_arms), a, b)
-
-
-@compiled
-class PosteriorSampling(NamedTuple):
-    """Draw a mean for every arm from its posterior, propose the arm with the highest."""
-
-    key: Words
-    posterior: BetaPosterior
-    proposals: Ints  # made so far, in one entry
-
-    def propose(self, out: Ints) -> int:
-        """The arm whose drawn mean is highest; draws are keyed by arm and proposal number."""
-        number = self.proposals[0]
-        self.proposals[0] = number + 1
-        highest = -1.0
-        for arm in range(len(self.posterior.successes)):
-            drawn = beta(self.key[0], POSTERIOR, arm, number, self.posterior.a(arm), self.posterior.b(arm))
-            if drawn > highest:
-                highest = drawn
-                out[0] = arm
-        return 1
-
-    def reseed(self, key: Any) -> None:
-        """Draw from another stream from now on."""
-        self.key[0] = key
-
-    def update(self, unit: int, reward: float) -> None:
-        """Take one sample in."""
-        self.posterior.add(self.key[0], unit, reward)
-
-    def load(self, unit: int, count: int, total: float) -> None:
-        """Take a block of samples in at once, as one count and one sum."""
-        self.posterior.load(unit, count, total)
-
 
 Prior = tuple[float, float] | Literal["log"]
 
@@ -99,9 +25,7 @@ class ThompsonSampling(ValuedAlgorithm):
     `prior="log"` fits it to what the arms of the log earned, by moments, once, when a policy is made, which reads the
     whole log; without a log it is Beta(1, 1).
 
-    Exact by certified reading: its draws are quantiles of the posterior, keyed by online round and arm. Under
-    `reading="plain"`, as in the paper, draws are keyed by proposals: an arm must win again for every logged sample of
-    it, so that arms with much data are proposed less often than under Full Start.
+    Exact by certified reading: its draws are quantiles of the posterior, keyed by online round and arm.
 
     >>> ThompsonSampling(3, seed=1).propose() in (0, 1, 2)
     True
@@ -125,40 +49,15 @@ class ThompsonSampling(ValuedAlgorithm):
         self.prior = checked_prior(prior)
         self.wants_totals = self.prior == "log"
         a, b = (1.0, 1.0) if self.prior == "log" else self.prior
-        posterior = beta_posterior(self.n_arms, a, b)
-        self.component = PosteriorSampling(np.zeros(1, np.uint64), posterior, np.zeros(1, np.int64))
+        self.component = valued_arms(PosteriorDraw(np.zeros(1, np.uint64), a, b), self.n_arms)
         self.reseed(self.seed)
 
     def take_totals(self, counts: Ints, totals: Floats) -> None:
         """Fit the prior to the rows of each arm and the sums of their rewards; it stays as it is from now on."""
         self.prior, self.wants_totals = fitted_prior(counts, totals), False
         a, b = self.prior
-        if self._is_certified or isinstance(self.component, ValuedArms):
-            valued = self.valued._replace(rule=self.valued.rule._replace(a=a, b=b))
-            self.component = self.component._replace(rule=valued) if self._is_certified else valued
-        else:
-            posterior = self.component.posterior._replace(prior_a=a, prior_b=b)
-            self.component = self.component._replace(posterior=posterior)
-
-    def for_reading(self, certified: bool) -> Self:
-        """A copy for a policy; what was shown before counts as played."""
-        new = super().for_reading(certified)
-        drawn_by_round = isinstance(self.component, ValuedArms)
-        if drawn_by_round and not certified:
-            raise InvalidParameter(
-                'a ThompsonSampling from a policy with certified reading cannot have reading="plain"'
-            )
-        if certified and not drawn_by_round:
-            key, posterior = new.component.key, new.component.posterior
-            shown = posterior.tally
-            empty = valued_arms(PosteriorDraw(key, posterior.prior_a, posterior.prior_b), self.n_arms)
-            empty.shown[ONLINE] = shown.counts.sum()
-            new.component = empty._replace(online=shown)
-        return new
-
-    def _tally(self) -> Any:
-        plain = isinstance(self.component, PosteriorSampling)
-        return self.component.posterior.tally if plain else super()._tally()
+        valued = self.valued._replace(rule=self.valued.rule._replace(a=a, b=b))
+        self.component = self.component._replace(rule=valued) if self._is_certified else valued
 
     def _values(self) -> Floats | None:
         return None  # draws, which are others in every round

@@ -186,11 +186,12 @@ class ValuedAlgorithm(ArmAlgorithm):
     takes_totals = True
     component: Any
 
-    def for_reading(self, certified: bool) -> Self:
-        """A copy for a policy; under plain reading it is not coupled."""
-        new = self.duplicate()
-        new.coupled = certified
-        return new
+    def __init__(
+        self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range, bounded)
+        # Rewards without bounds give no bounds on a value.
+        self.coupled = self.offers_value = self.reward_range[1] < math.inf
 
     def duplicate(self) -> Self:
         """The same algorithm with a state of its own."""
@@ -235,8 +236,7 @@ class ValuedAlgorithm(ArmAlgorithm):
 class UCB1(ValuedAlgorithm):
     """The classic UCB1: mean + √(2 log t / n), where t counts the rows of the log and the rounds so far.
 
-    Exact by certified reading. Under `reading="plain"` t counts only the samples read, so that the indices differ from
-    those of Full Start.
+    Exact by certified reading, which needs a finite `reward_range`.
 
     >>> UCB1(3).propose()
     0

@@ -15,7 +15,6 @@ from artreplay.algorithms import (
     ArmAlgorithm,
     CellRegression,
     PointRegression,
-    Regressor,
     TreeAllocation,
     TreeUCB,
 )
@@ -365,7 +364,7 @@ def actions_of(base: Any) -> Actions:
 def algorithm_named(name: str) -> type[Any]:
     """The algorithm with this name, over arms or over points."""
     offered = (*ARM_ALGORITHMS, *POINT_CHOOSERS, *ALLOCATORS)
-    for other in (*ALGORITHMS, Regressor):
+    for other in ALGORITHMS:
         if other not in offered and name_of(other) == name:
             raise InvalidParameter(f"{name} is not for `recommend`: {ONLY_FROM_PYTHON}")
     return class_of(name, offered)

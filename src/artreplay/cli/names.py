@@ -18,7 +18,6 @@ from artreplay.algorithms import (
     PointAlgorithm,
     PointRegression,
     RandomChoice,
-    Regressor,
     ThompsonSampling,
     TreeAllocation,
     TreeUCB,
@@ -85,7 +84,6 @@ def algorithms() -> None:
 
     Shows their names here and in Python, and whether Artificial Replay is exact for them.
     """
-    listed: tuple[Any, ...] = (*ALGORITHMS, Regressor)
     rows = [
         (
             name_of(cls) if cls in (*ARM_ALGORITHMS, *POINT_CHOOSERS, *ALLOCATORS) else ONLY_PYTHON,
@@ -93,7 +91,7 @@ def algorithms() -> None:
             "exact" if cls.coupled else "not coupled",
             cls.summary,
         )
-        for cls in listed
+        for cls in ALGORITHMS
     ]
     show(
         table(("name", "class", "replay", "rule"), rows, texts=4),

@@ -22,7 +22,6 @@ class Start(StrEnum):
 
     IGNORANT = "ignorant"
     FULL_START = "full-start"
-    FULL_START_BATCH = "full-start-batch"
     REPLAY = "artificial-replay"
 
 

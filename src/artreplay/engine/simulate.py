@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm, PointAlgorithm, Regressor
+from artreplay.algorithms import ArmAlgorithm, PointAlgorithm
 from artreplay.cells.boxes import checked_space, outside
 from artreplay.compiling import Ints, current_mode, using
 from artreplay.engine.delayed import play_delayed
@@ -301,9 +301,9 @@ def _check_logged_points(history: History, env: PointEnvironment) -> None:
 def _check_points(taken: Base, env: PointEnvironment) -> None:
     """An algorithm and an environment must agree on the space, the levels, the budget."""
     base = taken.thing
-    if isinstance(taken, ObjectBase) and not isinstance(base, Regressor):
+    if isinstance(taken, ObjectBase):
         return  # what it plays is checked when it plays
-    if not isinstance(base, (PointAlgorithm, Regressor)):
+    if not isinstance(base, PointAlgorithm):
         raise InvalidParameter(f"{env!r} is for algorithms over points, got {base!r}")
     for name in ("dim", "levels", "box", "budget", "max_units"):
         mine, theirs = getattr(base, name, None), getattr(env, name)
@@ -332,7 +332,7 @@ def _check_arms(taken: Base, env: ArmEnvironment) -> None:
     base = taken.thing
     if not isinstance(base, PointAlgorithm):
         _check_range(taken.reward_range, env.reward_range)
-    if isinstance(base, (PointAlgorithm, Regressor)):
+    if isinstance(base, PointAlgorithm):
         raise InvalidParameter(f"{env!r} is for algorithms over arms, got {base!r}")
     if isinstance(base, ArmAlgorithm):
         if base.n_arms != env.n_arms:

@@ -73,8 +73,8 @@ def as_base(thing: Any, plain: bool = False) -> Base:
     Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`.
     """
     if isinstance(thing, Algorithm):
-        reads_values = thing.offers_value and thing.reward_range[1] < math.inf and not plain
-        base: Any = thing.for_reading(reads_values)
+        reads_values = offers_value(thing) and not plain
+        base: Any = thing.duplicate()
         n_arms = base.n_arms if reads_values else 0
     else:
         reads_values = offers_value(thing) and not plain

@@ -22,6 +22,7 @@ from artreplay.replay import (
     as_base,
     checked_relation,
     is_certified,
+    offers_value,
     rule_of,
     state_difference,
     state_of_base,
@@ -212,13 +213,14 @@ def check_values(
     200
     """
 
+    base = make_base()
+    if not offers_value(base):
+        raise InvalidParameter(f"a base must offer value(unit, round, unread, fill) to be checked, got {base!r}")
+
     def judge(world: World) -> Verdict:
         """Look for a value outside its bounds."""
         history = world.history()
         base = as_base(make_base())
-        if not is_certified(base.component):
-            offers = "value(unit, round, unread, fill)"
-            raise InvalidParameter(f"check_values is for a base that offers {offers}, got {base.thing!r}")
         rule, (bottom, top) = rule_of(base.component), map(base.scaled, base.reward_range)
         numbers, values = base.numbers_of(history, skip=False), base.rewards_of(history)
         cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part

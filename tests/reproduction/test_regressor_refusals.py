@@ -181,4 +181,3 @@ def test_it_says_what_it_is():
         "cells_per_side=3, solver='greedy', every=8, passes=1, seed=4)"
     )
     assert (make().reward_range, make().levels, make().box) == ((0.0, 1.0), (0.0, 1.0, 2.0), None)
-    assert not make().coupled

@@ -21,12 +21,14 @@ from sklearn.tree import DecisionTreeRegressor
 
 import artreplay as ar
 from artreplay.algorithms import exact_choice, greedy_choice
+from artreplay.cells.boxes import box_of
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from reproduction.algorithms import Regressor
 
 POLICIES = {
     "ignorant": lambda base, history: ar.Ignorant(base),
-    "full start": ar.FullStart,
-    "replay": ar.ArtificialReplay,
+    "full-start": ar.FullStart,
+    "artificial-replay": ar.ArtificialReplay,
 }
 with_policies = pytest.mark.parametrize("start", POLICIES.values(), ids=POLICIES)
 CHOICES = {"exact": exact_choice, "greedy": greedy_choice}
@@ -82,8 +84,8 @@ def fits(calls):
 def test_before_any_sample_every_box_is_worth_1(solver, side, calls):
     grid = {"dim": 2, "levels": (0, 1, 2), "budget": 4, "max_units": 3, "cells_per_side": side, "solver": solver}
     fresh = ar.GridAllocation(horizon=10, **grid).propose()
-    assert ar.Regressor(**grid).propose() == fresh
-    assert ar.Regressor(Recorder(), **grid).propose() == fresh
+    assert Regressor(**grid).propose() == fresh
+    assert Regressor(Recorder(), **grid).propose() == fresh
     assert calls == []
 
 
@@ -318,7 +320,7 @@ def test_units_of_one_box_and_level_share_a_cell():
 def test_replay_serves_samples_of_the_proposed_boxes():
     grid = {"dim": 1, "levels": (1, 2), "budget": 1, "max_units": 1, "cells_per_side": 2}
     history = ar.History([[0.1], [0.9], [0.4], [0.3]], [1, 0, 1, 1], levels=[1, 1, 1, 2])
-    policy = ar.ArtificialReplay(ar.Regressor(Recorder(), **grid, every=100), history)
+    policy = ar.ArtificialReplay(Regressor(Recorder(), **grid, every=100), history)
     assert policy.ask() == [ar.Allocation((0.25,), 1.0)]
     assert policy.unused_rows() == [1, 3]
     assert policy.used_by_cell() == {
@@ -326,3 +328,23 @@ def test_replay_serves_samples_of_the_proposed_boxes():
         history.unit(1): 0,
         history.unit(3): 0,
     }
+
+
+@pytest.mark.parametrize("start", POLICIES)
+def test_a_simulation_plays_what_its_policy_asks_for(start):
+    effort = {"levels": (0.5, 1.0), "budget": 2, "max_units": 3}
+    env = ar.environments.PiecewiseLinear(**effort, noise="none", finest=8)
+    base = Regressor(LinearRegression(), dim=2, cells_per_side=4, every=5, **effort)
+    runs = ar.simulate(base, env, start=start, history=30, horizon=10, replications=2, seed=4)
+    policy = POLICIES[start](base, env.draw_history(30, seed=4, replication=1))
+    for round_ in range(10):
+        action = policy.ask()
+        boxes = [box_of(env.lattice, number, None) for number in runs.actions[1, round_].tolist() if number >= 0]
+        assert len(boxes) == len(action)
+        assert all(low <= x < high for box, unit in zip(boxes, action, strict=True)
+                   for low, x, high in zip(box.low, unit.point, box.high, strict=True))  # fmt: skip
+        assert runs.levels[1, round_, : len(action)].tolist() == [unit.level for unit in action]
+        assert runs.used[1, round_] == policy.used
+        policy.tell(action, [float(env.means(np.array([unit.point]), np.array([unit.level]))[0]) for unit in action])
+    if start == "full-start":  # a plane is learnt from 30 samples without noise as well as it can be
+        assert runs.regret[:, -1].max() < ar.simulate(base, env, "ignorant", horizon=10).regret[:, -1].min()

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms.algorithm import RewardRange, checked_reward
+from artreplay.algorithms import RewardRange, checked_reward, exact_choice, greedy_choice
 from artreplay.algorithms.allocations import Solver
-from artreplay.algorithms.budget import exact_choice, greedy_choice, solver_of
+from artreplay.algorithms.budget import solver_of
 from artreplay.algorithms.point_algorithms import GridPoints, active_levels, checked_levels
 from artreplay.cells import Box, grid_cells
 from artreplay.cells.boxes import LEVEL_AT
@@ -40,15 +40,14 @@ class Regressor:
     exact for it. It needs scikit-learn: `pip install artreplay[ml]`.
 
     >>> import artreplay as ar
+    >>> from reproduction.algorithms import Regressor
     >>> from sklearn.linear_model import LinearRegression
     >>> grid = {"dim": 1, "levels": (1, 2), "budget": 2, "max_units": 1, "cells_per_side": 4}
     >>> history = ar.History([[0.1], [0.4], [0.9]], [0, 0.25, 1], levels=[1, 1, 1])
-    >>> ar.FullStart(ar.Regressor(LinearRegression(), **grid), history).ask()
+    >>> ar.FullStart(Regressor(LinearRegression(), **grid), history).ask()
     [Allocation(point=(0.875,), level=2.0)]
     """
 
-    coupled = False  # whether Artificial Replay acts exactly like Full Start
-    summary = "the best affordable set of grid boxes by the predictions of a scikit-learn estimator"
     reward_range: RewardRange = (0.0, 1.0)
 
     @checked

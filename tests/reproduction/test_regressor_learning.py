@@ -7,6 +7,7 @@ import pytest
 from regressor_kit import Learner, Recorder, log, make, show
 
 import artreplay as ar
+from reproduction.algorithms import Regressor
 
 LEVELS = (0, 0.5, 1)
 GRID = {"dim": 2, "levels": LEVELS, "budget": 2, "max_units": 5, "cells_per_side": 32}
@@ -19,7 +20,7 @@ def test_after_3000_samples_the_default_beats_chance(domain):
     """With every one of these seeds, and by far on the whole."""
     env = domain(levels=LEVELS)
     rounds = {"horizon": 200, "replications": 4, "keep": "final", "seed": 3}
-    learnt = ar.simulate(ar.Regressor(**GRID), env, start="full-start", history=3000, **rounds).regret[:, -1]
+    learnt = ar.simulate(Regressor(**GRID), env, start="full-start", history=3000, **rounds).regret[:, -1]
     chance = ar.simulate(ar.RandomAllocation(**GRID), env, start="ignorant", history=0, **rounds).regret[:, -1]
     assert (learnt < chance).all()
     assert learnt.mean() < chance.mean() / 2
@@ -35,7 +36,7 @@ def error(base, env):
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_128_samples_of_one_place_do_not_make_it_forget_the_others(domain):
     env = domain(levels=LEVELS)
-    base = ar.Regressor(**GRID)
+    base = Regressor(**GRID)
     show(base, env.draw_history(3000, seed=1))
     before = error(base, env)
     assert before < 0.1
@@ -78,7 +79,7 @@ def test_an_estimator_of_your_own_is_shown_each_sample_once_and_in_order_unless_
 
 
 def test_passes_that_would_not_fit_memory_come_in_several_calls(calls, monkeypatch):
-    monkeypatch.setattr("artreplay.algorithms.regressor._ROWS", 100)
+    monkeypatch.setattr("reproduction.algorithms.regressor._ROWS", 100)
     base = make(Learner(), passes=5)
     show(base, log(40))
     base.propose()

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 import artreplay as ar
+from reproduction.algorithms import Regressor
 
 
 def make(estimator=None, **given):
     grid = {"dim": 2, "levels": (0, 1, 2), "budget": 4, "max_units": 3, "cells_per_side": 3, "every": 8}
-    return ar.Regressor(estimator, **(grid | given))
+    return Regressor(estimator, **(grid | given))
 
 
 def log(size=40, seed=0, levels=(0.0, 1.0, 2.0)):

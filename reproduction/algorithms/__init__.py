@@ -1,0 +1,9 @@
+"""What the paper plays and the package does not offer: algorithms of the reproduction's own."""
+
+from reproduction.algorithms.batch_start import BatchStart
+from reproduction.algorithms.plain_thompson import PlainThompson
+from reproduction.algorithms.plain_ucb1 import PlainUCB1
+from reproduction.algorithms.published_ids import PublishedIDS
+from reproduction.algorithms.regressor import Regressor
+
+__all__ = ["BatchStart", "PlainThompson", "PlainUCB1", "PublishedIDS", "Regressor"]

@@ -1,0 +1,145 @@
+"""Information-directed sampling as the code behind the paper's figure does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm, RewardRange
+from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
+from artreplay.algorithms.ids import Outlook, outlook
+from artreplay.compiling import Floats, Ints, Words, compiled
+from artreplay.history import Label
+from artreplay.parameters import Seed, checked
+from artreplay.streams import CHOICE, POSTERIOR, beta, uniform
+
+DRAWS = 1000  # of each arm
+SURE = 0.99  # it commits to an arm that is optimal with this probability
+LITTLE = 1e-6  # ... and falls back to the arm with the least gain when any gain is below this
+
+
+@compiled
+class SampledIDS(NamedTuple):
+    """1,000 draws per arm, redrawn for the arm just shown; it commits, and it falls back."""
+
+    key: Words
+    posterior: BetaPosterior
+    proposals: Ints
+    stale: Ints
+    drawn: Floats  # (draw, arm)
+    committed: Ints  # the arm it commits to for ever, in one entry; −1 before
+    fallback: int
+    outlook: Outlook
+
+    def propose(self, out: Ints) -> int:
+        """The arm to play; the draw that settles a mixture or a tie is keyed by the proposal number."""
+        number = self.proposals[0]
+        self.proposals[0] = number + 1
+        if self.committed[0] < 0:
+            for arm in range(len(self.stale)):
+                if self.stale[arm] == 1:
+                    self.stale[arm] = 0
+                    self.redraw(arm)
+            self.look()
+            for arm in range(len(self.stale)):
+                if self.outlook.optimal[arm] >= SURE:
+                    self.committed[0] = arm
+        if self.committed[0] >= 0:
+            out[0] = self.committed[0]
+            return 1
+        self.outlook.weigh()
+        least = 0
+        for arm in range(1, len(self.stale)):
+            if self.outlook.gain[arm] < self.outlook.gain[least]:
+                least = arm
+        if self.fallback == 1 and self.outlook.gain[least] < LITTLE:
+            out[0] = least
+        else:
+            out[0] = self.outlook.choose(uniform(self.key[0], CHOICE, 0, number))
+        return 1
+
+    def reseed(self, key: Any) -> None:
+        """Draw from another stream from now on."""
+        self.key[0] = key
+
+    def update(self, unit: int, reward: float) -> None:
+        """Take one sample in."""
+        self.posterior.add(self.key[0], unit, reward)
+        self.stale[unit] = 1
+
+    def redraw(self, arm: int) -> None:
+        """Fresh draws of one arm's mean, keyed by the arm and how many samples it has been shown."""
+        first = self.posterior.tally.counts[arm] * len(self.drawn)
+        a = self.posterior.a(arm)
+        b = self.posterior.b(arm)
+        for m in range(len(self.drawn)):
+            self.drawn[m, arm] = beta(self.key[0], POSTERIOR, arm, first + m, a, b)
+
+    def look(self) -> None:
+        """Counts and means over the draws."""
+        n_arms = len(self.stale)
+        n_draws = len(self.drawn)
+        outlook = self.outlook
+        for j in range(n_arms):
+            outlook.mean[j] = 0.0
+            outlook.optimal[j] = 0.0
+            for i in range(n_arms):
+                outlook.given[j, i] = 0.0
+        for m in range(n_draws):
+            best = 0
+            for i in range(1, n_arms):
+                if self.drawn[m, i] > self.drawn[m, best]:
+                    best = i
+            outlook.optimal[best] += 1.0
+            for i in range(n_arms):
+                outlook.given[best, i] += self.drawn[m, i]
+                outlook.mean[i] += self.drawn[m, i]
+        for j in range(n_arms):
+            outlook.mean[j] /= n_draws
+            if outlook.optimal[j] > 0.0:
+                for i in range(n_arms):
+                    outlook.given[j, i] /= outlook.optimal[j]
+            outlook.optimal[j] /= n_draws
+
+
+class PublishedIDS(ArmAlgorithm):
+    """Information-directed sampling with 1,000 Monte Carlo draws per arm, redrawn only for the arm just shown.
+
+    It commits for ever to an arm that is optimal with probability 0.99. As soon as the gain of any arm is below 10⁻⁶ it
+    plays the arm with the *least* gain. That fallback makes the regret of Full Start explode, and `fallback=False`
+    leaves it out.
+
+    >>> from reproduction.algorithms import PublishedIDS
+    >>> PublishedIDS(3).propose() in (0, 1, 2)
+    True
+    """
+
+    @checked
+    def __init__(
+        self,
+        n_arms: int | None = None,
+        seed: Seed = 0,
+        *,
+        fallback: bool = True,
+        arms: Iterable[Label] | None = None,
+        reward_range: RewardRange = (0.0, 1.0),
+    ) -> None:
+        super().__init__(n_arms, arms, reward_range)
+        self.fallback = bool(fallback)
+        self.seed = seed
+        self.component = SampledIDS(
+            key=np.zeros(1, np.uint64),
+            posterior=beta_posterior(self.n_arms),
+            proposals=np.zeros(1, np.int64),
+            stale=np.ones(self.n_arms, np.int64),
+            drawn=np.zeros((DRAWS, self.n_arms)),
+            committed=np.full(1, -1, np.int64),
+            fallback=int(self.fallback),
+            outlook=outlook(self.n_arms),
+        )
+        self.reseed(self.seed)
+
+    def _tally(self) -> Any:
+        return self.component.posterior.tally
