@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, PointAlgorithm, checked_range
-from artreplay.compiling import Ints, copied, is_component, with_room
+from artreplay.compiling import Ints, check_fields, copied, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import History
 from artreplay.replay.adapters import (
@@ -44,6 +44,8 @@ def adapt(base: Any, reading: Reading | None = None) -> Adapter:
         if not callable(getattr(base, method, None)) or isinstance(base, type):
             raise InvalidParameter(f"a base algorithm must have propose() and update(unit, reward), got {base!r}")
         check_signature(base, method)
+    if is_component(base):
+        check_fields(base)
     adapter: Adapter = ComponentAdapter(base) if is_component(base) else PlainAdapter(base)
     if is_certified:
         _certify(adapter)
