@@ -15,7 +15,9 @@ import artreplay as ar
 from artreplay.compiling import using
 from artreplay.errors import ArtReplayError, InvalidAction, InvalidHistory, InvalidParameter, NotCompilable
 
-both_modes = pytest.mark.parametrize("mode", ["interpreted", "compiled"])
+# Where a loop is compiled once, for all tests of it.
+compiled_here = pytest.param("compiled", marks=pytest.mark.xdist_group("own components"))
+both_modes = pytest.mark.parametrize("mode", ["interpreted", compiled_here])
 history_policies = pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
 
 
