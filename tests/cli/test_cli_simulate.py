@@ -131,16 +131,11 @@ def test_algorithms_are_listed(run: Run) -> None:
         "kl-ucb",
         "mon-ucb",
         "psi-ucb",
-        "top-ucb",
         "lin-ucb",
         "ucb1",
         "thompson",
         "ids",
         "random",
-        "tree-ucb",
-        "grid-ucb",
-        "tree-allocation",
-        "cell-regression",
     ):
         assert f"\n{name} " in done.out
     assert "grid-allocation" not in done.out  # which all commands refuse

@@ -75,7 +75,6 @@ def test_options_in_the_state_file_need_not_be_repeated(run: Run, log: Path) -> 
         ("--algorithm", "ucb1", "kl-ucb"),
         ("--horizon", "99", "100"),
         ("--arms", "red,grün", "[bold] blue, grün, red"),
-        ("--budget", "2", "none"),
         ("--seed", "1", "none"),
         ("--policy", "full-start", "artificial-replay"),
     ],
@@ -186,12 +185,6 @@ def test_a_state_file_from_before_is_converted_once(run: Run, refused: Refused, 
         study.set_horizon(500)
 
 
-def test_tell_several_arms(run: Run, refused: Refused, log: Path) -> None:
-    run("recommend", log, *OPTIONS, "--algorithm", "top-ucb", "--budget", 2, *KEPT)
-    assert run("tell", *KEPT, "red", 1, "grün", 0).out == "round 1: red gave 1, grün gave 0\n"
-    assert "pairs" in refused("tell", *KEPT, "red", 1, "grün")
-
-
 def test_tell_takes_negative_rewards(run: Run, log: Path) -> None:
     run("recommend", log, *OPTIONS, "--reward-range", "-1", "1", *KEPT)
     assert run("tell", *KEPT, "red", "-1").out == "round 1: red gave -1\n"
@@ -205,8 +198,6 @@ def test_tell_takes_negative_rewards(run: Run, log: Path) -> None:
         (("red", "much"), "reward is 'much', expected a number"),
         (("red", "nan"), "reward is nan"),
         (("red", 2), "reward is 2.0, expected a number in [0, 1]"),
-        (("red",), "pairs"),
-        (("red", 1, "grün", 1), "kl-ucb plays one arm in a round, got 2"),
     ],
 )
 def test_tell_refuses(run: Run, refused: Refused, log: Path, outcome: tuple[object, ...], words: str) -> None:

@@ -115,10 +115,7 @@ def test_totals_and_drift_from_the_shell(run: Run, refused: Refused, folder: Pat
 def test_studies_without_a_log(run: Run, refused: Refused, folder: Path) -> None:
     assert run("study", "create", "a", "--arms", "1,2,x", "--horizon", 50).code == 0
     assert run("study", "decide", "a", "--json").json["action"] == 1
-    assert run("study", "create", "p", "--algorithm", "tree-ucb", "--box", "0,4", "--horizon", 50).code == 0
-    assert run("study", "decide", "p", "--json").json["action"] == [2.0]
     assert "--arms must name the arms" in refused("study", "create", "b", "--horizon", 50)
-    assert "--box must say" in refused("study", "create", "b", "--algorithm", "tree-ucb", "--horizon", 50)
     there = refused("study", "create", "a", "--arms", "1,2", "--horizon", 50)
     assert there == "a is a study already: `artreplay study show` shows it"
     assert "--wait must be a number and a unit" in refused("study", "create", "b", "--arms", "1,2", "--wait", "soon")

@@ -381,8 +381,8 @@ from artreplay.compiling import loops, loops_compiled
 from artreplay.engine import play
 
 loops.LOADING = loops.COMPILING = 0.0
-base, env = ar.MonUCB(10, horizon=10_000), ar.environments.KArmed(10)
-runs = ar.simulate(base, env, history=1000, horizon=10_000, replications=2)
+base, env = ar.MonUCB(10, horizon=1000), ar.environments.KArmed(10)
+runs = ar.simulate(base, env, history=1000, horizon=1000, replications=2)
 lines, first = inspect.getsourcelines(loops._entries[0].py_func)
 print(json.dumps([runs.regret[:, -1].tolist(), lines[1].partition("(")[0], loops_compiled()]))
 """
@@ -399,9 +399,7 @@ def test_a_simulation_compiles_in_a_new_process_and_is_found_by_the_next(tmp_pat
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout))
     with ar.compiling.using("interpreted"):
-        runs = ar.simulate(
-            ar.MonUCB(10, 10_000), ar.environments.KArmed(10), history=1000, horizon=10_000, replications=2
-        )
+        runs = ar.simulate(ar.MonUCB(10, 1000), ar.environments.KArmed(10), history=1000, horizon=1000, replications=2)
     (regret, source, counts), again = found
     assert regret == runs.regret[:, -1].tolist()
     assert source == "def play_one"

@@ -232,14 +232,14 @@ def test_a_component_of_our_own_grows_as_it_is_told_without_being_asked(mode, si
     assert policy.base.tape.reward[:20].tolist() == [round_ / 20 for round_ in range(20)]
 
 
+@pytest.mark.parametrize("mode", [pytest.param("compiled", marks=pytest.mark.long), "interpreted"])
 @pytest.mark.parametrize("first", [0, 1, 7])
-def test_a_component_of_our_own_is_simulated_from_any_first_size(first):
+def test_a_component_of_our_own_is_simulated_from_any_first_size(first, mode):
     env = ar.environments.KArmed(3)
+    settings = {"history": 20, "horizon": 30, "replications": 3, "seed": 1, "threads": 1}
     for start in STARTS[:3]:
-        one, other = (
-            ar.simulate(recorder(size), env, start=start, history=20, horizon=30, replications=3, seed=1, threads=1)
-            for size in (first, 500)
-        )
+        with using(mode):
+            one, other = (ar.simulate(recorder(size), env, start=start, **settings) for size in (first, 500))
         assert (one.actions == other.actions).all()
         assert one.regret.tobytes() == other.regret.tobytes()
 

@@ -14,7 +14,14 @@ def test_exact_interpreted(name: str) -> None:
     check_exact(EXACT[name], "interpreted", cases=12, seed=1)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in FEW])
+# These differ little from the others once compiled.
+LATER = ("MonUCB, callable", "TopUCB, callable", "PsiUCB, sub-Gaussian")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in LATER else pytest.mark.xdist_group(name)) for name in FEW],
+)
 def test_exact_compiled(name: str) -> None:
     check_exact(EXACT[name], "compiled", cases=12, seed=2)
 

@@ -32,7 +32,7 @@ SOON = (
     "GridAllocation, greedy",
     "TreeAllocation",
 )
-CASES, MANY = 300, 3000
+FEW, CASES, MANY = 100, 300, 3000
 
 
 class ShowsAtOnce(ar.ArtificialReplay):
@@ -65,8 +65,8 @@ def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: in
 
 @pytest.mark.parametrize("name", SOON)
 def test_every_decision_is_that_of_the_whole_journal(name, tmp_path):
-    happened = check(name, CASES, "interpreted", tmp_path, seed=1)
-    assert min(happened.values()) > CASES / 4, f"too little happened: {happened}"
+    happened = check(name, FEW, "interpreted", tmp_path, seed=1)
+    assert min(happened.values()) > FEW / 5, f"too little happened: {happened}"
 
 
 @pytest.mark.long

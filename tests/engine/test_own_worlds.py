@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import artreplay as ar
-from artreplay.errors import InvalidParameter
+from artreplay.errors import InvalidParameter, NotCompilable
 
 NORMAL = NormalDist()
 
@@ -90,6 +90,11 @@ def test_a_marked_world_is_the_same() -> None:
     marked = Marked(np.array(Coins.chances), 3)
     with ar.compiling.using("interpreted"):
         assert (run(marked).actions == run(Coins()).actions).all()
+
+
+def test_a_marked_world_with_a_list_is_refused() -> None:
+    with pytest.raises(NotCompilable, match=r"Marked\.chance must be .* got a list"):
+        run(Marked([0.2, 0.5, 0.8], 3))
 
 
 @pytest.mark.long

@@ -315,6 +315,7 @@ def test_a_given_log_is_used_in_every_replication():
 
 
 @pytest.mark.as_users_run
+@pytest.mark.xdist_group("a component of one's own")  # whose loop takes long to compile
 @starts
 @pytest.mark.parametrize("capacity", [2, 3, 1000])
 def test_a_component_of_ones_own(start, capacity):

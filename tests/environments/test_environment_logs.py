@@ -9,7 +9,7 @@ from scipy.stats import chisquare, kstest
 from artreplay.environments import KArmed, Linear, TopArms
 from artreplay.environments.arm_environments import world_keys
 
-pytestmark = pytest.mark.as_users_run  # many draws
+many_draws = pytest.mark.as_users_run
 
 SIZE = 20_000
 
@@ -52,18 +52,21 @@ def test_logs_of_other_seeds_and_replications_are_others(name):
     assert len({tuple(units(log).tolist()) for log in logs}) == 9
 
 
+@many_draws
 def test_a_uniform_log_is_uniform():
     assert chisquare(shares(KArmed(7))).pvalue > 1e-4
     assert chisquare(shares(KArmed(1000))).pvalue > 1e-4
     assert shares(KArmed(1)).tolist() == [SIZE]
 
 
+@many_draws
 def test_given_weights_are_shares_whatever_they_add_up_to():
     for weights in ([1, 2, 3, 4], [0.001, 0.002, 0.003, 0.004], [1e200, 2e200, 3e200, 4e200]):
         counts = shares(KArmed(4, log=weights))
         assert chisquare(counts, SIZE * np.array([0.1, 0.2, 0.3, 0.4])).pvalue > 1e-4
 
 
+@many_draws
 @pytest.mark.parametrize(
     "weights", [[0, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 1e-12, 1, 0], [1, 1e-300, 0, 0, 0]], ids=str
 )
@@ -73,6 +76,7 @@ def test_an_arm_of_weight_zero_is_never_in_a_log(weights):
     assert all(count == 0 for count, weight in zip(counts, weights, strict=True) if weight == 0)
 
 
+@many_draws
 def test_random_shares_are_drawn_per_replication_and_stay_in_it():
     env = KArmed(6, log="random")
     first, again, other = shares(env), shares(env), shares(env, replication=1)
@@ -81,6 +85,7 @@ def test_random_shares_are_drawn_per_replication_and_stay_in_it():
     assert chisquare(first).pvalue < 1e-6
 
 
+@many_draws
 def test_random_shares_are_normalised_uniform_weights():
     keys = world_keys(0, np.arange(400))
     shares_ = np.diff(KArmed(2, log="random").worlds(keys, keys).share, axis=1, prepend=0.0)
@@ -89,6 +94,7 @@ def test_random_shares_are_normalised_uniform_weights():
     assert kstest(ratio, lambda x: np.where(x < 1, x / 2, 1 - 1 / (2 * np.maximum(x, 1)))).pvalue > 1e-4
 
 
+@many_draws
 @pytest.mark.parametrize("bad_share", [0.0, 0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("n_arms", [2, 5, 10, 12])
 def test_that_share_of_the_log_is_on_the_worst_fifth(bad_share, n_arms):
@@ -105,6 +111,7 @@ def test_that_share_of_the_log_is_on_the_worst_fifth(bad_share, n_arms):
     assert possible.sum() == 1 or chisquare(counts[possible], SIZE * expected[possible]).pvalue > 1e-4
 
 
+@many_draws
 def test_a_bad_share_keeps_the_proportions_of_the_weights():
     env = KArmed(10, means=np.arange(10) / 10, log=[1, 3, 1, 1, 0, 0, 0, 0, 0, 2], bad_share=0.5)
     expected = np.array([0.125, 0.375, 0.125, 0.125, 0, 0, 0, 0, 0, 0.25])
@@ -113,6 +120,7 @@ def test_a_bad_share_keeps_the_proportions_of_the_weights():
     assert chisquare(counts[expected > 0], SIZE * expected[expected > 0]).pvalue > 1e-4
 
 
+@many_draws
 def test_a_bad_share_finds_the_worst_arms_of_each_replication():
     env = KArmed(10, bad_share=1.0)
     for replication in range(5):
@@ -121,6 +129,7 @@ def test_a_bad_share_finds_the_worst_arms_of_each_replication():
         assert set(units(env.draw_history(300, replication=replication)).tolist()) == worst
 
 
+@many_draws
 def test_the_rewards_of_a_log_are_independent_of_its_order_of_arms():
     env = KArmed(2, means=[0.3, 0.3])
     history = env.draw_history(SIZE)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import signal
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,9 +13,11 @@ from policy_kit import LeastSeen, log, play
 
 import artreplay as ar
 from artreplay.compiling import using
-from artreplay.errors import ArtReplayError, InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.errors import ArtReplayError, InvalidAction, InvalidHistory, InvalidParameter, NotCompilable
 
-both_modes = pytest.mark.parametrize("mode", ["interpreted", "compiled"])
+# Where a loop is compiled once, for all tests of it.
+compiled_here = pytest.param("compiled", marks=pytest.mark.xdist_group("own components"))
+both_modes = pytest.mark.parametrize("mode", ["interpreted", compiled_here])
 history_policies = pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
 
 
@@ -236,6 +240,49 @@ def test_a_field_called_cell_is_a_field():
     policy = ar.ArtificialReplay(FieldCell(np.zeros(2)), ar.History([1, 0, 1], [0.5] * 3))
     assert policy.ask() == 0
     assert policy.used_by_cell() == {0: 1, 1: 0}
+
+
+@ar.compiled
+class Around(NamedTuple):
+    """A component with another inside, and a pair of plain parts."""
+
+    inner: Fewest
+    pair: Any
+
+    def propose(self, out):
+        return self.inner.propose(out)
+
+    def update(self, unit, reward):
+        self.inner.update(unit, reward)
+
+
+@pytest.mark.parametrize(
+    ("base", "sentence"),
+    [
+        (Fewest([0] * 4, np.zeros(4)), "Fewest.count must be a number, an array or a component, got a list"),
+        (Fewest(np.zeros(4), {}), "Fewest.total must be a number, an array or a component, got a dict"),
+        (Fewest(np.zeros(4), None), "Fewest.total must be a number, an array or a component, got None"),
+        (Fewest(np.zeros(4), "0"), "Fewest.total must be a number, an array or a component, got a str"),
+        (Fewest(np.zeros(4), LeastSeen()), "Fewest.total must be a number, an array or a component, got a LeastSeen"),
+        (Fewest(np.zeros(4, object), np.zeros(4)), "Fewest.count must be an array of numbers, got one of dtype object"),
+        (Around(Fewest(np.zeros(4), [0.0] * 4), 1), "Around.inner.total must be a number, an array or a component"),
+        (Around(fewest(), (1, [2])), "Around.pair.1 must be a number, an array or a component, got a list"),
+    ],
+    ids=lambda value: "" if isinstance(value, tuple) else value.partition(" ")[0],
+)
+def test_a_field_that_cannot_be_compiled_is_refused_by_class_and_name(base, sentence):
+    """Copies of a component would share it, so that two equal simulations would differ."""
+    with pytest.raises(NotCompilable, match=re.escape(sentence)):
+        ar.ArtificialReplay(base, log())
+    with pytest.raises(NotCompilable, match=re.escape(sentence)):
+        ar.simulate(base, ar.environments.KArmed(4), history=5, horizon=5, replications=2)
+    with pytest.raises(NotCompilable, match=re.escape(sentence)):
+        ar.testing.check_coupling(lambda: base, 4, cases=1)
+
+
+@pytest.mark.parametrize("number", [1, 0.5, True, 1j, np.float32(2), np.bool_(False)], ids=repr)
+def test_numbers_and_tuples_of_them_are_fields(number):
+    assert ar.Ignorant(Around(fewest(), (number, np.zeros(2, bool)))).ask() == 0
 
 
 @pytest.mark.parametrize("width", [0, -1])

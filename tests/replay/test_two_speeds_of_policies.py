@@ -24,7 +24,7 @@ def run(mode, start, base, history, rounds):
 
 
 # These take long to compile, or differ little from the others.
-LATER = ("IDS", "RandomChoice of 2", "UCB1", "PsiUCB")
+LATER = ("IDS", "RandomChoice", "RandomChoice of 2", "UCB1", "PsiUCB")
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -57,7 +57,9 @@ def test_switching_to_compiled_code_in_the_middle_of_one_ask_changes_nothing(mon
         assert run("auto", start, base, history, 6) == expected
 
 
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(
+    "base", [pytest.param(name, marks=pytest.mark.long) if name in LATER else name for name in QUICK]
+)
 def test_the_mode_may_change_between_any_two_calls(base):
     history = log(size=40)
     expected = run("interpreted", "replay", base, history, 6)

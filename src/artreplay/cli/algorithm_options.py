@@ -9,11 +9,9 @@ import typer
 from artreplay.algorithms import KLUCB, Algorithm, bonus
 from artreplay.errors import InvalidParameter
 
-LEVELS = ("++", "log", "moss")
+_LEVELS = ("++", "log", "moss")
 
-Level = Annotated[
-    str | None, typer.Option(help="How much KLUCB explores: ++, log or moss; for points, the column of effort.")
-]
+Level = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
 Bonus = Annotated[
     str | None,
     typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++, for algorithms that take a bonus."),
@@ -27,6 +25,8 @@ Drift = Annotated[
 
 def tuning_of(level: str | None, bonus_: str | None, prior: str | None) -> dict[str, Any]:
     """What the options say, by the names that parameters have in Python; None where they say nothing."""
+    if level not in (None, *_LEVELS):
+        raise InvalidParameter(f"--level must be {', '.join(_LEVELS)}, got {level!r}")
     return {"level": level, "bonus": _bonus_of(bonus_), "prior": _prior_of(prior)}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
-from artreplay.console.options import Csv, Level, Order, OrderSeed, Reward, Source, Table, Units
+from artreplay.console.options import Csv, Order, OrderSeed, Reward, Source, Table
 from artreplay.console.output import show, size
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
@@ -32,9 +32,11 @@ _BAR = 30  # letters of the longest bar
 
 def index(
     log: Source,
-    unit: Units = None,
+    unit: Annotated[
+        list[str] | None, typer.Option(help="The column with the arm; for points, one --unit for each coordinate.")
+    ] = None,
     reward: Reward = None,
-    level: Level = None,
+    level: Annotated[str | None, typer.Option(help="For points, the column with the effort at each.")] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="The store to make: a new folder, or an address (s3://…).")
     ] = None,

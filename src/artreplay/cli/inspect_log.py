@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
-from artreplay.cli.algorithm_options import LEVELS, Bonus, Drift, Prior, drift_of, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, drift_of, horizon_of, tuning_of
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
@@ -47,10 +47,7 @@ def inspect(
     reward: Reward = None,
     count_: Count = None,
     sum_: Sum = None,
-    level: Annotated[
-        str | None,
-        typer.Option(help="For points the column with the effort; for arms the level of KLUCB: ++, log, moss."),
-    ] = None,
+    level: Level = None,
     order: Order = None,
     order_seed: OrderSeed = None,
     table: Table = None,
@@ -71,10 +68,8 @@ def inspect(
     """Inspect a log: what it covers, what it can decide, what replay will read of it, and what could mislead."""
     kind = None if out is None else checked_figure(out)
     cls = class_of(algorithm)
-    of_points = unit is not None and len(unit) > 1
-    explores = None if of_points or level not in LEVELS else level
-    given = tuning_of(explores, bonus, prior) | {"reward_range": reward_range}
-    columns = {"unit": units_of(unit), "reward": reward, "level": None if explores else level, "order": order}
+    given = tuning_of(level, bonus, prior) | {"reward_range": reward_range}
+    columns = {"unit": units_of(unit), "reward": reward, "order": order}
     totals = {"count": count_, "sum": sum_}
     how: dict[str, Any] = {"table": table, "csv": csv_of(csv)}
     with errors_in(file=place_of(log)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import sys
 from collections.abc import Hashable, Iterable
@@ -15,6 +16,7 @@ from artreplay.history.labels import as_label
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
 from artreplay.history.sources.text_files import PLAIN
+from artreplay.history.stores import PointStore
 from artreplay.history.stores.manifest import is_store
 
 _MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delimiter", "tab"): "\t"}
@@ -50,6 +52,8 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
             raise InvalidParameter(f"--{name} must name a column of {place_of(path)}")
     with errors_in(file=place_of(path)):
         history = open_history(path, **columns)
+    if isinstance(history, PointStore):
+        raise InvalidParameter(f"{place_of(path)} is a log of points. {_in_python(path, history.dim)}")
     in_memory = not isinstance(history, Store) and not is_postgres(path)
     source = find_source(path, columns.get("table"), columns.get("csv")) if in_memory else None
     written = source is not None and source.written
@@ -96,6 +100,25 @@ def place_of(path: str) -> str:
 def units_of(unit: list[str] | None) -> Any:
     """One column of labels, or several of coordinates."""
     return unit[0] if unit is not None and len(unit) == 1 else unit or None
+
+
+def column_of_arms(unit: list[str] | None, log: str, reward: str | None) -> str | None:
+    """The one column of labels, for a command that plays arms."""
+    if unit is not None and len(unit) > 1:
+        how = _in_python(log, len(unit), unit, reward or "reward")
+        raise InvalidParameter(f"--unit must name one column of arms, got {', '.join(unit)}. {how}")
+    return unit[0] if unit else None
+
+
+def _in_python(log: str, dim: int, *columns: Any) -> str:
+    """How points are played, as something to type; columns by place, because a shell has options of their names."""
+    opened = ", ".join(map(_as_code, [place_of(log), *columns]))
+    policy = f"ar.ArtificialReplay(ar.TreeUCB({dim}, horizon=1000), ar.open_history({opened}))"
+    return f"Points are for Python: {policy}.ask()"
+
+
+def _as_code(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def split_labels(*texts: str, option: str = "--arms") -> list[str]:

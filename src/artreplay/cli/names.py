@@ -13,23 +13,15 @@ from artreplay.algorithms import (
     KLUCB,
     Algorithm,
     ArmAlgorithm,
-    CellRegression,
-    GridUCB,
-    PointAlgorithm,
-    PointRegression,
+    LinUCB,
     RandomChoice,
     ThompsonSampling,
-    TreeAllocation,
-    TreeUCB,
 )
 from artreplay.console.output import show, table
 from artreplay.errors import InvalidParameter
 from artreplay.parameters import required
 
 _SHORT: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
-
-POINT_CHOOSERS: tuple[type[PointAlgorithm], ...] = (TreeUCB, GridUCB, PointRegression)  # those that play one point
-ALLOCATORS: tuple[type[PointAlgorithm], ...] = (CellRegression, TreeAllocation)  # those that divide a budget
 
 ONLY_PYTHON = "(Python)"
 
@@ -46,17 +38,26 @@ def name_of(cls: type) -> str:
     return _SHORT.get(cls) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
 
-def class_of(name: str, among: Sequence[type[Any]] = ARM_ALGORITHMS) -> type[Any]:
-    """The algorithm with this name, which must be one of those a command can run."""
-    known = {name_of(cls): cls for cls in among}
-    if name not in known:
-        raise InvalidParameter(f"--algorithm must be one of {', '.join(known)}, got {name!r}")
-    return known[name]
-
-
 def takes(cls: type[Algorithm], parameter: str) -> bool:
     """Whether the algorithm has this parameter."""
     return parameter in inspect.signature(cls).parameters
+
+
+# Those that need nothing but arms, and play one of them in each round.
+OVER_ARMS: tuple[type[ArmAlgorithm], ...] = tuple(
+    cls for cls in ARM_ALGORITHMS if takes(cls, "n_arms") and "budget" not in required(cls)
+)
+IN_SIMULATIONS = (*OVER_ARMS, LinUCB)
+
+
+def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS) -> type[Any]:
+    """The algorithm with this name, which must be one of those a command can run."""
+    known = {name_of(cls): cls for cls in among}
+    if name not in known:
+        others = [cls.__name__ for cls in ALGORITHMS if name_of(cls) == name]
+        cure = f". Use ar.{others[0]} from Python" if others else ""
+        raise InvalidParameter(f"--algorithm must be one of {', '.join(known)}, got {name!r}{cure}")
+    return known[name]
 
 
 def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
@@ -70,9 +71,8 @@ def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
     for option in chosen:
         if option not in parameters:
             raise InvalidParameter(f"{name} has no {_flag(option)[2:].replace('-', ' ')}: leave {_flag(option)} out")
-    for option in ("horizon", "budget", "max_units", "epsilon"):
-        if option in required(cls) and option not in chosen | fixed:
-            raise InvalidParameter(f"{name} needs {_flag(option)}")
+    if "horizon" in required(cls) and "horizon" not in chosen | fixed:
+        raise InvalidParameter(f"{name} needs --horizon")
     try:
         return cls(**(chosen | fixed))
     except InvalidParameter as error:
@@ -86,7 +86,7 @@ def algorithms() -> None:
     """
     rows = [
         (
-            name_of(cls) if cls in (*ARM_ALGORITHMS, *POINT_CHOOSERS, *ALLOCATORS) else ONLY_PYTHON,
+            name_of(cls) if cls in IN_SIMULATIONS else ONLY_PYTHON,
             cls.__name__,
             "exact" if cls.coupled else "not coupled",
             cls.summary,
@@ -97,8 +97,6 @@ def algorithms() -> None:
         table(("name", "class", "replay", "rule"), rows, texts=4),
         "",
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
-        f"{', '.join(map(name_of, POINT_CHOOSERS))}: play points, and can be used in `recommend` and from Python.",
-        f"{', '.join(map(name_of, ALLOCATORS))}: divide a budget over places, likewise.",
         f"{ONLY_PYTHON}: can be used from Python only; what divides a budget also through `artreplay patrol`.",
     )
 
@@ -111,5 +109,4 @@ def _with_flags(sentence: str, options: Mapping[str, Any]) -> str:
 
 
 def _flag(option: str) -> str:
-    option = "places" if option == "max_units" else option
     return f"--{option.replace('_', '-')}"

@@ -76,8 +76,6 @@ def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rou
 def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
     """The log in memory with rewards in [0, 1], and what 1 is worth."""
     history = log.history.load() if isinstance(log.history, Store) else log.history
-    if isinstance(history, History) and history.points is not None:
-        raise InvalidParameter("--log must be a log of arms: worlds of points are not drawn from a log")
     if len(history) == 0:
         raise InvalidParameter("--log must have rows: worlds are drawn from what it says of the arms")
     low, high = reward_range or (0.0, 1.0)

@@ -10,14 +10,13 @@ import typer
 from artreplay.algorithms import KLUCB, ArmAlgorithm, LinUCB, MonUCB, RandomChoice
 from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, horizon_of, tuning_of
 from artreplay.cli.compare import FULL_START, REPLAY, Comparison, Contestant, compare, show_comparison
-from artreplay.cli.log_arguments import csv_of, units_of
-from artreplay.cli.names import class_of, make_base, name_of, takes
+from artreplay.cli.log_arguments import column_of_arms, csv_of
+from artreplay.cli.names import IN_SIMULATIONS, class_of, make_base, name_of, takes
 from artreplay.cli.simulate_log import simulate_log
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.options import (
     Algorithm,
     AsJson,
-    Budget,
     Count,
     Csv,
     LogShares,
@@ -32,7 +31,7 @@ from artreplay.console.options import (
     Units,
 )
 from artreplay.console.output import show, show_json
-from artreplay.environments import ArmEnvironment, KArmed, Linear, TopArms
+from artreplay.environments import ArmEnvironment, KArmed, Linear
 from artreplay.errors import InvalidParameter, checked_count
 
 _ARMS, _ROUNDS, _SAMPLES = 10, 1000, 1000  # of the demo, as in the paper
@@ -97,7 +96,6 @@ def simulate(
         float | None, typer.Option(help="The share of the log that is on the worst fifth of the arms.")
     ] = None,
     rewards: Annotated[Rewards, typer.Option(help="How rewards are distributed.")] = Rewards.BERNOULLI,
-    budget: Budget = None,
     dim: Annotated[int | None, typer.Option(help="How many features an arm has (lin-ucb); 4 by default.")] = None,
     blocks: Annotated[
         int | None, typer.Option(help="How many blocks the features form (lin-ucb); 1 by default.")
@@ -118,8 +116,8 @@ def simulate(
     table says what it is worth.
     """
     tuning = tuning_of(level, bonus, prior)
-    columns = {"unit": units_of(unit), "reward": reward, "count": count, "sum": sum_, "table": table}
-    columns |= {"csv": csv_of(csv)}
+    columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "table": table}
+    columns |= {"count": count, "sum": sum_, "csv": csv_of(csv)}
     if log not in [shares.value for shares in LogShares]:
         how = {"rounds": checked_count("horizon", horizon), "seed": seed, "threads": threads}
         how["worlds"] = checked_count("replications", replications)
@@ -127,16 +125,16 @@ def simulate(
         simulate_log(log, given, algorithm, tuning | {"reward_range": reward_range}, drift, how, out, as_json)
         return
     _refuse_without_log({**columns, "drift": drift, "reward_range": reward_range, "out": out})
-    cls = class_of(algorithm or "kl-ucb")
-    env = _environment(cls, arms, budget, dim, blocks, LogShares(log), rewards, bad_share, seed)
-    base = _base(cls, env, {"budget": budget, **tuning}, horizon_of(cls, horizon, history))
+    cls = class_of(algorithm or "kl-ucb", IN_SIMULATIONS)
+    env = _environment(cls, arms, dim, blocks, LogShares(log), rewards, bad_share, seed)
+    base = _base(cls, env, tuning, horizon_of(cls, horizon, history))
     starts = list(dict.fromkeys(start or _DEFAULT_STARTS))
     contestants = [Contestant(each.replace("-", " "), base, str(each)) for each in starts]
     done = compare(contestants, env, history, horizon, replications, seed, threads)
     if as_json:
         setting = {"algorithm": name_of(cls), "arms": arms, "history": history, "horizon": horizon}
         setting |= {"replications": replications, "log": str(log), "bad_share": bad_share, "rewards": str(rewards)}
-        _show_as_json(done, setting | {"budget": env.budget, "seed": seed}, env)
+        _show_as_json(done, setting | {"seed": seed}, env)
         return
     note = "" if cls.coupled else f" ({name_of(cls)} is not coupled: they need not be)"
     show_comparison(done, horizon, replications, note)
@@ -159,7 +157,6 @@ def _show_as_json(done: Comparison, setting: dict[str, Any], env: ArmEnvironment
 def _environment(
     cls: type[ArmAlgorithm],
     arms: int,
-    budget: int | None,
     dim: int | None,
     blocks: int | None,
     log: LogShares,
@@ -181,9 +178,7 @@ def _environment(
     for option, value in (("--dim", dim), ("--blocks", blocks)):
         if value is not None:
             raise InvalidParameter(f"{option} is for lin-ucb: {name_of(cls)} has no features")
-    if budget is None:
-        return KArmed(arms, None, log.value, rewards.value, bad_share)
-    return TopArms(arms, budget, None, log.value, rewards.value, bad_share)
+    return KArmed(arms, None, log.value, rewards.value, bad_share)
 
 
 def _refuse_without_log(options: dict[str, Any]) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artreplay.algorithms import checked_reward
-from artreplay.cli.actions import Actions, Arms, Places, Points, actions_of, algorithm_named, box_of, levels_of
+from artreplay.algorithms import KLUCB, checked_reward
 from artreplay.cli.algorithm_options import drift_of
+from artreplay.cli.labelled_arms import Arms, base_over_arms, settings_of
 from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
-from artreplay.cli.names import name_of
+from artreplay.cli.names import class_of, name_of
 from artreplay.console.options import Request
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, errors_in
-from artreplay.history.stores import PointStore
 from artreplay.replay import ArtificialReplay, FullStart, load, read_note
 from artreplay.studies import Study
 
@@ -45,14 +44,13 @@ def recommended(request: Request, state: Path | None) -> Recommended:
 class Told(NamedTuple):
     """What was played, what came of it, and how many rounds were told by now."""
 
-    base: Any
-    action: Any
-    reward: Any
+    arm: Hashable
+    reward: float
     rounds: int
 
 
-def told(state: Path, read: Callable[[Any], tuple[Any, Any]]) -> Told:
-    """Record an action and its reward, which `read` gives for a base.
+def told(state: Path, label: str, reward: float) -> Told:
+    """Record an arm, which was written like this, and its reward.
 
     What was recommended last gets its reward. Anything else is data, and what was recommended is taken out.
     """
@@ -62,43 +60,29 @@ def told(state: Path, read: Callable[[Any], tuple[Any, Any]]) -> Told:
         _convert(state, None)
     with Study.open(state, read_only=True) as look:
         base = look.base
-    action, reward = read(base)
-    for value in reward if base.proposes_list else [reward]:
-        checked_reward(value, base.reward_range)
+    arm = Arms(base).arm(label)
+    checked_reward(reward, base.reward_range)
     with Study.open(state) as study:
         waiting = study.open_decisions()
-        if waiting and waiting[-1].action == action:
+        if waiting and waiting[-1].action == arm:
             study.reward(waiting[-1].id, reward)
         else:
-            study.together(lambda study: _observe(study, action, reward))
-        return Told(base, action, reward, study.rounds)
+            study.together(lambda study: _observe(study, arm, reward))
+        return Told(arm, reward, study.rounds)
 
 
-def _observe(study: Study, action: Any, reward: Any) -> None:
-    study.observe(action, reward)
+def _observe(study: Study, arm: Hashable, reward: float) -> None:
+    study.observe(arm, reward)
     for decision in study.open_decisions():
         study.void(decision.id)
 
 
 def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
     """A fresh base by the options, the log, and what is to be remembered of it."""
-    algorithm = None if request.algorithm is None else algorithm_named(request.algorithm)
-    several = request.unit is not None and len(request.unit) > 1
-    of_points = several if algorithm is None else algorithm in (*Points.algorithms, *Places.algorithms)
-    log, note = _read(request, {}, Points if of_points else Arms)
-    kind: type[Actions] = Arms
-    if _is_of_points(log, note):
-        kind = Points if levels_of(log.history) is None else Places
-    algorithm = algorithm or kind.usual_for(request, log)
-    if algorithm not in kind.algorithms:
-        names = ", ".join(map(name_of, kind.algorithms))
-        names += "; --level names a column of effort" if algorithm in Places.algorithms else ""
-        raise InvalidParameter(
-            f"{name_of(algorithm)} must not be used here: {place_of(request.log)} is a log of {kind.plural}, "
-            f"which are for {names}"
-        )
+    algorithm = KLUCB if request.algorithm is None else class_of(request.algorithm)
+    log, note = _read(request, {})
     horizon = request.parameters.get("horizon")
-    return kind.made(algorithm, request, log), log, note if horizon is None else note | {"rounds": horizon}
+    return base_over_arms(algorithm, request, log), log, note if horizon is None else note | {"rounds": horizon}
 
 
 def asked_drift(request: Request, base: Any) -> Any:
@@ -119,9 +103,9 @@ def _continued(request: Request, state: Path) -> Study:
         _convert(state, request)
     with Study.open(state, read_only=True) as look:
         base, kept = look.base, look.note
-        actions = actions_of(base)
-        _check_agrees(request, state, base, look, actions, kept)
-    log, note = _read(request, kept, type(actions))
+        Arms(base)  # which refuses what plays no arm
+        _check_agrees(request, state, base, look, kept)
+    log, note = _read(request, kept)
     note |= {"rounds": kept["rounds"]} if "rounds" in kept else {}
     study = Study.open(state, log.history)
     try:
@@ -155,7 +139,7 @@ def _convert(state: Path, request: Request | None) -> None:
             )
         log = read_log(place, {name: value for name, value in note.items() if name != "log"})
     else:
-        log, note = _read(request, note, type(actions_of(policy.base)))
+        log, note = _read(request, note)
     with errors_in(file=log.path):
         policy.extend(log.history)
     fresh, backup = state.with_name(state.name + ".converted"), state.with_name(state.name + ".before-study")
@@ -168,25 +152,18 @@ def _convert(state: Path, request: Request | None) -> None:
     os.replace(fresh, state)
 
 
-def _read(request: Request, note: dict[str, Any], kind: type[Actions]) -> tuple[Log, dict[str, Any]]:
+def _read(request: Request, note: dict[str, Any]) -> tuple[Log, dict[str, Any]]:
     """The log, by the columns given now or, failing that, last time."""
-    unit = None if request.unit is None else kind.columns(request.unit)
-    given = {name: value for name, value in {"unit": unit, **request.columns}.items() if value is not None}
-    columns = {name: note[name] for name in ("unit", *request.columns) if note.get(name) is not None} | given
+    given = {name: value for name, value in request.columns.items() if value is not None}
+    columns = {name: note[name] for name in request.columns if note.get(name) is not None} | given
     place = Path(request.log)
     where = {"log": str(place.absolute())} if place.exists() else {}  # an address may hold a password
     return read_log(request.log, columns), columns | where
 
 
-def _is_of_points(log: Log, columns: dict[str, Any]) -> bool:
-    return isinstance(log.history, PointStore) or isinstance(columns.get("unit"), list)
-
-
-def _check_agrees(
-    request: Request, state: Path, base: Any, study: Study, actions: Actions, note: dict[str, Any]
-) -> None:
+def _check_agrees(request: Request, state: Path, base: Any, study: Study, note: dict[str, Any]) -> None:
     """Refuse options that differ from the state file, because a policy cannot become another one."""
-    held = {**actions.settings(), "algorithm": name_of(type(base)), "policy": study.policy_kind, "drift": study.drift}
+    held = {**settings_of(base), "algorithm": name_of(type(base)), "policy": study.policy_kind, "drift": study.drift}
     held["horizon"] = note.get("rounds", held.get("horizon"))  # a base's own may count the rows of the log
     given = {
         "algorithm": request.algorithm,
@@ -194,8 +171,6 @@ def _check_agrees(
         **request.parameters,
         "drift": None if request.drift is None else asked_drift(request, base),
         "arms": None if request.arms is None else split_labels(*request.arms),
-        "box": None if request.box is None else box_of(request.box),
-        "coordinates": len(request.unit) if request.unit and "coordinates" in held else None,
     }
     for option, value in given.items():
         if value is not None and value != held.get(option):
@@ -213,5 +188,5 @@ def _shown(value: Any) -> str:
         return ",".join(f"{name}={_shown(number)}" for name, number in value.items())
     if not isinstance(value, (list, tuple)):
         return str(value)
-    some = ", ".join(" to ".join(map(_shown, item)) if isinstance(item, tuple) else _shown(item) for item in value[:8])
+    some = ", ".join(map(_shown, value[:8]))
     return some if len(value) <= 8 else f"{some} and {len(value) - 8} more"

@@ -10,16 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from artreplay.cli.actions import Arms, Points, actions_of, algorithm_named, box_of
+from artreplay.algorithms import KLUCB
 from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, drift_of, horizon_of, tuning_of
-from artreplay.cli.log_arguments import csv_of, place_of, read_log, split_labels
-from artreplay.cli.names import make_base, name_of, takes
+from artreplay.cli.labelled_arms import Arms
+from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
+from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.cli.recommend import outcome_value
 from artreplay.cli.state import asked_drift, made_base
 from artreplay.console.options import Arms as ArmLabels
 from artreplay.console.options import (
     AsJson,
-    Budget,
     Count,
     Csv,
     Order,
@@ -34,7 +34,7 @@ from artreplay.console.options import (
 from artreplay.console.output import count as counted
 from artreplay.console.output import number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
-from artreplay.errors import InvalidAction, InvalidParameter, errors_in
+from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import Store
 from artreplay.history.labels import as_label
 from artreplay.history.stores.indexed_store import Indexed
@@ -54,12 +54,10 @@ def create(
     unit: Units = None,
     reward: Reward = None,
     horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
-    algorithm: Annotated[str | None, typer.Option(help="The base algorithm; kl-ucb, or for points tree-ucb.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help="The base algorithm; kl-ucb by default.")] = None,
     count: Count = None,
     sum_: Sum = None,
     arms: ArmLabels = None,
-    box: Annotated[list[str] | None, typer.Option(metavar="LOW,HIGH", help="What a coordinate can be.")] = None,
-    budget: Budget = None,
     seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random.")] = None,
     reward_range: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be.")
@@ -80,9 +78,10 @@ def create(
     drift: Drift = None,
 ) -> None:
     """Make a study over a log, or over arms alone."""
-    parameters = {"horizon": horizon, "budget": budget, "seed": seed, "reward_range": reward_range}
+    parameters = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
     columns: dict[str, Any] = {
+        "unit": column_of_arms(unit, log or "", reward),
         "reward": reward,
         "until": until,
         "order": order,
@@ -92,11 +91,9 @@ def create(
     }
     columns |= {"csv": csv_of(csv)}
     given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
-    request = Request(
-        log or "", unit or None, columns, algorithm, parameters, arms or None, box or None, unknown, None, drift
-    )
+    request = Request(log or "", columns, algorithm, parameters, arms or None, unknown, None, drift)
     if log is None:
-        base, history = _base_without_log(algorithm, parameters, arms, box), None
+        base, history = _base_without_log(algorithm, parameters, arms), None
     else:
         base, opened, given["note"] = made_base(request)
         history = opened.history
@@ -118,16 +115,8 @@ def _many(made: Study) -> str:
     return f"{base.n_arms:,} arms" if hasattr(base, "arms") else f"points of {base.dim} coordinates"
 
 
-def _base_without_log(
-    algorithm: str | None, parameters: dict[str, Any], arms: list[str] | None, box: list[str] | None
-) -> Any:
-    of_points = algorithm is not None and algorithm_named(algorithm) in Points.algorithms
-    kind: Any = Points if of_points else Arms
-    cls = kind.usual if algorithm is None else algorithm_named(algorithm)
-    if of_points:
-        if not box:
-            raise InvalidParameter("--box must say what each coordinate can be, where there is no log")
-        return make_base(cls, parameters, dim=len(box), box=box_of(box))
+def _base_without_log(algorithm: str | None, parameters: dict[str, Any], arms: list[str] | None) -> Any:
+    cls = KLUCB if algorithm is None else class_of(algorithm)
     if not arms:
         raise InvalidParameter("--arms must name the arms, where there is no log to take them from")
     return make_base(cls, parameters, arms=[as_label(label) for label in split_labels(*arms)])
@@ -152,26 +141,23 @@ def decide(
 ) -> None:
     """Decide what to do; the id is what its reward is told by."""
     with Study.open(place) as opened:
-        actions = actions_of(opened.base)
-        chosen = [actions.unit(label) for label in split_labels(*among, option="--among")] if among else None
+        arms = Arms(opened.base)
+        chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among else None
         made = opened.decide(request_id, among=chosen, count=many)
-        _show_decisions(made if isinstance(made, list) else [made], actions, as_json, many is None)
+        _show_decisions(made if isinstance(made, list) else [made], as_json, many is None)
 
 
 @study.command(context_settings={"ignore_unknown_options": True})
 def reward(
     place: Place,
     decision: Annotated[str, typer.Argument(help="The id of the decision.")],
-    value: Annotated[list[str], typer.Argument(help="The reward; of several units one each.")],
+    value: Annotated[str, typer.Argument(help="The reward.")],
 ) -> None:
     """Tell what came of a decision. It is final: only the same reward is taken again."""
-    values = [outcome_value(text) for text in value]
+    earned = outcome_value(value)
     with Study.open(place) as opened:
-        several = opened.base.proposes_list
-        if not several and len(values) != 1:
-            raise InvalidAction(f"there must be one reward, got {' '.join(value)}")
-        opened.reward(decision, values if several else values[0])
-    show(f"{decision} gave {', '.join(f'{one:g}' for one in values)}")
+        opened.reward(decision, earned)
+    show(f"{decision} gave {earned:g}")
 
 
 @study.command()
@@ -256,8 +242,8 @@ def extend(
 ) -> None:
     """Go on with a log that has grown, or with a store that has moved; columns are those of the study's making."""
     with Study.open(place, read_only=True) as look:
-        known, kind = look.note, type(actions_of(look.base))
-    given = {"unit": kind.columns(unit) if unit else None, "reward": reward, "count": count, "sum": sum_}
+        known = look.note
+    given = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
     columns = {name: known.get(name) if value is None else value for name, value in given.items()}
     columns |= {name: known[name] for name in ("until", "order", "table") if known.get(name) is not None}
     history = read_log(log, {name: value for name, value in columns.items() if value is not None}).history
@@ -280,7 +266,7 @@ def show_study(
     """Show how a study stands, also while another process owns it."""
     with Study.open(place, read_only=True) as opened:
         if open_:
-            _show_decisions(opened.open_decisions(), actions_of(opened.base), as_json, False)
+            _show_decisions(opened.open_decisions(), as_json, False)
             return
         facts, wrong = opened.facts(), opened.contradictions()
         if as_json:
@@ -336,7 +322,7 @@ def report(place: Place, file: Annotated[Path, typer.Argument(help="The HTML fil
     show(f"{file} is written")
 
 
-def _show_decisions(decisions: list[Decision], actions: Any, as_json: bool, single: bool) -> None:
+def _show_decisions(decisions: list[Decision], as_json: bool, single: bool) -> None:
     if as_json:
         entries = [
             {
@@ -350,7 +336,7 @@ def _show_decisions(decisions: list[Decision], actions: Any, as_json: bool, sing
         show_json(entries[0] if single else entries)
         return
     rows = [
-        (one.id, ", ".join(map(actions.text, one.action if isinstance(one.action, list) else [one.action])))
+        (one.id, ", ".join(map(text_of, one.action if isinstance(one.action, list) else [one.action])))
         + (f"{one.due:%Y-%m-%d %H:%M:%S}" if one.due else "never",)
         for one in decisions
     ]

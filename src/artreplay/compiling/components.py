@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from artreplay.errors import NotCompilable
+
 # The three kinds of array a component holds. Keeping to them keeps the number of compiled loops small.
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,6 +20,7 @@ AnyArray = np.ndarray[Any, Any]
 
 MARK = "__compiled__"  # the attribute that a marked class or function carries
 SCRATCH = "__scratch__"  # the attribute that names the fields which are no part of a component's state
+_NUMBERS = "biufc"  # the kinds of dtype that are numbers
 
 
 def is_component(thing: object) -> bool:
@@ -47,6 +50,22 @@ def fields_of(component: Any, path: str = "", scratch: bool = True) -> Iterator[
             yield from fields_of(value, f"{path}{name}.", scratch)
         else:
             yield path + name, value
+
+
+def check_fields(component: Any) -> None:
+    """Refuse a component with a field that compiled code cannot take, and that copies of the component would share."""
+    for path, value in fields_of(component):
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind not in _NUMBERS:
+                what = f"must be an array of numbers, got one of dtype {value.dtype}"
+                raise NotCompilable(f"{type(component).__qualname__}.{path} {what}")
+        elif not isinstance(value, (int, float, complex, np.number, np.bool_)):
+            kind = type(value).__name__
+            what = "None" if value is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+            raise NotCompilable(
+                f"{type(component).__qualname__}.{path} must be a number, an array or a component, got {what}, which "
+                "cannot be compiled"
+            )
 
 
 def arrays_of(component: Any) -> dict[str, AnyArray]:

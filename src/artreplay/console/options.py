@@ -26,7 +26,7 @@ class Start(StrEnum):
 
 
 class Unknown(StrEnum):
-    """What happens to rows whose label is not an arm, or whose point is not in the box."""
+    """What happens to rows whose label is not an arm."""
 
     ERROR = "error"
     SKIP = "skip"
@@ -52,12 +52,10 @@ class Request:
     """What the options say about a policy; None where they say nothing."""
 
     log: str
-    unit: list[str] | None
-    columns: dict[str, Any]  # what else open_history is told
+    columns: dict[str, Any]  # as open_history is told them
     algorithm: str | None
     parameters: dict[str, Any]  # of the algorithm, by the names they have in Python
     arms: list[str] | None  # of which each may have several labels
-    box: list[str] | None
     unknown: str | None
     policy: str | None
     drift: str | None = None
@@ -70,7 +68,6 @@ Arms = Annotated[
 Algorithm = Annotated[
     str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`); kl-ucb by default.")
 ]
-Budget = Annotated[int | None, typer.Option(help="Arms played in one round (top-ucb, random).")]
 Replications = Annotated[int, typer.Option(help="Independent runs, each with means and a log of its own.")]
 Seed = Annotated[int, typer.Option(help="The seed of everything random; the same seed gives the same result.")]
 StateFile = Annotated[Path, typer.Option(help="The file in which `recommend --state` keeps the policy.")]
@@ -98,7 +95,7 @@ Csv = Annotated[
 Table = Annotated[str | None, typer.Option(help="A table of the database, or a query.")]
 Units = Annotated[
     list[str] | None,
-    typer.Option("--unit", help="The column with the arm; for points, one --unit for each coordinate."),
+    typer.Option("--unit", help="The column with the arm."),
 ]
 Count = Annotated[
     str | None,
@@ -110,4 +107,3 @@ RewardBounds = Annotated[
     typer.Option("--reward-range", metavar="LOW HIGH", help="The range of the rewards; 0 1 by default."),
 ]
 Reward = Annotated[str | None, typer.Option(help="The column with the reward.")]
-Level = Annotated[str | None, typer.Option(help="The column with the effort at each point.")]

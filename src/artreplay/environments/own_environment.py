@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, Words, compiled, copied, is_component
+from artreplay.compiling import Floats, Ints, Words, check_fields, compiled, copied, is_component
 from artreplay.environments.arm_environments import ArmEnvironment
 from artreplay.environments.meeting import NOT_A_UNIT
 from artreplay.errors import InvalidParameter, checked_count
@@ -168,6 +168,7 @@ class OwnEnvironment(ArmEnvironment):
 
     def _try(self, own: Any) -> None:
         """Let a component say a few things, interpreted: compiled code cannot complain."""
+        check_fields(own)
         if not callable(getattr(own, "enter", None)):
             raise InvalidParameter(f"{type(own).__qualname__} must have enter(key): a world that is compiled is told")
         world = copied(own)

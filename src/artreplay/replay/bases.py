@@ -22,7 +22,7 @@ from artreplay.algorithms import (
     checked_rewards,
 )
 from artreplay.cells.unit_cells import UnitCells, table_of
-from artreplay.compiling import UNBOUNDED, Floats, Ints, copied, is_component, with_room
+from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import History
 from artreplay.replay.certified import certified, is_certified, rule_of
@@ -77,6 +77,8 @@ def as_base(thing: Any, plain: bool = False) -> Base:
         base: Any = thing.duplicate()
         n_arms = base.n_arms if reads_values else 0
     else:
+        if is_component(thing):
+            check_fields(thing)
         reads_values = offers_value(thing) and not plain
         for method in ("update",) if reads_values else ("propose", "update"):
             if not callable(getattr(thing, method, None)) or isinstance(thing, type):

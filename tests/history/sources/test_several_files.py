@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import duckdb
 import fsspec
 import pyarrow as pa
@@ -73,3 +76,20 @@ def test_a_database_is_let_go_of_when_it_was_refused(tmp_path):
     with duckdb.connect(tmp_path / "x.duckdb") as connection:
         connection.execute("CREATE TABLE other AS SELECT 1 AS one")
     assert "nope" in str(refused.value)
+
+
+HELD_AT_EXIT = """
+import ctypes, sys
+import artreplay as ar
+from artreplay.history.sources import text_files
+
+ar.open_history(sys.argv[1], unit="arm", reward="click")
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(vars(text_files)))
+"""
+
+
+def test_a_process_that_read_text_says_nothing_at_exit(tmp_path):
+    """Also where something holds the module for ever, as a compiler may: DuckDB complains of a connection it loses."""
+    (tmp_path / "log.csv").write_text("arm,click\nred,1\n")
+    done = subprocess.run([sys.executable, "-c", HELD_AT_EXIT, tmp_path / "log.csv"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import csv
 import glob
@@ -296,4 +297,6 @@ def _connection(process: int) -> Any:
 
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     connection.execute("SET enable_progress_bar=false")
+    # Python does not clear a module that something still holds at exit. DuckDB would then print forty lines about it.
+    atexit.register(_connection.cache_clear)
     return connection

@@ -1,0 +1,90 @@
+"""Arms as the command line has them: labels that people read, and type again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+from artreplay.algorithms import KLUCB, ArmAlgorithm
+from artreplay.cli.log_arguments import Log, place_of, split_labels
+from artreplay.cli.names import make_base
+from artreplay.console.options import Request
+from artreplay.console.output import count, number, text_of
+from artreplay.errors import InvalidAction, InvalidParameter
+from artreplay.replay import Cell
+
+HEADINGS: tuple[str, ...] = ("arm", "in the log", "used", "online", "mean", "index")
+
+
+class Arms:
+    """The arms of a base algorithm, by their labels."""
+
+    def __init__(self, base: Any) -> None:
+        if not isinstance(base, ArmAlgorithm) or base.proposes_list:
+            raise InvalidParameter(f"{type(base).__name__} does not play one arm in each round: use it from Python")
+        self._base = base
+        self._by_text: dict[str, list[Hashable]] = {}
+        for arm in base.arms:
+            self._by_text.setdefault(str(arm), []).append(arm)
+
+    def arm(self, text: str) -> Hashable:
+        """The arm with this label."""
+        same = self._by_text.get(text, [])
+        if not same:
+            raise InvalidAction(f"{text!r} is not an arm; the arms are {self._base.describe_arms()}")
+        if len(same) > 1:
+            raise InvalidAction(f"{text!r} could be any of the arms {', '.join(map(repr, same))}")
+        return same[0]
+
+
+def base_over_arms(algorithm: type[Any], request: Request, log: Log) -> Any:
+    """A fresh base algorithm over the labels of a log, or over those that were named."""
+    arms = log.labels() if request.arms is None else log.parse(split_labels(*request.arms))
+    if not arms:
+        raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from: give --arms")
+    base = make_base(algorithm, request.parameters, arms=arms)
+    if algorithm is KLUCB or base.most_rows is not None:  # its horizon counts the rows of the log too
+        horizon = {"horizon": base.horizon + len(log.history)}
+        base = make_base(algorithm, request.parameters | horizon, arms=arms)
+    return base
+
+
+def settings_of(base: Any) -> dict[str, Any]:
+    """The parameters of a base over arms, the arms as texts."""
+    return {**base.parameters(), "arms": [str(arm) for arm in base.arms]}
+
+
+def best_first(policy: Any) -> list[Cell]:
+    """How the arms stand, by index, or by mean where there is none; equals stay in their order."""
+    return sorted(policy.cells(), key=_rank)
+
+
+def row_of(cell: Cell) -> tuple[str, ...]:
+    """An arm in a table."""
+    return (
+        text_of(cell.unit),
+        count(cell.logged),
+        count(cell.used),
+        count(cell.count - cell.used),
+        number(cell.mean),
+        number(cell.index),
+    )
+
+
+def entry_of(cell: Cell) -> dict[str, Any]:
+    """An arm as JSON."""
+    return {
+        "arm": cell.unit,
+        "in_log": cell.logged,
+        "used": cell.used,
+        "online": cell.count - cell.used,
+        "mean": cell.mean,
+        "index": cell.index,
+    }
+
+
+def _rank(cell: Cell) -> float:
+    """The better an arm, the lower."""
+    value = cell.mean if math.isnan(cell.index) else cell.index
+    return math.inf if math.isnan(value) else -value
