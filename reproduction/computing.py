@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import artreplay as ar
+import artreplay_patrol
 from artreplay.compiling import Floats, Ints, Mode, using
 from artreplay.environments import KArmed, PointEnvironment, world_keys
 from reproduction.base_and_environment import base_of, bonus_of, environment_of
@@ -36,9 +37,10 @@ def compute(setting: Setting, threads: int | None = 1, mode: Mode = "auto") -> R
 @cache
 def code_fingerprint() -> str:
     """A hash of all sources that results depend on."""
-    package, here = Path(ar.__file__).parent, Path(__file__).parent
-    sources = {path.relative_to(package): path for path in package.rglob("*.py")}
-    sources = {inside: path for inside, path in sources.items() if inside.parts[0] not in _WITHOUT_INFLUENCE}
+    core, patrol, here = (Path(str(file)).parent for file in (ar.__file__, artreplay_patrol.__file__, __file__))
+    sources = {path.relative_to(core.parent): path for path in core.rglob("*.py")}
+    sources = {inside: path for inside, path in sources.items() if inside.parts[1] not in _WITHOUT_INFLUENCE}
+    sources |= {path.relative_to(patrol.parent): path for path in patrol.rglob("*.py")}
     sources |= {Path(here.name, name): here / name for name in ("base_and_environment.py", "computing.py")}
     digest = hashlib.blake2b(digest_size=10)
     for inside, path in sorted(sources.items()):

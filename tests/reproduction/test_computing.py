@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import artreplay as ar
+import artreplay_patrol
 from reproduction.computing import TIMINGS, code_fingerprint, compute, digests, rounds_kept
 from reproduction.setting import make_setting
 
@@ -37,6 +39,11 @@ def test_the_time_of_a_replication_is_taken_several_times_where_it_is_shown() ->
     timings = compute(setting).timings
     assert len(timings) == TIMINGS
     assert all(each >= 0.0 for each in timings)
+
+
+def test_the_fingerprint_covers_the_package_for_patrols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artreplay_patrol, "__file__", str(tmp_path / "__init__.py"))
+    assert code_fingerprint.__wrapped__() != code_fingerprint()
 
 
 def test_digests_are_equal_for_equal_actions_only() -> None:

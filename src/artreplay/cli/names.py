@@ -101,7 +101,7 @@ def algorithms() -> None:
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
         f"{', '.join(map(name_of, POINT_CHOOSERS))}: play points, and can be used in `recommend` and from Python.",
         f"{', '.join(map(name_of, ALLOCATORS))}: divide a budget over places, likewise.",
-        f"{ONLY_PYTHON}: can be used from Python only; what divides a budget also through `artreplay patrol`.",
+        f"{ONLY_PYTHON}: can be used from Python only.",
     )
 
 
