@@ -8,7 +8,7 @@ RUN_PYTHON = $(shell $(PYTHON) -c "" 2>/dev/null && echo $(PYTHON) || \
 VENV = $(if $(filter command line,$(origin PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
-TESTS ?= tests src reproduction README.md docs
+TESTS ?= tests src packages reproduction README.md docs
 # Python keeps what it has once read of a module in __pycache__: of installed packages only what is used.
 unexport PYTHONDONTWRITEBYTECODE
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: there are as many workers as cores
@@ -109,16 +109,16 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[dev]'
+$(VENV)/.dev: pyproject.toml packages/patrol/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[dev]' -e ./packages/patrol
 	@touch $@ $(VENV)/.core
 
-$(VENV)/.reproduction: pyproject.toml reproduction/pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e . -e ./reproduction
+$(VENV)/.reproduction: pyproject.toml packages/patrol/pyproject.toml reproduction/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e . -e ./packages/patrol -e ./reproduction
 	@touch $@ $(VENV)/.core
 
-$(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[dev,all]'
+$(VENV)/.all: pyproject.toml packages/patrol/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[dev,all]' -e ./packages/patrol
 	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 clean:

@@ -67,7 +67,7 @@ def environment_of(setting: Setting) -> ArmEnvironment | PointEnvironment:
     options = {part: setting.get(part) for part in (*_ALLOCATION, "finest", "bad_share")}
     options["noise"] = setting.get("noise", "bernoulli")
     if name == "patrol":
-        from artreplay.patrol import synthetic_domain  # with pyarrow, which takes a while to import
+        from artreplay_patrol import synthetic_domain  # with pyarrow, which takes a while to import
 
         return synthetic_domain(setting.seed, setting["waypoints"], **options)
     if name in _SURFACES:

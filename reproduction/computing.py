@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import artreplay as ar
+import artreplay_patrol
 from artreplay.compiling import Floats, Ints, Mode, using
 from artreplay.environments import KArmed, PointEnvironment, world_keys
 from reproduction.algorithms import BatchStart
@@ -44,10 +45,11 @@ def code_fingerprint() -> str:
 
 
 def sources() -> dict[Path, Path]:
-    """The files that results depend on, by what they are called: of the package, and of the reproduction."""
-    package, here = Path(ar.__file__).parent, Path(__file__).parent
-    found = {path.relative_to(package): path for path in package.rglob("*.py")}
-    found = {inside: path for inside, path in found.items() if inside.parts[0] not in _WITHOUT_INFLUENCE}
+    """The files that results depend on, by what they are called: of both packages, and of the reproduction."""
+    core, patrol, here = (Path(str(file)).parent for file in (ar.__file__, artreplay_patrol.__file__, __file__))
+    found = {path.relative_to(core.parent): path for path in core.rglob("*.py")}
+    found = {inside: path for inside, path in found.items() if inside.parts[1] not in _WITHOUT_INFLUENCE}
+    found |= {path.relative_to(patrol.parent): path for path in patrol.rglob("*.py")}
     own = [here / "base_and_environment.py", here / "computing.py", *(here / "algorithms").glob("*.py")]
     return found | {path.relative_to(here.parent): path for path in own}
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from pathlib import Path
 
+import in_flight
 import pytest
 
 import artreplay as ar
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-
-import in_flight
 
 HORIZON = 250
 

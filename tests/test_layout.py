@@ -6,18 +6,23 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 import yaml
 
 import artreplay
+import artreplay_patrol
 
 PACKAGE = Path(artreplay.__file__).parent
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 
 
-def test_no_two_files_of_the_package_have_the_same_name() -> None:
-    paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
+@pytest.mark.parametrize("package", [artreplay, artreplay_patrol], ids=lambda package: package.__name__)
+def test_no_two_files_of_a_package_have_the_same_name(package: ModuleType) -> None:
+    folder = Path(str(package.__file__)).parent
+    paths = [path.relative_to(folder) for path in folder.rglob("*.py") if path.stem not in ("__init__", "__main__")]
     names = Counter(path.name for path in paths)
     assert [str(path) for path in paths if names[path.name] > 1] == []
 
@@ -35,7 +40,7 @@ def test_the_architecture_draws_the_layers_in_the_order_that_is_checked() -> Non
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    (layers,) = [one["layers"] for one in contracts if one["containers"] == ["artreplay"]]
+    (layers,) = [one["layers"] for one in contracts if one.get("containers") == ["artreplay"]]
     checked = [name.strip(" ()") for layer in reversed(layers) for name in layer.split("|")]
     there = [name for name in checked if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()]
     assert drawn == [name for name in there if name != "__main__"]

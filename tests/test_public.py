@@ -18,9 +18,8 @@ NAMES = {
     "testing", "append_history", "compact_history", "Decision", "Study", "CellRegression", "PointRegression",
 }  # fmt: skip
 ENVIRONMENTS = {
-    "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "Patrol", "PiecewiseLinear", "PointEnvironment",
-    "Quadratic",
-    "TopArms", "is_own_environment", "world_keys",
+    "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "PiecewiseLinear", "PointEnvironment",
+    "Quadratic", "TopArms", "is_own_environment", "world_keys",
 }  # fmt: skip
 TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data",
            "check_journal", "check_values"}  # fmt: skip

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import space  # noqa: E402
+import space
 
 
 def test_the_summary_and_the_tables_are_those_of_the_results():

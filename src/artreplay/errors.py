@@ -92,10 +92,6 @@ class InvalidFile(ArtReplayError):
         return str(self.args[0]) if self.file is None else f"{self.file} {self.args[0]}"
 
 
-class InvalidRecords(ArtReplayError, ValueError):
-    """Patrol records that cannot be used as they are; the sentence says what to change."""
-
-
 class MissingPackage(ArtReplayError, ImportError):
     """A package that only some users need is not installed; the sentence says how to get it."""
 

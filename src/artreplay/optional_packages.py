@@ -20,8 +20,3 @@ def needed(module: str, for_what: str, extra: str = "sql") -> Any:
     except ImportError as error:
         name = module.partition(".")[0]
         raise MissingPackage(f'{for_what} needs the package {name}: pip install "artreplay[{extra}]"') from error
-
-
-def package(name: str, extra: str = "geo") -> Any:
-    """A package that reading or drawing maps needs."""
-    return needed(name, "this", extra)

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 import pytest
+from artreplay.replay.own_bases import adapt
 from bases import small
 from point_bases import EXACT_POINTS
 
 import artreplay as ar
 from artreplay.algorithms.budget import GreedyChoice, is_among
 from artreplay.algorithms.leaves import BestLeaf, Champions
-from artreplay.replay.own_bases import adapt
 from artreplay.testing import CheckFailed, Points, check_completion, check_coupling, check_irrelevant_data
 
 TWO_LEVELS = {"levels": (0.5, 1), "budget": 1.5, "max_units": 2, "horizon": 20, "bonus": small}

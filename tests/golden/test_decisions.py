@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from decisions import drawn_log, one_world, wrong_world
 
 import artreplay as ar
 from artreplay.engine.runs import mean_and_error
-
-sys.path.insert(0, str(Path(__file__).parent.parent.parent / "benchmarks"))
-
-from decisions import drawn_log, one_world, wrong_world
 
 pytestmark = [pytest.mark.long, pytest.mark.as_users_run, pytest.mark.xdist_group("golden decisions")]
 

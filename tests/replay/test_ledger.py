@@ -8,6 +8,7 @@ from typing import NamedTuple
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from artreplay.replay.own_ledgers import NamedCells
 from hypothesis import given, settings
 
 from artreplay.cells import Forest, forest, grid_cells, lattice
@@ -16,7 +17,6 @@ from artreplay.cells.forest import leaves_of
 from artreplay.compiling import arrays_of
 from artreplay.errors import InvalidAction, InvalidFile
 from artreplay.replay.ledger import Boxes, Leaves, Ledger, Table, enlarged, filled_ledger, marks_of
-from artreplay.replay.own_ledgers import NamedCells
 from artreplay.replay.step import NO_ROW
 
 DEEPEST = {1: 10, 2: 5, 3: 3}

@@ -58,7 +58,7 @@ def test_switching_to_compiled_code_in_the_middle_of_one_ask_changes_nothing(mon
 
 
 @pytest.mark.parametrize(
-    "base", [pytest.param(name, marks=pytest.mark.long) if name in LATER else name for name in QUICK]
+    "base", [pytest.param(name, marks=pytest.mark.long) if name in LATER else name for name in BASES]
 )
 def test_the_mode_may_change_between_any_two_calls(base):
     history = log(size=40)

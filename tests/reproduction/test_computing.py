@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import artreplay as ar
+import artreplay_patrol
 from reproduction import algorithms
 from reproduction.computing import TIMINGS, code_fingerprint, compute, digests, rounds_kept, sources
 from reproduction.setting import make_setting
@@ -39,6 +40,11 @@ def test_the_time_of_a_replication_is_taken_several_times_where_it_is_shown() ->
     timings = compute(setting).timings
     assert len(timings) == TIMINGS
     assert all(each >= 0.0 for each in timings)
+
+
+def test_the_fingerprint_covers_the_package_for_patrols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artreplay_patrol, "__file__", str(tmp_path / "__init__.py"))
+    assert code_fingerprint.__wrapped__() != code_fingerprint()
 
 
 def test_digests_are_equal_for_equal_actions_only() -> None:
@@ -123,7 +129,7 @@ def test_what_has_no_places_has_no_partition() -> None:
 
 def test_the_fingerprint_covers_all_that_is_played() -> None:
     names = {path.as_posix() for path in sources()}
-    assert {"algorithms/ucb.py", "engine/play.py", "reproduction/computing.py"} <= names
+    assert {"artreplay/algorithms/ucb.py", "artreplay/engine/play.py", "reproduction/computing.py"} <= names
     folder = Path(algorithms.__file__).parent
     assert {f"reproduction/algorithms/{path.name}" for path in folder.glob("*.py")} <= names
-    assert not any(name.startswith("cli/") for name in names)
+    assert not any(name.startswith("artreplay/cli/") for name in names)

@@ -11,12 +11,12 @@ from artreplay.cli.check import check
 from artreplay.cli.index import index
 from artreplay.cli.inspect_log import inspect
 from artreplay.cli.names import algorithms
+from artreplay.cli.plug_ins import ANY_ARGUMENTS, add_plug_ins
 from artreplay.cli.recommend import recommend, tell
 from artreplay.cli.simulations import demo, simulate
 from artreplay.cli.study_commands import study
 from artreplay.console import run_command, write
 from artreplay.errors import InvalidParameter
-from artreplay.patrol.commands import patrol
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(demo)
@@ -29,14 +29,10 @@ app.command()(simulate)
 app.command()(algorithms)
 app.command()(check)
 app.add_typer(study, name="study")
-app.add_typer(patrol, name="patrol")
 
 
-_ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
-
-
-@app.command("report", hidden=True, context_settings=_ANYTHING)
-@app.command("reproduce", hidden=True, context_settings=_ANYTHING)
+@app.command("report", hidden=True, context_settings=ANY_ARGUMENTS)
+@app.command("reproduce", hidden=True, context_settings=ANY_ARGUMENTS)
 def reproduce() -> None:
     """Say where the reproduction of the paper went."""
     raise InvalidParameter(
@@ -64,4 +60,5 @@ def artreplay(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0, 2 if it is refused, 1 where a check fails, 130 on Ctrl-C."""
+    add_plug_ins(app)
     return run_command(app, "artreplay", arguments)

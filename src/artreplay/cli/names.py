@@ -97,7 +97,7 @@ def algorithms() -> None:
         table(("name", "class", "replay", "rule"), rows, texts=4),
         "",
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
-        f"{ONLY_PYTHON}: can be used from Python only; what divides a budget also through `artreplay patrol`.",
+        f"{ONLY_PYTHON}: can be used from Python only.",
     )
 
 

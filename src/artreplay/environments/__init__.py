@@ -2,7 +2,6 @@
 
 from artreplay.environments.arm_environments import ArmEnvironment, KArmed, Linear, TopArms, world_keys
 from artreplay.environments.own_environment import OwnEnvironment, is_own_environment
-from artreplay.environments.patrol import Patrol
 from artreplay.environments.point_environments import Metric, PiecewiseLinear, PointEnvironment, Quadratic
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "Linear",
     "Metric",
     "OwnEnvironment",
-    "Patrol",
     "PiecewiseLinear",
     "PointEnvironment",
     "Quadratic",

@@ -1,0 +1,298 @@
+"""`Park`: the folder in which a park's records, plans and outcomes are kept. It only ever grows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import date, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.history import History
+from artreplay.replay import ArtificialReplay
+from artreplay.whole_files import write_whole
+from artreplay_patrol.area import Bools
+from artreplay_patrol.forecast import Forecast, Visits, forecast_of
+from artreplay_patrol.journal import Journal
+from artreplay_patrol.plan import Plan, Wish, make_plan
+from artreplay_patrol.reasons import day_of
+from artreplay_patrol.samples import all_box_rows, in_order, samples_of
+from artreplay_patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
+from artreplay_patrol.waypoints import DIGITS, FORM, form_of, no_waypoints, with_legs
+
+JOURNAL_FILE = "journal.jsonl"
+_FOLDERS = ("records", "plans")
+_KEY = ("patrol", "day", "time", "waypoint", "leg", "category", "lon", "lat")  # rows that agree in these are the same
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of records that were added: rows in the park that are new, and rows it had already."""
+
+    new: int
+    known: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was really done at a planned place; without a visit the effort is 0 and there is no finding."""
+
+    item_id: str
+    planned: float
+    effort: float  # as walked
+    visits: int  # patrols and days
+    found: bool | None  # None without a visit: no data is not a zero
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A plan beside what the records of its period say."""
+
+    plan_id: str
+    items: tuple[Done, ...]
+    elsewhere: float  # effort at other places
+    added: Added
+    visits: int  # of patrols to boxes in the days of the plan, anywhere
+    other_days: int  # new rows of days before the plan or after it
+
+
+class Park:
+    """A park folder: the site, the records that came in, the plans that went out, what was done and found.
+
+    Everything that happens is a line in its journal, written after the files the line speaks of; what a crash leaves
+    half done is not in the journal, and never happened.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / JOURNAL_FILE).exists():
+            raise InvalidFile(
+                f"{self.folder} is not a park folder: make one with artreplay patrol import RECORDS --site site.yaml "
+                f"-o {self.folder}"
+            )
+        self.journal = Journal(self.folder / JOURNAL_FILE)
+        self.site_file = self.folder / next((entry["file"] for entry in self.journal.of_kind("site")[::-1]), SITE_FILE)
+        self.site = Site.load(self.site_file)
+
+    @classmethod
+    def create(cls, folder: Path | str, site: Site) -> Park:
+        """A new park folder; or the one that is there, if it is for the same site.
+
+        What a site file says of plans may change in a park; what its records were read by may not.
+        """
+        folder = Path(folder)
+        if (folder / JOURNAL_FILE).exists():
+            cls(folder)._change_site(site)
+            return cls(folder)
+        if folder.exists() and not _is_unfinished(folder):
+            raise InvalidFile(f"{folder} must be a park folder, an empty one or a new one: something else is there")
+        try:
+            for part in (folder, *(folder / name for name in _FOLDERS)):
+                part.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidFile(f"{folder} cannot be made: {error.strerror or error}") from error
+        site.save(folder)
+        Journal(folder / JOURNAL_FILE).append("made", site=site.name)
+        return cls(folder)
+
+    def _change_site(self, site: Site) -> None:
+        """Take over what may change in a site, as a file of its own that the journal names; refuse the rest."""
+        old, new = self.site.document(), site.document()
+        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        fixed = [name for name in changed if name not in CHANGEABLE]
+        if site.unit != self.site.unit:
+            fixed.append("unit of effort")
+        if not site.area.is_like(self.site.area):
+            fixed.append("boundary")
+        if fixed:
+            raise InvalidParameter(
+                f"{self.folder} was made with another {' and another '.join(fixed)}: use what {self.site_file} says, "
+                f"or another folder"
+            )
+        if changed:
+            content = site.to_yaml()
+            site.save_layers(self.folder)
+            file = f"site-{hashlib.blake2b(content, digest_size=4).hexdigest()}.yaml"
+            write_whole(self.folder / file, lambda opened: opened.write(content), private=True)
+            self.journal.append("site", file=file, changed=changed)
+
+    # -- records ------------------------------------------------------------------------------------------------
+
+    def add_records(self, table: Any, quality: Any = None, source: str = "") -> Added:
+        """Keep the rows of a table of waypoints that the park does not have; the same table again changes nothing."""
+        known = self._known(table)
+        fresh = table.filter(pa.array(~known))
+        if len(fresh):
+            name = f"records/{_digest(fresh)}.parquet"
+            write_whole(self.folder / name, lambda file: pq.write_table(fresh, file, compression="zstd"), private=True)
+            report = {} if quality is None else {"quality": quality.to_dict()}
+            self.journal.append("records", file=name, rows=len(fresh), source=source, **report)
+            for name in ("waypoints", "visits", "samples"):
+                self.__dict__.pop(name, None)
+        inside = np.asarray(table["inside"])
+        return Added(int(pc.sum(fresh["inside"], min_count=0).as_py()), int((known & inside).sum()))
+
+    @cached_property
+    def waypoints(self) -> Any:
+        """All waypoints, in the order in which they came in."""
+        files = [self.folder / entry["file"] for entry in self.journal.of_kind("records")]
+        try:
+            tables = [with_legs(pq.read_table(file)) for file in files]
+        except (OSError, pa.ArrowException) as error:
+            raise InvalidFile(f"the records in {self.folder} cannot be read: {error}") from error
+        for table in tables:
+            if form_of(table.schema) != FORM:
+                raise InvalidFile(
+                    f"{self.folder} was made by another version of artreplay, which keeps records in another form "
+                    f"({form_of(table.schema)}; this one has {FORM}): import the records again, into a new folder"
+                )
+        return pa.concat_tables(tables) if tables else no_waypoints()
+
+    @cached_property
+    def samples(self) -> tuple[History, Any]:
+        """One sample per visit that reaches a level of effort, with a table that has a row for each of them."""
+        return samples_of(self.visits)
+
+    @cached_property
+    def visits(self) -> Any:
+        """One row per patrol, day and finest box, in an order that only depends on which records there are."""
+        return in_order(all_box_rows(self.waypoints, self.site))
+
+    def _known(self, table: Any) -> Bools:
+        if not len(self.waypoints):
+            return np.zeros(len(table), np.bool_)
+        return np.asarray(pc.is_in(_keys(table), value_set=_keys(self.waypoints)))
+
+    def last_day(self) -> date:
+        """The day of the latest record."""
+        if not len(self.waypoints):
+            raise InvalidParameter(f"{self.folder} has no records yet: import some first")
+        latest: date = pc.max(self.waypoints.filter(self.waypoints["inside"])["day"]).as_py()
+        return latest
+
+    # -- plans --------------------------------------------------------------------------------------------------
+
+    def plan(
+        self, wish: Wish, start: date | None = None, now: datetime | None = None
+    ) -> tuple[Plan, Forecast | ArtificialReplay]:
+        """Make a plan from all records and keep it; and what it was made from.
+
+        It is for the days after the last record unless `start` says otherwise. Asked again with nothing new it is the
+        plan that is there already.
+        """
+        day = self.last_day() + timedelta(days=1) if start is None else start
+        plans = self.plans()
+        made, made_from = make_plan(self.site, self.visits, wish, day, self._first_day(day, plans))
+        if made.plan_id in plans:
+            return plans[made.plan_id], made_from
+        name = f"plans/{made.plan_id}.json"
+        document = json.dumps({"plan": made.to_dict()}, ensure_ascii=False)
+        write_whole(self.folder / name, lambda file: file.write(document.encode()), private=True)
+        moment = (now or datetime.now()).isoformat(timespec="seconds")
+        self.journal.append("plan", plan_id=made.plan_id, file=name, made_at=moment, effort=made.effort)
+        return made, made_from
+
+    def forecast(self) -> Forecast:
+        """What the records say of every box on the day after the last of them."""
+        day = self.last_day() + timedelta(days=1)
+        visits = Visits.of(self.visits, self.site.finest)
+        return forecast_of(visits, self.site.finest, day_of(self._first_day(day, self.plans())), day_of(day))
+
+    @staticmethod
+    def _first_day(day: date, plans: Mapping[str, Plan]) -> date:
+        """The first day that any plan of the park is for: from there on, visits tell what they do to a place."""
+        return min([day, *(date.fromisoformat(plan.start) for plan in plans.values())])
+
+    def plans(self) -> dict[str, Plan]:
+        """All plans by their names, in the order in which they were made."""
+        return {entry["plan_id"]: self._read_plan(entry) for entry in self.journal.of_kind("plan")}
+
+    def _read_plan(self, entry: dict[str, Any]) -> Plan:
+        path = self.folder / entry["file"]
+        try:
+            return Plan.from_dict(json.loads(path.read_text(encoding="utf-8"))["plan"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidFile(f"the plan {path} cannot be read: {error}") from error
+
+    # -- what came of them --------------------------------------------------------------------------------------
+
+    def record(self, plan: Plan, table: Any, quality: Any = None, source: str = "") -> Outcome:
+        """Add the records of a plan's period, and note for each of its places what was done there, and found."""
+        before = len(self.waypoints)
+        added = self.add_records(table, quality, source)
+        fresh = self.waypoints.slice(before)
+        fresh = fresh.filter(fresh["inside"])
+        visits = self.visits
+        during = _during(plan, visits)
+        boxes = np.stack([np.asarray(visits["box_x"]), np.asarray(visits["box_y"])], axis=1)
+        effort, observed = np.asarray(visits["effort"]), np.asarray(visits["observed"])
+        planned = np.zeros(len(boxes), np.bool_)
+        done = []
+        for item in plan.items:
+            here = during & (boxes == item.box).all(axis=1)
+            planned |= here
+            count = int(here.sum())
+            found = bool(observed[here].any()) if count else None
+            done.append(Done(item.item_id, item.level, float(effort[here].sum()), count, found))
+        elsewhere, other_days = float(effort[during & ~planned].sum()), int((~_during(plan, fresh)).sum())
+        outcome = Outcome(plan.plan_id, tuple(done), elsewhere, added, int(during.sum()), other_days)
+        noted = {"plan_id": plan.plan_id, "items": [asdict(one) for one in done], "elsewhere": outcome.elsewhere}
+        earlier = [entry for entry in self.outcomes() if entry["plan_id"] == plan.plan_id]
+        if noted not in earlier[-1:]:
+            self.journal.append("outcome", **noted)
+        return outcome
+
+    def outcomes(self) -> Iterable[dict[str, Any]]:
+        """What came of the plans, in the order in which it was recorded."""
+        return [_content(entry) for entry in self.journal.of_kind("outcome")]
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether a folder is empty, or holds no more than what a park that was never finished left behind."""
+    try:
+        names = {path.name for path in folder.iterdir() if not (path.name.startswith(".") and path.suffix == ".part")}
+        inner = [path for part in _FOLDERS if part in names for path in (folder / part).iterdir()]
+    except OSError:  # not a folder, or none we may look into
+        return False
+    rest = names - set(_FOLDERS)
+    rest -= {name for name in rest if name.startswith("layer-")}
+    begun = not rest or (rest <= {SITE_FILE, BOUNDARY_FILE} and names >= set(_FOLDERS))  # folders are made first
+    return begun and not inner
+
+
+def _during(plan: Plan, rows: Any) -> Bools:
+    """Which rows are of the days of a plan."""
+    day = np.asarray(rows["day"]).astype("datetime64[D]")
+    found: Bools = (day >= np.datetime64(plan.start)) & (day <= np.datetime64(plan.end))
+    return found
+
+
+def _content(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in ("kind", "at", "by")}
+
+
+def _keys(table: Any) -> Any:
+    """One text for each row, equal where the rows are the same."""
+    parts = [pc.fill_null(pc.cast(_rounded(table[name]), pa.string()), "") for name in _KEY]
+    return pc.binary_join_element_wise(*parts, "\x1f")
+
+
+def _rounded(column: Any) -> Any:
+    """Positions to a centimetre; others as they are."""
+    return pc.round(column, DIGITS) if pa.types.is_floating(column.type) else column
+
+
+def _digest(table: Any) -> str:
+    found = hashlib.blake2b(digest_size=8)
+    for key in _keys(table).to_pylist():
+        found.update(key.encode() + b"\n")
+    return found.hexdigest()

@@ -1,0 +1,132 @@
+"""`patrol import`, `patrol surface`, `patrol demo`: records in, a park out; and a park that is invented."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from artreplay.console import AsJson, Seed, seconds, show, show_json
+from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay_patrol.plan_commands import NothingFound, ParkFolder, draw_map, plan, record
+
+if TYPE_CHECKING:  # imported when the commands run: it takes a while, and other commands do not need it
+    from artreplay_patrol.site import Site
+
+SURFACE_FILE = "surface.npz"
+_BUDGET, _PLACES = 20.0, 5  # of the demo
+
+
+def import_records(
+    records: Annotated[
+        Path,
+        typer.Argument(
+            help="A file or a folder: SMART (package for PAWS, XML, CSV), EarthRanger, CyberTracker, GPX, KML, GIS."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The park folder: a new one, or one to add to.")],
+    site: Annotated[
+        Path | None, typer.Option(help="The site file (YAML); that of the park folder if there is one.")
+    ] = None,
+    date_format: Annotated[str | None, typer.Option(help="How days are written, such as %d/%m/%Y.")] = None,
+    nothing_found: NothingFound = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read patrol records into a park folder, and say what they are like.
+
+    The same records again change nothing. Positions are written into the folder and never to the screen.
+    """
+    from artreplay_patrol.park import JOURNAL_FILE, Park
+    from artreplay_patrol.readers.records import read_all
+
+    found = read_all(records, _site(site, output), date_format, nothing_found)
+    made = found.site
+    if made.levels_are_open:  # a park keeps the levels it has; a new one gets those that fit its first records
+        proposed = found.quality.proposed_levels
+        made = made.with_levels(*_levels_of(output) if (output / JOURNAL_FILE).exists() else (proposed,))
+    added = Park.create(output, made).add_records(found.table, found.quality, records.name)
+    if as_json:
+        show_json({"quality": found.quality.to_dict(), "new": added.new, "known": added.known})
+        return
+    show(*found.quality.sentences())
+    if found.site.levels_are_open:
+        levels = ", ".join(f"{level:g}" for level in made.levels)
+        show(f"the site file names no levels of effort: plans of this park ask for {levels} {made.unit}")
+    show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already")
+
+
+def _levels_of(park: Path) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+    from artreplay_patrol.park import Park
+
+    return Park(park).site.levels, Park(park).site.thresholds
+
+
+def _site(path: Path | None, park: Path) -> Site:
+    from artreplay_patrol.park import JOURNAL_FILE, Park
+    from artreplay_patrol.site import Site
+
+    if path is not None:
+        return Site.load(path)
+    if not (park / JOURNAL_FILE).exists():
+        raise InvalidParameter(f"--site must name a site file, for there is no park in {park} yet")
+    return Park(park).site
+
+
+def surface(
+    park: ParkFolder,
+    monotone: Annotated[bool, typer.Option("--monotone", help="More effort never finds less.")] = False,
+    seed: Seed = 0,
+) -> None:
+    """Fit a small neural network to a park's records: place and effort to the chance of an observation.
+
+    It is kept in the park folder, to simulate with: `artreplay.environments.Patrol(Surface.load(...))`.
+    """
+    from artreplay_patrol.domain import fit_surface
+    from artreplay_patrol.park import Park
+
+    opened = Park(park)
+    opened.last_day()
+    fitted = fit_surface(opened.waypoints, opened.site, monotone=monotone, seed=seed)
+    fitted.save(park / SURFACE_FILE)
+    show(f"the surface of {len(opened.waypoints):,} rows is in {park / SURFACE_FILE}")
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder everything goes to: a new one.")] = Path("patrol-demo"),
+    waypoints: Annotated[int, typer.Option(help="Waypoints in the records.")] = 180_677,  # as many as the paper has
+    seed: Seed = 0,
+) -> None:
+    """Invent a park and its records, and go the whole way: import, map, plan, a week of patrols, record, plan again."""
+    from artreplay_patrol.park import Park
+    from artreplay_patrol.synthetic import synthetic_park, walk_plan
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InvalidFile(f"{out} must be a new folder or an empty one: something is there")
+    began = time.perf_counter()
+    invented = synthetic_park(out, seed, waypoints)
+    park, first, week, second = (out / name for name in ("park", "plan-1", "week-1", "plan-2"))
+    show(f"an invented park with records of {waypoints:,} waypoints, as SMART writes them for PAWS, is in {out}")
+    _say(f"import {out / 'records'} --site {out / 'site.yaml'} -o {park}")
+    import_records(out / "records", park, out / "site.yaml")
+    _say(f"map {park}")
+    draw_map(park)
+    _say(f"plan {park} --budget {_BUDGET:g} --places {_PLACES} -o {first}")
+    plan(park, _BUDGET, _PLACES, first)
+    opened = Park(park)
+    made = list(opened.plans().values())[-1]
+    places = opened.site.area.to_unit([item.lon for item in made.items], [item.lat for item in made.items])
+    visited = max(len(made.items) - 1, 1)
+    walk_plan(invented, week, places[:visited], [item.level for item in made.items][:visited], made.start)
+    visits = f"patrols go to {visited} of the {len(made.items)} places"
+    show("", f"a week goes by, in which {visits}; what they write is in {week}")
+    _say(f"record {park} {week} --plan {first}")
+    record(park, week, first)
+    _say(f"plan {park} --budget {_BUDGET:g} --places {_PLACES} -o {second}")
+    plan(park, _BUDGET, _PLACES, second)
+    show("", f"took {seconds(time.perf_counter() - began)}; open {second / 'plan.html'}")
+
+
+def _say(command: str) -> None:
+    show("", f"$ artreplay patrol {command}")
