@@ -21,7 +21,7 @@ from artreplay.compiling.components import (
 )
 from artreplay.compiling.growth import UNBOUNDED, resized, with_room
 from artreplay.compiling.loops import Kept, Loop, loops_compiled, pinned
-from artreplay.compiling.marker import compiled, natural
+from artreplay.compiling.marker import compiled, exact_bounds, natural
 from artreplay.compiling.modes import Mode, current_mode, using
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "compiled",
     "copied",
     "current_mode",
+    "exact_bounds",
     "is_component",
     "loops_compiled",
     "natural",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import checked_range
-from artreplay.compiling import UNBOUNDED, Floats, Ints
+from artreplay.compiling import UNBOUNDED, Floats, Ints, exact_bounds
 from artreplay.errors import InvalidAction, InvalidHistory
 from artreplay.history import History
 from artreplay.replay.adapters import Adapter, Unknown
@@ -82,6 +82,8 @@ class PlainAdapter(Adapter):
     def value(self, number: int, round_: int, unread: int, fill: float) -> float:
         """What a unit is worth to the object if so many more rows of the log, all with this reward, were shown."""
         return float(self.base.value(self._units[number], int(round_), int(unread), float(fill)))
+
+    value_bounds = exact_bounds
 
     def note_unread(self, rows: int) -> None:
         """Tell the object how many rows of the log are still to be shown, if it wants to know."""
