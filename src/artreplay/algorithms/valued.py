@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
-from artreplay.algorithms.beta_quantile import beta_quantile
+from artreplay.algorithms.beta_quantile import beta_quantile, quantile_bounds
 from artreplay.algorithms.tally import Tally, tally
 from artreplay.compiling import Floats, Ints, Words, compiled, state_of
 from artreplay.history import Label
@@ -36,7 +36,12 @@ class ValuedArms(NamedTuple):
 
     def value(self, arm: int, round_: int, unread: int, fill: float) -> float:
         """What an arm is worth if so many more rows of the log, all with the same reward, were shown."""
-        value: float = self.rule.score(
+        value: float = self.value_bounds(arm, round_, unread, fill, True)[0]
+        return value
+
+    def value_bounds(self, arm: int, round_: int, unread: int, fill: float, exact: bool) -> tuple[float, float]:
+        """Two numbers that this value lies between, which take less time; `exact` makes both of them the value."""
+        bounds: tuple[float, float] = self.rule.score(
             arm,
             round_,
             self.shown[LOGGED] + self.shown[ONLINE] + self.unread[0],
@@ -44,8 +49,9 @@ class ValuedArms(NamedTuple):
             self.logged.totals[arm] + unread * fill,
             self.online.counts[arm],
             self.online.totals[arm],
+            exact,
         )
-        return value
+        return bounds
 
     def note_unread(self, rows: int) -> None:
         """So many rows of the log are still to be shown: the time counts them too."""
@@ -92,6 +98,21 @@ def valued_arms(rule: Any, n_arms: int) -> ValuedArms:
 
 
 @compiled
+def quantile(a: Any, b: Any, u: Any, exact: Any) -> Any:
+    """Two numbers that the quantile of Beta(a, b) at u lies between; `exact` makes both of them the quantile."""
+    if exact:
+        found = beta_quantile(a, b, u)
+        return found, found
+    return quantile_bounds(a, b, u)
+
+
+@compiled
+def median(x: Any, y: Any, z: Any) -> Any:
+    """The middle one of three numbers."""
+    return max(min(x, y), min(max(x, y), z))
+
+
+@compiled
 class PosteriorDraw(NamedTuple):
     """A draw from the posterior of the mean: its quantile at a uniform draw keyed by round and arm."""
 
@@ -100,15 +121,13 @@ class PosteriorDraw(NamedTuple):
     b: float
 
     def score(
-        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
-    ) -> float:
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
         """The quantile; a reward inside (0, 1) counts as a part of a success."""
-        successes = logged_sum + online_sum
-        failures = max(logged + online - successes, 0.0)
-        quantile: float = beta_quantile(
-            self.a + successes, self.b + failures, uniform(self.key[0], POSTERIOR, arm, round_)
-        )
-        return quantile
+        successes = row_sum + online_sum
+        failures = max(rows + online - successes, 0.0)
+        u = uniform(self.key[0], POSTERIOR, arm, round_)
+        return quantile(self.a + successes, self.b + failures, u, exact)
 
     def reseed(self, key: Any) -> None:
         """Draw from another stream from now on."""
@@ -122,17 +141,17 @@ class AnchoredDraw(NamedTuple):
     key: Words
 
     def score(
-        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
-    ) -> float:
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
         """The median; infinite before an arm was played."""
         if online == 0:
-            return math.inf
+            return math.inf, math.inf
         u, v = pair(self.key[0], POSTERIOR, arm, round_, 0)
-        successes = logged_sum + online_sum
-        alone: float = beta_quantile(1.0 + online_sum, 1.0 + max(online - online_sum, 0.0), u)
-        together: float = beta_quantile(1.0 + successes, 1.0 + max(logged + online - successes, 0.0), v)
+        successes = row_sum + online_sum
+        alone = quantile(1.0 + online_sum, 1.0 + max(online - online_sum, 0.0), u, exact)
+        together = quantile(1.0 + successes, 1.0 + max(rows + online - successes, 0.0), v, exact)
         mean = online_sum / online
-        return max(min(alone, together), min(max(alone, together), mean))
+        return median(alone[0], together[0], mean), median(alone[1], together[1], mean)
 
     def reseed(self, key: Any) -> None:
         """Draw from another stream from now on."""
@@ -146,16 +165,16 @@ class OptimisticMean(NamedTuple):
     width: float
 
     def score(
-        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
-    ) -> float:
-        """The optimistic mean."""
-        count = logged + online
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
+        """The optimistic mean, which is always exact."""
+        count = rows + online
         if count == 0:
-            return math.inf
-        value: float = (logged_sum + online_sum) / count
+            return math.inf, math.inf
+        value: float = (row_sum + online_sum) / count
         if self.width > 0.0:
             value += math.sqrt(self.width * math.log(time) / count)
-        return value
+        return value, value
 
 
 @compiled
@@ -165,14 +184,14 @@ class UpperQuantile(NamedTuple):
     scale: float
 
     def score(
-        self, arm: int, round_: int, time: int, logged: int, logged_sum: float, online: int, online_sum: float
-    ) -> float:
-        """The quantile."""
-        successes = logged_sum + online_sum
-        failures = max(logged + online - successes, 0.0)
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
+        """The quantile, always exact: the values of good arms come so close that bounds cannot tell them apart."""
+        successes = row_sum + online_sum
+        failures = max(rows + online - successes, 0.0)
         level = min(1.0 - 1.0 / ((time + 2.0) * self.scale), _HIGHEST)
-        quantile: float = beta_quantile(1.0 + successes, 1.0 + failures, level)
-        return quantile
+        value: float = beta_quantile(1.0 + successes, 1.0 + failures, level)
+        return value, value
 
 
 # -- the algorithms ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from artreplay.compiling.components import (
 )
 from artreplay.compiling.growth import UNBOUNDED, resized, with_room
 from artreplay.compiling.loops import Loop, loops_compiled, worth_compiling
-from artreplay.compiling.marker import compiled, natural
+from artreplay.compiling.marker import compiled, exact_bounds, natural
 from artreplay.compiling.modes import Mode, current_mode, using
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "compiled",
     "copied",
     "current_mode",
+    "exact_bounds",
     "is_component",
     "loops_compiled",
     "natural",

@@ -100,6 +100,7 @@ def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
     propose = vars(cls).get("propose")
     if inspect.isfunction(vars(cls).get("value")) and inspect.isfunction(vars(cls).get("update")):
         found["note_unread"] = _unread_unheard
+        found["value_bounds"] = exact_bounds
         found["update_logged"] = _update_whatever_its_origin
     if inspect.isfunction(propose):
         found["propose_over"] = _propose_with_round if _needs(propose) > 2 else _propose
@@ -129,6 +130,12 @@ def _update_whatever_its_origin(self: Any, unit: int, reward: float, allowance: 
 
 def _unread_unheard(self: Any, rows: int) -> None:
     """A component whose values do not depend on how much of the log there is."""
+
+
+def exact_bounds(self: Any, unit: int, round_: int, unread: int, fill: float, exact: bool) -> Any:
+    """Two numbers that a value lies between, for a component that says only what the value is."""
+    value = self.value(unit, round_, unread, fill)
+    return value, value
 
 
 def natural(number: T) -> T:

@@ -22,7 +22,7 @@ from artreplay.algorithms import (
     checked_rewards,
 )
 from artreplay.cells.unit_cells import UnitCells, table_of
-from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, is_component, with_room
+from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, exact_bounds, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import History
 from artreplay.replay.certified import certified, is_certified, rule_of
@@ -354,6 +354,8 @@ class ObjectBase(OwnBase):
     def value(self, number: int, round_: int, unread: int, fill: float) -> float:
         """What a unit is worth to the object if so many more rows of the log, all with this reward, were shown."""
         return float(self.thing.value(self._units[number], int(round_), int(unread), float(fill)))
+
+    value_bounds = exact_bounds
 
     def note_unread(self, rows: int) -> None:
         """Tell the object how many rows of the log are still to be shown, if it wants to know."""

@@ -4,6 +4,10 @@ A base that offers `value(unit, round, unread, fill)` says what an arm is worth 
 with the same reward, were shown. If no value falls when a reward rises, the lowest and the highest reward give bounds.
 An arm is played once its lower bound lies above the upper bounds of all others: it is the best whatever the unread rows
 are, hence for those that there are.
+
+An exact value can take long to compute. A base may therefore say first between which two numbers a value lies
+(`value_bounds`), and the value itself is computed only where it can matter to the choice. The arm that is played and
+the row that is shown are always the ones that the exact values call for.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from artreplay.replay.step import BAD_VALUE, CERTAIN
 _SLACK = 1e-9  # a sum added row by row can pass its bound by rounding
 
 
-@compiled(scratch=("allowed", "high", "low", "waiting", "round", "changed"))
+@compiled(scratch=("allowed", "high", "high_least", "low", "low_most", "waiting", "round", "changed"))
 class Certified(NamedTuple):
     """A base by the values of its arms, and the bounds on them in the round at hand."""
 
@@ -27,8 +31,10 @@ class Certified(NamedTuple):
     bottom: float  # the lowest reward there can be
     top: float  # ... and the highest
     allowed: Ints  # of each arm: 0 if it cannot be chosen now
-    high: Floats  # of each arm: the bounds on its value
-    low: Floats
+    high: Floats  # of each arm: its value if all unread rows have the highest reward is at most this
+    high_least: Floats  # ... and at least this; the same number once the value is exact
+    low: Floats  # its value if they all have the lowest reward is at least this
+    low_most: Floats  # ... and at most this
     waiting: Ints  # of each arm: rows of the log that are unread
     round: Ints  # which the bounds are of, −1 if they are out of date; in one entry
     changed: Ints  # the arm whose bounds alone are out of date, −1 if there is none; in one entry
@@ -49,43 +55,86 @@ class Certified(NamedTuple):
                 return BAD_VALUE
         self.round[0] = round_
         self.changed[0] = -1
-        return self.choose(out)
+        return self.choose(out, round_, total)
 
     def bound(self, arm: int, round_: int) -> bool:
         """Find the bounds on the value of an arm; whether they are such."""
         if self.allowed[arm] == 0:
             return True
         unread = self.waiting[arm]
-        high = self.rule.value(arm, round_, unread, self.top)
-        low = self.rule.value(arm, round_, unread, self.bottom) if unread > 0 else high
+        high_least, high = self.rule.value_bounds(arm, round_, unread, self.top, False)
+        low, low_most = high_least, high
+        if unread > 0:
+            low, low_most = self.rule.value_bounds(arm, round_, unread, self.bottom, False)
         self.high[arm] = high
+        self.high_least[arm] = high_least
         self.low[arm] = low
+        self.low_most[arm] = low_most
         # Written so that nan fails it.
         sound: bool = low <= high + _SLACK and low > -math.inf and (high < math.inf or low == math.inf)
         return sound
 
-    def choose(self, out: Any) -> int:
+    def choose(self, out: Any, round_: int, unread: int) -> int:
         """The arm of the highest upper bound if it is certain; else whose row to show."""
-        best = -1
-        for arm in range(len(self.high)):
-            if self.allowed[arm] == 1 and (best < 0 or self.high[arm] > self.high[best]):
-                best = arm
-        certain = True
-        other = -1  # the arm with unread rows that has the highest upper bound
-        for arm in range(len(self.high)):
-            if self.allowed[arm] == 0:
-                continue
-            if self.waiting[arm] > 0 and (other < 0 or self.high[arm] > self.high[other]):
-                other = arm
-            both_known = self.is_known(arm) and self.is_known(best)
-            if arm != best and not both_known and not self.high[arm] + _SLACK < self.low[best]:
-                certain = False
+        best = self.highest(False, round_)
         out[0] = best
-        if certain:
+        if unread == 0:
             return CERTAIN
-        if self.waiting[best] == 0:
-            out[0] = other
-        return 1
+        for arm in range(len(self.high)):
+            if self.high[arm] + _SLACK < self.low[best] or arm == best or self.allowed[arm] == 0:
+                continue
+            if self.can_win(arm, best, round_):
+                if self.waiting[best] == 0:
+                    out[0] = self.highest(True, round_)
+                return 1
+        return CERTAIN
+
+    def highest(self, only_unread: bool, round_: int) -> int:
+        """The arm of the highest upper bound, the lowest among equals; `only_unread` asks for one with unread rows."""
+        best = -1
+        floor = -math.inf  # the highest upper bound is at least this
+        for arm in range(len(self.high)):
+            if self.high_least[arm] > floor and self.allowed[arm] == 1 and (self.waiting[arm] > 0 or not only_unread):
+                best = arm
+                floor = self.high_least[arm]
+        for arm in range(len(self.high)):
+            if self.high[arm] < floor or arm == best or self.allowed[arm] == 0:
+                continue
+            if only_unread and self.waiting[arm] == 0:
+                continue
+            self.settle_high(best, round_)
+            floor = self.high[best]
+            if self.high[arm] >= floor:
+                self.settle_high(arm, round_)
+                if self.high[arm] > floor or (self.high[arm] == floor and arm < best):
+                    best = arm
+                    floor = self.high[arm]
+        return best
+
+    def can_win(self, arm: int, best: int, round_: int) -> bool:
+        """Whether an arm that its bounds do not rule out may turn out better than the best one."""
+        if self.is_known(arm) and self.is_known(best):
+            return False
+        if self.high_least[arm] + _SLACK < self.low_most[best]:  # else exact values cannot rule it out either
+            self.settle_low(best, round_)
+            if self.high_least[arm] + _SLACK < self.low[best]:
+                self.settle_high(arm, round_)
+        return not self.high[arm] + _SLACK < self.low[best]
+
+    def settle_high(self, arm: int, round_: int) -> None:
+        """Compute the exact upper bound of an arm; if it has no unread rows, the lower bound is the same."""
+        if self.high_least[arm] < self.high[arm]:
+            value = self.rule.value(arm, round_, self.waiting[arm], self.top)
+            self.high[arm] = self.high_least[arm] = value
+            if self.waiting[arm] == 0:
+                self.low[arm] = self.low_most[arm] = value
+
+    def settle_low(self, arm: int, round_: int) -> None:
+        """Compute the exact lower bound of an arm."""
+        if self.waiting[arm] == 0:
+            self.settle_high(arm, round_)
+        elif self.low[arm] < self.low_most[arm]:
+            self.low[arm] = self.low_most[arm] = self.rule.value(arm, round_, self.waiting[arm], self.bottom)
 
     def is_known(self, arm: int) -> bool:
         """Whether unread rows cannot change the value of an arm: there are none, or it is infinite anyway."""
@@ -135,6 +184,8 @@ def certified(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
         float(bottom),
         float(top),
         np.ones(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
         np.zeros(n_arms),
         np.zeros(n_arms),
         np.zeros(n_arms, np.int64),
