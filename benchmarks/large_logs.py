@@ -44,8 +44,6 @@ LINES = {
     "replay seconds": ("first decision by replay, processor time", "seconds"),
     "replay bytes": ("read for it", "bytes"),
     "replay requests": ("requests for it", "count"),
-    "blocks bytes": ("read for it by block ends", "bytes"),
-    "blocks requests": ("requests for it by block ends", "count"),
 }
 
 
@@ -67,13 +65,11 @@ def measure(rows: int, folder: Path) -> dict[str, float]:
     found["layout"] = time.process_time() - started
     found["store"] = size_of(folder / f"store-{rows}")
     base = ar.MonUCB(ARMS, HORIZON)
-    for lower, name in (("rows", "replay"), ("blocks", "blocks")):
-        started = time.process_time()
-        policy = ar.ArtificialReplay(base, ar.open_history(folder / f"store-{rows}"), lower=lower)
-        policy.ask()
-        found[f"{name} seconds"] = time.process_time() - started
-        found |= {f"{name} bytes": policy.reading.bytes, f"{name} requests": policy.reading.requests}
-    return found
+    started = time.process_time()
+    policy = ar.ArtificialReplay(base, ar.open_history(folder / f"store-{rows}"))
+    policy.ask()
+    found["replay seconds"] = time.process_time() - started
+    return found | {"replay bytes": policy.reading.bytes, "replay requests": policy.reading.requests}
 
 
 def size_of(folder: Path) -> int:

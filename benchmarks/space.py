@@ -155,7 +155,6 @@ def of_allocation(levels: tuple[float, ...] = EFFORT["levels"]) -> dict[str, Cal
         "TreeAllocation": lambda: ar.TreeAllocation(2, epsilon=1 / SIDE, **known),
         "GridAllocation": lambda: ar.GridAllocation(2, cells_per_side=SIDE, **known),
         "CellRegression": lambda: ar.CellRegression(2, side=SIDE, **known),
-        "CellRegression, cells=2": lambda: ar.CellRegression(2, side=SIDE, cells=2, **known),
         "CellRegression, joint": lambda: ar.CellRegression(2, side=SIDE, effort="joint", **known),
         "network": lambda: Regressor(dim=2, cells_per_side=SIDE, **EFFORT),
         "Gaussian process": lambda: KernelRegression(EFFORT["levels"]),
@@ -169,7 +168,6 @@ def of_points() -> dict[str, Callable[[], Any]]:
         "TreeUCB, sharp": lambda: ar.TreeUCB(2, HORIZON, 1 / SIDE, rule="sharp"),
         "GridUCB": lambda: ar.GridUCB(2, HORIZON, SIDE),
         "PointRegression": lambda: ar.PointRegression(2, HORIZON, SIDE),
-        "PointRegression, cells=2": lambda: ar.PointRegression(2, HORIZON, SIDE, 2),
         "Gaussian process": lambda: KernelRegression(None),
         "HCT": lambda: None,
     }
@@ -389,8 +387,6 @@ def summary(results: dict[Task, list[str]]) -> str:
         verdict(results, "PointRegression", ["Gaussian process"], list(POINTS), ""),
     ]
     others = [
-        in_short(results, "CellRegression, cells=2", "CellRegression", list(SURFACES)),
-        in_short(results, "PointRegression, cells=2", "PointRegression", list(POINTS)),
         with_a_tenth(results),
         in_short(results, joint, "CellRegression", list(SURFACES)),
         in_short(results, joint, "CellRegression", list(SURFACES), "imbalanced"),

@@ -44,18 +44,15 @@ def ratio(full: dict[str, str], other: dict[str, str] | None) -> str:
 
 def table_of(found: Found, means: str) -> str:
     """Ratios within each line, against the exact full start over the same store."""
-    head = ["rows, arms", "full start", "replay", "its rows", "its bytes", "block ends", "replay over Parquet"]
+    head = ["rows, arms", "full start", "replay", "its rows", "its bytes", "replay over Parquet"]
     head += ["`GROUP BY` (DuckDB)", "window function (DuckDB)"]
     lines = []
     for (kind, rows, arms), line in sorted(found.items()):
         if kind == means and "full_start" in line:
             full, replay = line["full_start"], line["replay"]
             read, size = (float(replay[name]) / float(full[name]) for name in ("read", "bytes"))
-            of_raw, of_parquet = (
-                ratio(full, line.get("block_ends")),
-                ratio(line["clustered_full_start"], line["clustered"]),
-            )
-            others = [of_raw, of_parquet, *(ratio(full, line.get(name)) for name in ("group_by", "window"))]
+            of_parquet = ratio(line["clustered_full_start"], line["clustered"])
+            others = [of_parquet, *(ratio(full, line.get(name)) for name in ("group_by", "window"))]
             seconds = f"{float(full['seconds']):.2g} s"
             share = [f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.0f} %" for part in (read, size)]
             lines.append([rows_and_arms(rows, arms), seconds, ratio(full, replay), *share, *others])
@@ -72,7 +69,7 @@ def draw(found: Found) -> None:
     kinds = sorted({means for means, _, _ in found}, reverse=True)
     sizes = sorted({arms for _, _, arms in found})
     figure, axes = pyplot.subplots(len(kinds), len(sizes), figsize=(9, 7), sharex=True, sharey=True, squeeze=False)
-    styles = {"full_start": ("full start", "o-"), "replay": ("replay", "s-"), "block_ends": ("block ends", "^-")}
+    styles = {"full_start": ("full start", "o-"), "replay": ("replay", "s-")}
     styles |= {"group_by": ("GROUP BY", "D--"), "window": ("window function", "v:")}
     for row, means in enumerate(kinds):
         for column, arms in enumerate(sizes):

@@ -83,13 +83,13 @@ def made(path: Path, make: Callable[[Path], None]) -> float:
 # -- what is measured, each in a process of its own ---------------------------------------------------------------
 
 
-def first_decision(policy: Callable[..., Any], base: Any, path: str, **options: Any) -> dict[str, Any]:
+def first_decision(policy: Callable[..., Any], base: Any, path: str) -> dict[str, Any]:
     """From opening a log to the first action, by compiled code that is loaded already."""
     best = float("inf")
     with ar.compiling.using("compiled"):
         for run in range(RUNS + 1):
             began = time.process_time()
-            asked = policy(base, ar.open_history(path), **options)
+            asked = policy(base, ar.open_history(path))
             action = asked.ask()
             took = time.process_time() - began
             best = min(best, took) if run else best
@@ -101,10 +101,6 @@ def first_decision(policy: Callable[..., Any], base: Any, path: str, **options: 
 
 def replay(path: str, arms: str) -> dict[str, Any]:
     return first_decision(ar.ArtificialReplay, ar.MonUCB(int(arms), HORIZON), path)
-
-
-def block_ends(path: str, arms: str) -> dict[str, Any]:
-    return first_decision(ar.ArtificialReplay, ar.MonUCB(int(arms), HORIZON), path, lower="blocks")
 
 
 def full_start(path: str, arms: str) -> dict[str, Any]:
@@ -230,7 +226,6 @@ MEASURES = {
     measure.__name__: measure
     for measure in (
         replay,
-        block_ends,
         full_start,
         group_by,
         window,
@@ -290,7 +285,7 @@ def report_arms(folder: Path, rows: int, arms: int, means: str) -> None:
     if took:
         keep(**what, measure="index", seconds=took)
     made(parquet, lambda path: ar.index_history(log, path, unit="arm", reward="click", format="parquet"))
-    places = {"full_start": store, "replay": store, "block_ends": store, "group_by": log, "window": log}
+    places = {"full_start": store, "replay": store, "group_by": log, "window": log}
     actions = {}
     for measure, place in places.items():
         found = measured(measure, place, arms)

@@ -18,8 +18,8 @@ def chance(points, efforts):
 world = ar.environments.Metric(chance, dim=2, levels=(0.5, 1), budget=2, max_units=5, bad_share=0.6)
 history = world.draw_history(1_500, seed=3)
 
-# Each quarter of the map is a cell at each level: bad ones need not be read to the end.
-base = ar.CellRegression(dim=2, levels=(0.5, 1), budget=2, max_units=5, horizon=200, cells=2)
+# A surface for each level, fitted to the whole log.
+base = ar.CellRegression(dim=2, levels=(0.5, 1), budget=2, max_units=5, horizon=200)
 policy = ar.ArtificialReplay(base, history)
 played = []
 for _ in range(60):

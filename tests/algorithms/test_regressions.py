@@ -19,8 +19,7 @@ LOG = ar.History([[0.1], [0.9]] * 5, [0.0, 1.0] * 5)
 WRONG = {
     "dim": (lambda: ar.PointRegression(3, 10), "1 or 2 coordinates, got dim=3: use TreeUCB"),
     "dim, levels": (lambda: ar.CellRegression(3, **EFFORT), "1 or 2 coordinates, got dim=3: use TreeAllocation"),
-    "cells": (lambda: ar.PointRegression(1, 10, 8, 3), "cells must divide side, got 3 cells along a side of 8"),
-    "modes": (lambda: ar.PointRegression(1, 10, 8, 4, modes=3), "at most the 2 boxes along a side of a cell, got 3"),
+    "modes": (lambda: ar.PointRegression(1, 10, 8, modes=9), "modes must be at most the 8 boxes along a side, got 9"),
     "side": (lambda: ar.PointRegression(2, 10, 2048), "side must make at most"),
     "effort": (lambda: ar.CellRegression(1, **EFFORT, effort="both"), 'effort must be "apart" or "joint"'),
     "unit": (lambda: ar.CellRegression(1, (1 / 3, np.pi), 5, 2, 10), "must have a common unit"),
@@ -41,13 +40,13 @@ def test_what_is_wrong_is_refused_in_a_sentence(name):
     assert words in str(found.value)
 
 
-@pytest.mark.parametrize(("dim", "side", "cells"), [(1, 8, 1), (1, 6, 3), (2, 4, 1), (2, 6, 2)])
-def test_a_fit_is_the_posterior_of_its_model(dim, side, cells):
+@pytest.mark.parametrize(("dim", "side"), [(1, 8), (1, 6), (2, 4), (2, 6)])
+def test_a_fit_is_the_posterior_of_its_model(dim, side):
     """Against linear algebra over all samples at once, under one prior and the noise the fit ends with."""
-    base = ar.PointRegression(dim, 50, side, cells)
+    base = ar.PointRegression(dim, 50, side)
     rng = np.random.default_rng(side)
-    for point in rng.random((60, dim)) / cells:  # all in the first cell
-        base.update(tuple(point), float(rng.random() < point.mean() * cells))
+    for point in rng.random((60, dim)):
+        base.update(tuple(point), float(rng.random() < point.mean()))
     index, blocks = base.component.index, base.component.cells
     appraise(index, blocks, 0, 1.0, 0.0, 2)
     counts, totals = (boxes_of(array, blocks, 0, 1)[0] for array in (index.counts, index.sums[0]))
@@ -75,19 +74,19 @@ def noise_of(index: Any) -> float:
 
 
 def surface_of(base: Any, prior: int) -> tuple[Any, Any, float]:
-    """The features of the boxes of a cell, the variances of their weights, and that of what they leave out."""
-    per, modes = base.side // base.cells, int(base.component.index.model.shape[2])
-    model = surface(base.side, per, base.dim, modes, 1)
+    """The features of the boxes, the variances of their weights, and that of what they leave out."""
+    side, modes = base.side, int(base.component.index.model.shape[2])
+    model = surface(side, side, base.dim, modes, 1)
     size, start = int(model.shape[5]), int(model.shape[12])
-    middles = (np.arange(per) + 0.5) / per
+    middles = (np.arange(side) + 0.5) / side
     inside = (middles + (REACH - 1) / 2) / REACH
     waves = np.stack([np.cos(np.pi * k * inside) * (np.sqrt(2) if k else 1.0) for k in range(modes)], axis=1)
     slope = (middles - 0.5) * np.sqrt(12)
     if base.dim == 1:
         features = np.column_stack([waves, slope])
     else:
-        both = np.einsum("ik,jl->ijkl", waves, waves).reshape(per * per, -1)
-        features = np.column_stack([both, np.repeat(slope, per), np.tile(slope, per)])
+        both = np.einsum("ik,jl->ijkl", waves, waves).reshape(side * side, -1)
+        features = np.column_stack([both, np.repeat(slope, side), np.tile(slope, side)])
     variances = model.table[start + prior * size : start + (prior + 1) * size]
     return features, variances, float(model.table[int(model.shape[14]) + prior])
 
@@ -103,6 +102,23 @@ def posterior(model: tuple[Any, Any, float], counts: Any, totals: Any, noise: fl
     variance = np.diag(prior - across @ prior[seen])
     evidence = -0.5 * (means @ np.linalg.solve(data, means) + np.linalg.slogdet(data)[1])
     return float(evidence), across @ means + np.sqrt(np.maximum(variance, 0.0))
+
+
+@pytest.mark.parametrize("effort", ["apart", "joint"])
+def test_a_regression_is_shown_the_whole_log_first(effort):
+    """So it is in its order under replay, too; a tree reads a part."""
+    world = ar.environments.Quadratic((0.5, 1.0), budget=1.5, max_units=2, noise="none")
+    log, base = world.draw_history(40, seed=1), ar.CellRegression(2, **EFFORT, side=4, effort=effort)
+    replay, full = ar.ArtificialReplay(base, log.rows(range(30))), ar.FullStart(base, log.rows(range(30)))
+    for rows in (30, 40):
+        assert replay.ask() == full.ask()
+        assert replay.used == full.used == rows
+        for policy in (replay, full):
+            policy.tell(policy.ask(), [0.5] * len(policy.ask()))
+            policy.extend(log)
+    tree = ar.ArtificialReplay(ar.TreeAllocation(2, **EFFORT, epsilon=1 / 4), log)
+    tree.ask()
+    assert tree.used < 40
 
 
 def test_a_mask_is_kept_and_all_budget_is_spent():
@@ -128,10 +144,10 @@ def test_cells_are_the_finest_boxes_with_all_samples():
 
 BOTH_SPEEDS = {
     "the whole space": lambda: ar.PointRegression(2, 50, 20),
-    "points": lambda: ar.PointRegression(2, 50, 12, 2),
-    "a line": lambda: ar.PointRegression(1, 50, 16, 2),
-    "efforts": lambda: ar.CellRegression(2, **EFFORT, side=8, cells=2),
-    "one surface for all efforts": lambda: ar.CellRegression(1, **EFFORT, side=8, cells=2, effort="joint"),
+    "points": lambda: ar.PointRegression(2, 50, 12),
+    "a line": lambda: ar.PointRegression(1, 50, 16),
+    "efforts": lambda: ar.CellRegression(2, **EFFORT, side=8),
+    "one surface for all efforts": lambda: ar.CellRegression(1, **EFFORT, side=8, effort="joint"),
     "sharp tree": lambda: ar.TreeUCB(2, 50, 1 / 16, rule="sharp"),
 }
 

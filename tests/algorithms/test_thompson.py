@@ -124,7 +124,7 @@ def test_the_prior_of_a_log_is_fixed_when_the_policy_is_made(tmp_path):
     again.tell(0, 0.0)
     assert [policy.ask(), policy.used] == [again.ask(), again.used]
     assert base.prior == "log"
-    assert ar.Ignorant(base).base.component.rule.a == 1.0
+    assert ar.Ignorant(base).base.component.rule.rule.a == 1.0
 
 
 def test_fitting_the_prior_counts_as_reading(tmp_path):

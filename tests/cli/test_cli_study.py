@@ -69,8 +69,8 @@ def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
     assert run("study", "change", WHERE, "--drift", 0.05, "--horizon", 50).out == f"{WHERE} is changed\n"
     assert run("study", "show", WHERE, "--json").json["drift"] == 0.05
     assert run("study", "show", WHERE, "--json").json["horizon"] == 250
-    assert "drift is for rows" in refused("study", "change", WHERE, "--lower", "blocks")
-    run("study", "change", WHERE, "--drift", "0", "--lower", "blocks")
+    assert "drift must be finite" in refused("study", "change", WHERE, "--drift", "-1")
+    run("study", "change", WHERE, "--drift", "0")
     assert run("study", "decide", WHERE, "--json").json["action"] in ARMS
 
 

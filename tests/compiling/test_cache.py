@@ -380,7 +380,7 @@ import artreplay as ar
 from artreplay.compiling import loops, loops_compiled
 from artreplay.engine import play
 
-loops.LOADING = loops.COMPILING = 0.0
+loops.PATIENCE = loops.PATIENCE_TO_LOAD = -1.0
 base, env = ar.MonUCB(10, horizon=1000), ar.environments.KArmed(10)
 runs = ar.simulate(base, env, history=1000, horizon=1000, replications=2)
 lines, first = inspect.getsourcelines(loops._entries[0].py_func)

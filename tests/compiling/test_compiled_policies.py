@@ -18,6 +18,10 @@ class LeastPlayed(NamedTuple):
     count: np.ndarray
     total: np.ndarray
 
+    @property
+    def n_arms(self):
+        return len(self.count)
+
     def propose(self, out):
         best = 0
         for arm in range(len(self.count)):
@@ -69,6 +73,8 @@ class Shelf(NamedTuple):
     """A part that nobody marked would be shared between a policy and the base it was given."""
 
     part: Any
+
+    n_arms = 2
 
     def propose(self, out):
         out[0] = 0

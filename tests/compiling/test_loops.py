@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import artreplay as ar
-from artreplay.compiling import Kept, Loop, compiled, copied, current_mode, using
+from artreplay.compiling import Loop, compiled, copied, current_mode, loops, using, worth_compiling
 from artreplay.errors import InvalidParameter
 
 FACTOR = 3.0
@@ -196,6 +196,8 @@ class Scrambler(NamedTuple):
 
     word: np.ndarray
 
+    n_arms = 4
+
     def propose(self, out):
         self.stir()
         out[0] = int(self.word[0] >> np.uint64(62))
@@ -305,15 +307,45 @@ def test_a_copy_of_a_component_runs_through_the_loop_it_was_bound_to():
     assert other.meter.total.tobytes() == part.meter.total.tobytes()
 
 
-def test_a_loop_that_keeps_its_parts_sees_what_replaced_them():
-    """The same one again, another one, the first one again, and one of another type between the others."""
-    kept, first, second = Kept(feed, 1), station(), station()
-    strided = station()._replace(meter=Meter(np.zeros((4, 2))[:, 0], 0.5))
-    turns = [first, first, second, first, strided, second, first]
-    interpreted = {id(part): copied(part) for part in turns}
-    for turn, part in enumerate(turns):
-        values = np.array([1.0, float(turn)])
-        assert kept(part, values) == feed.interpreted(interpreted[id(part)], values)
-        for ours, theirs in zip(turns, map(interpreted.get, map(id, turns)), strict=True):
-            assert ours.meter.total.tolist() == theirs.meter.total.tolist()
-    assert feed.wait(first) == 0.0
+# -- when machine code pays -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nothing_counted(monkeypatch):
+    """No seconds of interpretation so far, and no machine code on disk; the limits of users."""
+    monkeypatch.setattr(loops, "_interpreted", {})
+    monkeypatch.setattr(loops, "PATIENCE", 1.0)
+    monkeypatch.setattr(loops, "PATIENCE_TO_LOAD", 0.05)
+    monkeypatch.setattr(Loop, "is_at_hand", lambda self, *parts: False)
+
+
+@pytest.mark.usefixtures("nothing_counted")
+def test_seconds_of_interpretation_are_counted_for_each_kind_of_base():
+    meter = Meter(np.zeros(1), 1.0)
+    assert not worth_compiling(feed, (station(),), 0.6)
+    assert not worth_compiling(feed, (meter,), 0.6)
+    assert worth_compiling(size_of, (station(), meter), 0.6)  # another one of the kind, in another loop
+    assert not worth_compiling(feed, (meter,), 0.3)
+
+
+@pytest.mark.usefixtures("nothing_counted")
+def test_machine_code_that_is_at_hand_pays_sooner(monkeypatch):
+    assert not worth_compiling(feed, (station(),), 0.06)
+    monkeypatch.setattr(Loop, "is_at_hand", lambda self, *parts: True)
+    assert worth_compiling(feed, (station(),), 0.0)
+    assert not worth_compiling(feed, (Meter(np.zeros(1), 1.0),), 0.04)
+
+
+@pytest.mark.usefixtures("nothing_counted")
+def test_what_cannot_be_compiled_never_pays(monkeypatch):
+    assert not worth_compiling(size_of, (Duck(),), 9.0)
+    monkeypatch.setattr(loops, "_has_numba", lambda: False)
+    assert not worth_compiling(feed, (station(),), 9.0)
+
+
+@pytest.mark.usefixtures("nothing_counted")
+def test_a_mode_decides_whatever_pays():
+    with using("compiled"):
+        assert worth_compiling(feed, (station(),), 0.0)
+    with using("interpreted"):
+        assert not worth_compiling(feed, (station(),), 9.0)

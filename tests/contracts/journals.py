@@ -6,6 +6,7 @@ shown every entry of the journal in order, as far as it goes when a decision is 
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,8 @@ import numpy as np
 from store_logs import random_log
 
 import artreplay as ar
-from artreplay.algorithms.regression_fits import CLOSED
-from artreplay.replay.object_states import state_difference
-from artreplay.replay.step import NEEDS_ROOM
+from artreplay.compiling import is_component
+from artreplay.replay import NEEDS_ROOM, state_difference, state_of_base
 
 REWARDS = (0.0, 0.5, 1.0)
 ROWS = 18
@@ -34,7 +34,7 @@ class Oracle:
     """A base that is shown the journal, entry by entry, before each decision."""
 
     def __init__(self, base: Any) -> None:
-        self.base = base.duplicate()
+        self.base = self.copied(base)
         self.rounds = 0
         self._waiting: list[tuple[Any, float]] = []
         self._logged: list[bool] = []  # of each waiting entry
@@ -53,35 +53,34 @@ class Oracle:
     def decide(self) -> Any:
         if self._pending is None:
             self.fold()
-            out = np.empty(self.base.width, np.int64)
-            count = self._propose(out)
-            units = [self.base.unit(int(number), slot, self.rounds) for slot, number in enumerate(out[:count])]
-            self._pending = units if self.base.proposes_list else units[0]
+            self._pending = self.proposed(self.rounds)
         return self._pending
 
-    def _propose(self, out: np.ndarray[Any, Any]) -> int:
-        """A proposal of cells that the base knows to be read to the end, because they all are."""
-        while True:
-            component = self.base.component
-            count = int(component.propose(out))
-            if count == NEEDS_ROOM:
-                self.base.make_room(1)
-                continue
-            if not hasattr(component, "close"):
-                return count
-            cells = {int(component.cell_of(int(unit))) for unit in out[:count]}
-            if all(component.index.cell[cell, CLOSED] == 1 for cell in cells):
-                return count
-            for cell in cells:
-                component.close(cell)
+    def copied(self, base: Any) -> Any:
+        """A base of its own."""
+        return base.duplicate()
+
+    def proposed(self, round_: int) -> Any:
+        """The action of this round, as things stand."""
+        out = np.empty(self.base.width, np.int64)
+        count = self.base.component.propose(out)
+        if count == NEEDS_ROOM:  # something is to be computed first
+            self.base.make_room(1)
+            count = self.base.component.propose(out)
+        units = [self.base.unit(int(number), slot, round_) for slot, number in enumerate(out[:count])]
+        return units if self.base.proposes_list else units[0]
 
     def fold(self) -> None:
         for (unit, reward), logged in zip(self._waiting, self._logged, strict=True):
             if logged:
                 self.show_row(self.base, unit, reward)
             else:
-                self.base.update(unit, reward)
+                self.show_played(unit, reward)
         self._waiting, self._logged = [], []
+
+    def show_played(self, unit: Any, reward: float) -> None:
+        """Show what was played."""
+        self.base.update(unit, reward)
 
     def show_row(self, base: Any, unit: Any, reward: float) -> None:
         """Show a row of the log."""
@@ -103,42 +102,36 @@ class DriftOracle(Oracle):
         base.component.update_logged(base.checked_number(unit), base.scaled(reward), allowance)
 
 
-class BlockOracle(Oracle):
-    """The same where logged rows lower an index at the rows 1, 2, 4, … of their arm, and at its last in each part."""
-
-    def __init__(self, base: Any) -> None:
-        super().__init__(base)
-        self._rows_of: dict[Any, int] = {}
-        self._ends: list[bool] = []  # of each waiting entry: whether it lowers the index
-
-    def add(self, entries: list[tuple[Any, float]]) -> None:
-        last = {unit: place for place, (unit, _) in enumerate(entries)}
-        for place, (unit, _) in enumerate(entries):
-            self._rows_of[unit] = number = self._rows_of.get(unit, 0) + 1
-            self._ends.append(number & (number - 1) == 0 or last[unit] == place)
-        self._waiting += entries
-
-    def tell(self, entries: list[tuple[Any, float]]) -> None:
-        self._ends += [True] * len(entries)
-        self._waiting += entries
-        super().tell([])
-
-    def fold(self) -> None:
-        for (unit, reward), lowers in zip(self._waiting, self._ends, strict=True):
-            self.base.make_room(1)
-            algorithm, arm = self.base.component, self.base.number(unit)
-            algorithm.index.tally.add(arm, reward)
-            if lowers:
-                algorithm.tell_selector(algorithm.index.lower(arm, algorithm.fallen))
-        self._waiting, self._ends = [], []
-
-
 class TotalsOracle(Oracle):
     """The same where each row of the log is the total of two rewards that are alike."""
 
     def show_row(self, base: Any, unit: Any, reward: float) -> None:
         base.make_room(2)
         base.component.load(base.checked_number(unit), 2, 2 * base.scaled(reward))
+
+
+class OwnOracle(Oracle):
+    """The same for an object or a component of a user's own, which is called as it stands."""
+
+    def copied(self, base: Any) -> Any:
+        return copy.deepcopy(base)
+
+    def proposed(self, round_: int) -> Any:
+        base = self.base
+        if hasattr(base, "value"):
+            values = [base.value(arm, round_, 0, 0.0) for arm in range(base.n_arms)]
+            return values.index(max(values))
+        if not is_component(base):
+            return base.propose()
+        out = np.empty(1, np.int64)
+        assert base.propose(out) == 1
+        return int(out[0])
+
+    def show_row(self, base: Any, unit: Any, reward: float) -> None:
+        if hasattr(type(base), "update_logged"):
+            base.update_logged(unit, reward, 0.0)
+        else:
+            base.update(unit, reward)
 
 
 class Outcome(NamedTuple):
@@ -157,16 +150,15 @@ def play(
     whole: ar.History,
     rng: random.Random,
     folder: Path,
-    make_replay: Callable[[Any, Any], Any] = ar.ArtificialReplay,
+    make_replay: Callable[[Any, Any], Any] | None = ar.ArtificialReplay,
     make_full: Callable[[Any, Any], Any] | None = None,
     make_oracle: Callable[[Any], Oracle] = Oracle,
     events: int = 11,
 ) -> Outcome:
     """One case; an error if replay, or Full Start, decides otherwise than the oracle, or ends in another state."""
     rows = rng.randint(0, len(whole))
-    policies = {"replay": make_replay(make_base(), opened(rows))}
-    if make_full is not None:
-        policies["full start"] = make_full(make_base(), opened(rows))
+    makers = {"replay": make_replay, "full start": make_full}
+    policies = {name: make(make_base(), opened(rows)) for name, make in makers.items() if make is not None}
     oracle = make_oracle(make_base())
     oracle.add(_rows(whole, 0, rows))
     asked: list[Any] = []
@@ -188,14 +180,15 @@ def play(
             action = rng.choice(asked)
             late += 1
         elif event == "foreign":
-            action = _foreign(oracle.base, whole, rng)
+            action = _foreign(oracle, whole, rng)
             foreign += 1
         if action is not None:
             several = isinstance(action, list)
             rewards = [rng.choice(REWARDS) for _ in action] if several else rng.choice(REWARDS)
             for name, policy in policies.items():
                 if event == "ask and tell" and decided_on == rows and rng.random() < 0.03:
-                    policies[name] = _tell_without_log(policy, folder / "policy", action, rewards, opened(rows))
+                    again = _given_again(policy, make_base)
+                    policies[name] = _tell_without_log(policy, folder / "policy", action, rewards, opened(rows), again)
                 else:
                     policy.tell(action, rewards)
             decided_on = -1
@@ -210,59 +203,62 @@ def play(
         if event == "files":
             given = None if rng.random() < 0.5 else opened(rows)
             policies = {
-                name: _through_a_file(policy, folder / "policy", given, opened(rows))
+                name: _through_a_file(policy, folder / "policy", given, opened(rows), _given_again(policy, make_base))
                 for name, policy in policies.items()
             }
             loaded += 1
     _check_completion(policies, oracle, whole)
-    return Outcome(foreign, late, grown, loaded, policies["replay"].unused)
+    return Outcome(foreign, late, grown, loaded, sum(policy.unused for policy in policies.values()))
 
 
-def _through_a_file(policy: Any, path: Path, given: Any, log: Any) -> Any:
+def _through_a_file(policy: Any, path: Path, given: Any, log: Any, again: dict[str, Any]) -> Any:
     """The policy, saved and loaded; over its log at once, or first without it."""
     policy.save(path)
-    again = ar.load(path, given, **_callables(policy))
-    again.__class__ = type(policy)  # a policy of a test's own is saved as what it comes from
+    loaded = ar.load(path, given, **again)
+    loaded.__class__ = type(policy)  # a policy of a test's own is saved as what it comes from
     if given is None:
-        again.extend(log)
-    return again
+        loaded.extend(log)
+    return loaded
 
 
-def _tell_without_log(policy: Any, path: Path, action: Any, rewards: Any, log: Any) -> Any:
+def _tell_without_log(policy: Any, path: Path, action: Any, rewards: Any, log: Any, again: dict[str, Any]) -> Any:
     """The policy, told what it asked for while its log was elsewhere."""
     policy.save(path)
-    again = ar.load(path, **_callables(policy))
-    again.tell(action, rewards)
-    again.__class__ = type(policy)
-    again.extend(log)
-    return again
+    loaded = ar.load(path, **again)
+    loaded.tell(action, rewards)
+    loaded.__class__ = type(policy)
+    loaded.extend(log)
+    return loaded
 
 
-def _callables(policy: Any) -> dict[str, Any]:
+def _given_again(policy: Any, make_base: Callable[[], Any]) -> dict[str, Any]:
     """What a file cannot hold."""
-    given = {"bonus": getattr(policy.base, "bonus", None), "psi": getattr(policy.base, "psi", None)}
-    return {name: value for name, value in given.items() if callable(value)}
+    base, given = policy.base, {}
+    if policy.relation is not None or not isinstance(base, ar.algorithms.Algorithm):
+        given = {"base": make_base(), "relation": policy.relation}
+    else:
+        given = {"bonus": getattr(base, "bonus", None), "psi": getattr(base, "psi", None)}
+    return {name: value for name, value in given.items() if name == "base" or callable(value)}
 
 
 def _rows(whole: ar.History, first: int, last: int) -> list[tuple[Any, float]]:
     return [(whole.unit(row), float(whole.rewards[row])) for row in range(first, last)]
 
 
-def _foreign(base: Any, whole: ar.History, rng: random.Random) -> Any:
+def _foreign(oracle: Oracle, whole: ar.History, rng: random.Random) -> Any:
     """An action that nobody asked for: units that the log has, sooner or later."""
-    units = [whole.unit(rng.randrange(len(whole))) for _ in range(rng.randint(1, base.width))]
-    return units if base.proposes_list else units[0]
+    width = getattr(oracle.base, "width", 1)
+    units = [whole.unit(rng.randrange(len(whole))) for _ in range(rng.randint(1, width))]
+    return units if getattr(oracle.base, "proposes_list", width > 1) else units[0]
 
 
 def _check_completion(policies: dict[str, Any], oracle: Oracle, whole: ar.History) -> None:
     """Shown what is left over, each policy ends in the very state of the oracle."""
     oracle.fold()
     for name, policy in policies.items():
-        if policy.lower == "blocks":
-            policy._show_what_comes_before([(arm, 0.0) for arm in range(policy.base.n_arms)])
         for row in policy.unused_rows():
             oracle.show_row(policy.base, whole.unit(row), float(whole.rewards[row]))
-        differs = state_difference(oracle.base.state(), policy.base.state())
+        differs = state_difference(state_of_base(oracle.base), state_of_base(policy.base))
         if differs is not None:
             raise Difference(f"the state of {name} differs in {differs}")
 

@@ -8,34 +8,21 @@ from typing import Any
 from bases import small
 
 import artreplay as ar
-from artreplay.algorithms.regression_fits import CAP_AT
 
 PRACTICAL = ar.bonus.practical(0.8)
 EFFORT = {"levels": (0, 0.5, 1), "budget": 1.5, "max_units": 2, "horizon": 20}
 MORE = {"levels": (1, 2, 3), "budget": 5, "max_units": 3, "horizon": 20}
 
 
-def eager(base: Any) -> Any:
-    """The same regression with caps that come early and bind, so that cells are left before their end."""
-    index = base.component.index
-    index.cell[:-1, CAP_AT] = 2
-    index.cap_width[0] = 0.3
-    return base
-
-
 REGRESSIONS: dict[str, Callable[[], Any]] = {
-    "PointRegression": lambda: ar.PointRegression(1, 20, 8, 4),
-    "PointRegression, d=2": lambda: ar.PointRegression(2, 20, 6, 3, play="uniform", box=[(0, 1), (-1, 3)]),
-    "CellRegression": lambda: ar.CellRegression(1, side=4, cells=4, **EFFORT),
-    "CellRegression, d=2": lambda: ar.CellRegression(2, side=4, cells=2, **MORE),
-    "CellRegression, greedy": lambda: ar.CellRegression(1, side=6, cells=2, solver="greedy", **MORE),
-    "CellRegression, joint": lambda: ar.CellRegression(1, side=8, cells=8, effort="joint", **EFFORT),
-    "CellRegression, joint, d=2": lambda: ar.CellRegression(
-        2, side=4, cells=4, effort="joint", solver="greedy", **EFFORT
-    ),
-    "CellRegression, mask": lambda: ar.CellRegression(
-        1, side=6, cells=3, mask=[True, False, True, True, False, True], **EFFORT
-    ),
+    "PointRegression": lambda: ar.PointRegression(1, 20, 8),
+    "PointRegression, d=2": lambda: ar.PointRegression(2, 20, 6, play="uniform", box=[(0, 1), (-1, 3)]),
+    "CellRegression": lambda: ar.CellRegression(1, side=4, **EFFORT),
+    "CellRegression, d=2": lambda: ar.CellRegression(2, side=4, **MORE),
+    "CellRegression, greedy": lambda: ar.CellRegression(1, side=6, solver="greedy", **MORE),
+    "CellRegression, joint": lambda: ar.CellRegression(1, side=8, effort="joint", **EFFORT),
+    "CellRegression, joint, d=2": lambda: ar.CellRegression(2, side=4, effort="joint", solver="greedy", **EFFORT),
+    "CellRegression, mask": lambda: ar.CellRegression(1, side=6, mask=[True, False, True, True, False, True], **EFFORT),
 }
 
 EXACT_POINTS: dict[str, Callable[[], Any]] = {
@@ -70,7 +57,7 @@ EXACT_POINTS: dict[str, Callable[[], Any]] = {
     "TreeAllocation, greedy, d=2": lambda: ar.TreeAllocation(
         2, epsilon=0.5, solver="greedy", split="confidence", bonus=small, **MORE
     ),
-    **{name: lambda make=make: eager(make()) for name, make in REGRESSIONS.items()},
+    **REGRESSIONS,
 }
 
 # One of each part: enough for a developer who waits.

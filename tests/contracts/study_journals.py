@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from journals import REWARDS, BlockOracle, Difference, DriftOracle, Opened, Oracle, TotalsOracle
+from journals import REWARDS, Difference, DriftOracle, Opened, Oracle, TotalsOracle
 
 import artreplay as ar
 from artreplay.algorithms import IndexArmAlgorithm
@@ -64,9 +64,7 @@ class StudyOracle:
     def _shown(self, base: Any) -> Oracle:
         if self.given.get("drift", 0.0) != 0.0:
             return DriftOracle(base, self.given["drift"])
-        if self.given.get("totals"):
-            return TotalsOracle(base)
-        return BlockOracle(base) if self.given.get("lower") == "blocks" else Oracle(base)
+        return TotalsOracle(base) if self.given.get("totals") else Oracle(base)
 
     def labels(self) -> list[Any]:
         """The arms that can be chosen."""
@@ -85,11 +83,10 @@ class StudyOracle:
             return self._taken(base, values, among)
         if among is not None or self.retired:
             return self._taken(base, base.statistics()[2], among)
-        out = np.empty(base.width, np.int64)
         if hasattr(base.component, "proposals"):
             base.component.proposals[0] = self.number
-        count = Oracle(base)._propose(out)
-        return self._opened(base, [base.unit(int(n), slot, self.number) for slot, n in enumerate(out[:count])])
+        proposed = Oracle(base).proposed(self.number)
+        return self._opened(base, proposed if base.proposes_list else [proposed])
 
     def _values(self, base: Any) -> list[float]:
         """The index of each arm after as many samples more as it has open units, at its mean with one failure more."""
@@ -267,7 +264,7 @@ class Life:
         return None
 
     def _change(self) -> bool | None:
-        """Another drift; blocks and totals stay what they are."""
+        """Another drift; totals stay what they are."""
         if "drift" not in self.oracle.given:
             return False
         self.oracle.given["drift"] = self.rng.choice(DRIFTS[: 5 if self.of_arms else 3])

@@ -85,7 +85,7 @@ def test_states_are_compared_to_the_value_that_differs() -> None:
 
 def test_replay_that_shows_a_told_reward_at_once_breaks_the_journal() -> None:
     class ShowsAtOnce(ar.ArtificialReplay):
-        def _show_what_comes_before(self, samples: Any) -> None:
+        def show_before(self, units: Any) -> None:
             pass
 
     check_coupling(RIGHT["Lists"], replay=ShowsAtOnce, cases=40)

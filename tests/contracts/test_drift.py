@@ -65,7 +65,7 @@ def test_the_same_holds_compiled(name, drift, tmp_path):
 class ShowsAtOnce(ar.ArtificialReplay):
     """What is told is shown at once, before rows of its arm that came earlier."""
 
-    def _show_what_comes_before(self, samples: Any) -> None:
+    def show_before(self, units: Any) -> None:
         pass
 
 

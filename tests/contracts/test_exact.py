@@ -42,11 +42,10 @@ def test_every_coupled_algorithm_over_arms_is_among_them() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: ar.UCB1(3), lambda: ar.MonUCB(3, 20), lambda: ar.LinUCB(BLOCKS, 20)])
-def test_with_the_trivial_relation_replay_is_full_start(make) -> None:
-    """Everything is related to everything: every sample is shown, in order, before the first online action."""
-    ar.testing.check_coupling(make, relation="trivial")
-    ar.testing.check_completion(make, relation="trivial")
-    ar.testing.check_coupling(make, relation=lambda logged, proposed, base: True, cases=12)
+def test_with_everything_related_replay_is_full_start(make) -> None:
+    """Every sample is shown, in order, before the first online action."""
+    ar.testing.check_coupling(make, relation=lambda *_: True)
+    ar.testing.check_completion(make, relation=lambda *_: True)
 
 
 def test_one_feature_component_means_the_whole_log_is_read() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from exactness import CHECKS, check_exact
+from exactness import CHECKS, HISTORY, HORIZON, check_exact
 from point_bases import COMPILED_SOON, EXACT_POINTS, FEW_POINTS, REGRESSIONS
 
 import artreplay as ar
@@ -23,7 +23,7 @@ def test_exact_over_points_compiled(name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["interpreted", "compiled"])
-@pytest.mark.parametrize("name", [name for name in EXACT_POINTS if name not in REGRESSIONS])  # test_while_open.py
+@pytest.mark.parametrize("name", [name for name in EXACT_POINTS if name not in REGRESSIONS])
 def test_exact_over_points_in_thousands_of_cases(name: str, mode: ar.compiling.Mode) -> None:
     check_exact(EXACT_POINTS[name], mode, cases=500, seed=3)
 
@@ -44,11 +44,20 @@ def test_every_coupled_algorithm_over_points_is_among_them() -> None:
 
 
 @pytest.mark.parametrize("name", ["GridUCB", "TreeUCB by confidence", "GridAllocation", "TreeAllocation, greedy"])
-def test_with_the_trivial_relation_replay_is_full_start_over_points(name: str) -> None:
-    ar.testing.check_coupling(EXACT_POINTS[name], relation="trivial", cases=12)
-    ar.testing.check_completion(EXACT_POINTS[name], relation="trivial", cases=12)
+def test_with_everything_related_replay_is_full_start_over_points(name: str) -> None:
+    ar.testing.check_coupling(EXACT_POINTS[name], relation=lambda *_: True, cases=12)
+    ar.testing.check_completion(EXACT_POINTS[name], relation=lambda *_: True, cases=12)
 
 
 def test_the_papers_rule_with_everything_related_is_full_start_too() -> None:
     make = lambda: ar.TreeAllocation(1, (0.5, 1), 1.5, 2, 20, 0.25, rule="paper")  # noqa: E731
-    ar.testing.check_coupling(make, relation="trivial", cases=50)
+    ar.testing.check_coupling(make, relation=lambda *_: True, cases=50)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "PointRegression")) for name in REGRESSIONS]
+)
+def test_regressions_read_their_log_whole_and_so_replay_is_full_start(name: str) -> None:
+    for check in (ar.testing.check_coupling, ar.testing.check_journal, ar.testing.check_completion):
+        summary = check(EXACT_POINTS[name], cases=8, max_history=HISTORY, horizon=HORIZON, seed=1)
+        assert not summary.notes

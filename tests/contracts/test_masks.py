@@ -73,10 +73,9 @@ def test_any_mask_is_kept_and_replay_is_exact(kind, solver, mask, data):
         for policy in (full, replaying):
             policy.tell(action, [(round_ + j) % 3 / 2 for j in range(len(action))])
     numbers = replaying.base.numbers(log.points, log.levels)
-    adapter = replaying._adapter
-    adapter.make_room(len(log) + 1)
+    replaying.base.make_room(len(log) + 1)
     for row in replaying.unused_rows():
-        adapter.algorithm.update(int(numbers[row]), float(log.rewards[row]))
+        replaying.base.component.update(int(numbers[row]), float(log.rewards[row]))
     assert seen(full) == seen(replaying)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from artreplay.replay.own_bases import adapt
 from bases import small
 
 import artreplay as ar
+from artreplay.replay import as_base
 from artreplay.testing import CheckFailed, check_coupling, check_irrelevant_data
 
 SKEWED = [[1, 0], [0.6, 0.8], [0.8, 0.6]]
@@ -29,7 +29,7 @@ class SlowReplay:
     needs_all = False  # go online as soon as some unit of the proposal has no sample
 
     def __init__(self, base: Any, history: ar.History) -> None:
-        self.adapter = adapt(base)
+        self.base = as_base(base).thing
         self.left = [(history.unit(row), float(history.rewards[row])) for row in range(len(history))]
         self.size = len(history)
 
@@ -39,14 +39,14 @@ class SlowReplay:
 
     def ask(self) -> Any:
         while True:
-            action = self.adapter.base.propose()
+            action = self.base.propose()
             units = action if isinstance(action, list) else [action]
             found = [self.find(unit) for unit in units]
             if all(row is None for row in found) or (self.needs_all and any(row is None for row in found)):
                 return action
             for row in found:
                 if row is not None:
-                    self.adapter.base.update(*self.left[row])
+                    self.base.update(*self.left[row])
             self.left = [sample for row, sample in enumerate(self.left) if row not in found]
 
     def find(self, unit: Any) -> int | None:
@@ -58,7 +58,7 @@ class SlowReplay:
     def tell(self, action: Any, reward: Any) -> None:
         pairs = zip(action, reward, strict=True) if isinstance(action, list) else [(action, reward)]
         for unit, value in pairs:
-            self.adapter.base.update(unit, value)
+            self.base.update(unit, value)
 
 
 class LastInFirstOut(SlowReplay):
@@ -78,7 +78,7 @@ def test_replay_written_out_is_exact() -> None:
 def test_batch_loading_is_another_algorithm() -> None:
     history = ar.History([0, 0], [0.0, 0.25])
     make = lambda: ar.MonUCB(2, 20, bonus=small)  # noqa: E731
-    replay, loaded = ar.ArtificialReplay(make(), history, relation="trivial"), batch(make(), history)
+    replay, loaded = ar.ArtificialReplay(make(), history, relation=lambda *_: True), batch(make(), history)
     replay.ask(), loaded.ask()
     assert round(replay.cells()[0].index, 3) == 0.300
     assert round(loaded.cells()[0].index, 3) == 0.337

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 import pytest
-from artreplay.replay.own_bases import adapt
 from bases import small
 from point_bases import EXACT_POINTS
 
 import artreplay as ar
 from artreplay.algorithms.budget import GreedyChoice, is_among
 from artreplay.algorithms.leaves import BestLeaf, Champions
+from artreplay.replay import as_base
 from artreplay.testing import CheckFailed, Points, check_completion, check_coupling, check_irrelevant_data
 
 TWO_LEVELS = {"levels": (0.5, 1), "budget": 1.5, "max_units": 2, "horizon": 20, "bonus": small}
@@ -63,7 +63,7 @@ def tree_with_ties_by_age() -> ar.TreeUCB:
 
 def test_ties_that_go_to_the_older_leaf_are_wrong() -> None:
     """Which leaf is older depends on what was shown first, which is where replay and full start differ."""
-    assert isinstance(adapt(tree_with_ties_by_age()).algorithm.whole.selector.champions, ByAge)
+    assert isinstance(as_base(tree_with_ties_by_age()).component.whole.selector.champions, ByAge)
     check_irrelevant_data(tree_with_ties_by_age)
     with pytest.raises(CheckFailed) as found:
         check_coupling(tree_with_ties_by_age, cases=1000)
@@ -78,9 +78,10 @@ class SlowReplay:
     needs_all = False  # go online as soon as some unit of the proposal has no sample
 
     def __init__(self, base: Any, history: ar.History) -> None:
-        self.adapter = adapt(base)
-        numbers = self.adapter.numbers_of(history, "error").tolist()
-        self.left = list(zip(numbers, self.adapter.rewards_of(history).tolist(), strict=True))
+        self.base = as_base(base)
+        self.proposal, self.proposed = self.base.proposal_space()
+        numbers = self.base.numbers_of(history, skip=False).tolist()
+        self.left = list(zip(numbers, self.base.rewards_of(history).tolist(), strict=True))
         self.size = len(history)
         self.round = 0
 
@@ -90,14 +91,13 @@ class SlowReplay:
 
     def ask(self) -> Any:
         while True:
-            units = self.adapter.algorithm.propose(self.adapter.proposal)
-            proposed = self.adapter.proposal[:units].tolist()
+            units = self.base.component.propose(self.proposal)
+            proposed = self.proposal[:units].tolist()
             if self.needs_all and any(self.find(number) is None for number in proposed):
                 break
             if sum(self.serve(number) for number in proposed) == 0:
                 break
-        played = [self.adapter.base.unit(number, slot, self.round) for slot, number in enumerate(proposed)]
-        return played if self.adapter.proposes_list else played[0]
+        return self.base.action(self.proposed, units, self.round)
 
     def serve(self, proposed: int) -> bool:
         row = self.find(proposed)
@@ -106,16 +106,17 @@ class SlowReplay:
         return row is not None
 
     def find(self, proposed: int) -> int | None:
-        rows = [row for row, (logged, _) in enumerate(self.left) if self.adapter.same_cell(logged, proposed)]
+        cell_of = self.base.component.cell_of
+        rows = [row for row, (logged, _) in enumerate(self.left) if cell_of(logged) == cell_of(proposed)]
         return (rows[-1] if self.last_in_first_out else rows[0]) if rows else None
 
     def show(self, number: int, reward: float) -> None:
-        self.adapter.make_room(1)
-        self.adapter.algorithm.update(number, reward)
+        self.base.make_room(1)
+        self.base.component.update(number, reward)
 
     def tell(self, action: Any, reward: Any) -> None:
         for unit, value in zip(action, reward, strict=True) if isinstance(action, list) else [(action, reward)]:
-            self.show(self.adapter.number(unit), value)
+            self.show(self.base.checked_number(unit), value)
         self.round += 1
 
 

@@ -17,7 +17,7 @@ from point_bases import EFFORT, EXACT_POINTS
 from store_logs import PLACES, opened, played, random_log, stands
 
 import artreplay as ar
-from artreplay.errors import InvalidFile
+from artreplay.errors import Interrupted, InvalidFile, InvalidParameter
 from artreplay.history.stores.checked_columns import FileColumn
 
 pytestmark = pytest.mark.filterwarnings("ignore:the horizon of .* must count")
@@ -71,30 +71,22 @@ def test_a_store_is_as_good_as_memory(place, name, rows, seed, policy):
         assert stands(in_parts) == stands(in_memory)
 
 
-# Under a relation no cell is closed, which a regression waits for.
-NEVER_WAITING = sorted(name for name in {**EXACT, **EXACT_POINTS} if not hasattr(BASES[name]().component, "close"))
-
-
-@given(name=st.sampled_from(NEVER_WAITING), rows=ROWS, seed=SEEDS)
-@settings(max_examples=2 * THOROUGH)
-def test_everything_related_is_a_full_start(name, rows, seed):
-    log = random_log(BASES[name](), rows, seed)
-    with opened(log, "indexed") as store:
-        trivial = ar.ArtificialReplay(BASES[name](), store, relation="trivial")
-        full = ar.FullStart(BASES[name](), store)
-        assert [action for action, _ in played(trivial, 6, seed)] == [action for action, _ in played(full, 6, seed)]
+def test_a_relation_wants_rows_in_memory():
+    with opened(random_log(ar.UCB1(4), 10, 1), "indexed") as store:
+        with pytest.raises(InvalidParameter, match=r"a relation needs rows in memory: give a History, such as store"):
+            ar.ArtificialReplay(ar.UCB1(4), store, lambda *_: True)
+        ar.ArtificialReplay(ar.UCB1(4), store.load(), lambda *_: True).ask()
 
 
 @pytest.mark.parametrize("layout", ["store", "parquet"])
-@pytest.mark.parametrize("lower", ["rows", "blocks"])
-def test_many_arms_that_are_read_at_once_are_as_good_as_memory(layout, lower, tmp_path):
+def test_many_arms_that_are_read_at_once_are_as_good_as_memory(layout, tmp_path):
     rng = np.random.default_rng(3)
     arms = rng.permutation(50)[np.minimum(rng.geometric(0.1, 1500) - 1, 49)]
     log = pa.table({"arm": arms, "click": rng.random(1500)})
     ar.index_history(log, tmp_path / "log.arh", unit="arm", reward="click", format=layout)
     logs = ar.open_history(tmp_path / "log.arh"), ar.History.from_frame(log, "arm", "click")
-    policies = [ar.ArtificialReplay(ar.KLUCB(50, 1600), history, lower=lower) for history in logs]
-    policies.append(ar.FullStart(ar.KLUCB(50, 1600), logs[0], lower=lower))
+    policies = [ar.ArtificialReplay(ar.KLUCB(50, 1600), history) for history in logs]
+    policies.append(ar.FullStart(ar.KLUCB(50, 1600), logs[0]))
     for _ in range(20):
         (action,) = {policy.ask() for policy in policies}
         reward = float(rng.random())
@@ -148,7 +140,7 @@ def test_a_policy_is_saved_over_one_and_continued_over_the_other(
 
 @given(name=st.sampled_from(sorted(set(BASES) - {"own"})), rows=ROWS, seed=SEEDS, policy=st.sampled_from(POLICIES))
 @settings(max_examples=5 * THOROUGH)
-def test_reading_that_fails_or_is_interrupted_is_taken_up_again(name, rows, seed, policy):
+def test_reading_that_fails_is_taken_up_again(name, rows, seed, policy):
     log = random_log(BASES[name](), rows, seed)
     rng = np.random.default_rng(seed)
     with opened(log, "indexed") as store, pytest.MonkeyPatch.context() as patch:
@@ -162,11 +154,11 @@ def test_reading_that_fails_or_is_interrupted_is_taken_up_again(name, rows, seed
 
 
 def unreliable(read: Callable[..., Any], rng: np.random.Generator) -> Callable[..., Any]:
-    """Reading that fails every third time, or is cut short by Ctrl-C."""
+    """Reading that fails every third time."""
 
     def read_or_not(*arguments: Any, **options: Any) -> Any:
         if rng.random() < 0.3:
-            raise rng.choice([InvalidFile, KeyboardInterrupt])("gone")
+            raise InvalidFile("gone")
         return read(*arguments, **options)
 
     return read_or_not
@@ -179,7 +171,35 @@ def persistent(call: Callable[..., Any]) -> Callable[..., Any]:
         while True:
             try:
                 return call(*arguments)
-            except (InvalidFile, KeyboardInterrupt):
+            except InvalidFile:
                 continue
 
     return call_again
+
+
+@pytest.mark.parametrize("name", ["MonUCB", "TreeUCB", "UCB1", "CellRegression"])
+def test_a_policy_whose_reading_was_interrupted_decides_nothing_until_it_is_loaded(name, tmp_path):
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    log = random_log(practical(name), 60, 1)
+    with opened(log, "indexed") as store:
+        expected = played(ar.ArtificialReplay(practical(name), log.history()), 5, 1)
+        policy = ar.ArtificialReplay(practical(name), store)
+        policy.save(tmp_path / "policy")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(FileColumn, "read", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                policy.ask()
+        action = expected[0][0]
+        reward = [1.0] * len(action) if isinstance(action, list) else 1.0
+        for call in (
+            policy.ask,
+            lambda: policy.tell(action, reward),
+            lambda: policy.extend(store),
+            lambda: policy.save(tmp_path / "broken"),
+        ):
+            with pytest.raises(Interrupted, match="was interrupted in the middle of a step: load it"):
+                call()
+        assert not (tmp_path / "broken").exists()
+        assert played(ar.load(tmp_path / "policy", store), 5, 1) == expected

@@ -91,13 +91,12 @@ def test_every_decision_of_a_study_is_that_of_the_whole_journal_in_many_cases(na
 LOGS = {
     "drift": {"drift": 0.05},
     "drift by arm": {"drift": {0: 0.3, 2: 0.05}},
-    "blocks": {"lower": "blocks"},
     "totals": {"totals": True},
 }
 
 
-@pytest.mark.parametrize("log", ["drift by arm", "blocks", "totals"])
-def test_the_same_holds_for_logs_that_are_stale_or_come_in_blocks(log, tmp_path):
+@pytest.mark.parametrize("log", ["drift by arm", "totals"])
+def test_the_same_holds_for_logs_that_are_stale_or_totals(log, tmp_path):
     happened = check("MonUCB", 3, "interpreted", tmp_path, seed=1, **LOGS[log])
     assert happened["decide"] > 3
 
@@ -105,7 +104,7 @@ def test_the_same_holds_for_logs_that_are_stale_or_come_in_blocks(log, tmp_path)
 @pytest.mark.long
 @pytest.mark.parametrize("log", LOGS)
 @pytest.mark.parametrize("name", ["KLUCB", "MonUCB", "TopUCB, KL", "PsiUCB, Bernoulli KL"])
-def test_the_same_holds_for_logs_that_are_stale_or_come_in_blocks_in_many_cases(name, log, tmp_path):
+def test_the_same_holds_for_logs_that_are_stale_or_totals_in_many_cases(name, log, tmp_path):
     check(name, 60, "interpreted", tmp_path, seed=2, **LOGS[log])
 
 

@@ -76,6 +76,10 @@ class OwnRandom(NamedTuple):
     size: np.ndarray
     width = 2
 
+    @property
+    def n_arms(self):
+        return len(self.count)
+
     def propose(self, out):
         number = self.drawn[0]
         self.drawn[0] = number + 1
@@ -116,6 +120,10 @@ class OwnFewest(NamedTuple):
     """A component of the user's own that plays one unit: the one seen least often."""
 
     count: np.ndarray
+
+    @property
+    def n_arms(self):
+        return len(self.count)
 
     def propose(self, out):
         best = 0

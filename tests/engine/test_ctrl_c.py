@@ -141,26 +141,19 @@ def test_ctrl_c_ends_a_simulation_soon_at_any_time(what, after):
 
 
 ASKING = """
-    import time
     rng = np.random.default_rng(0)
     history = ar.History(rng.integers(0, 10, 5 * 10**6), rng.random(5 * 10**6))
-    base = ar.MonUCB(10, 10**6)
-    with ar.compiling.using("compiled"):
-        ar.{start}(base, ar.History([0, 1], [0, 1]){relation}).ask()
-    policy = ar.{start}(base, history{relation})
+    policy = ar.{start}(ar.MonUCB(10, 10**7), history{relation})
     print("ready", flush=True)
     try:
-        policy.ask()
+        with ar.compiling.using("interpreted"):  # machine code is done in a tenth of a second
+            policy.ask()
     except KeyboardInterrupt:
-        used = policy.used
-        assert 0 < used < 5 * 10**6, used
-        assert sum(cell.count for cell in policy.cells()) == used
-        expected = ar.{start}(base, history{relation})
-        with ar.compiling.using("compiled"):
-            assert policy.ask() == expected.ask()
-        assert policy.used == expected.used == 5 * 10**6
-        assert [c.index for c in policy.cells()] == [c.index for c in expected.cells()]
-        print("went on", flush=True)
+        for call in (policy.ask, lambda: policy.tell(0, 1.0), lambda: policy.save("policy")):
+            try:
+                call()
+            except ar.errors.Interrupted as error:
+                print(error, flush=True)
         raise
 """
 
@@ -168,12 +161,12 @@ ASKING = """
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("start_", "relation"),
-    [("FullStart", ""), ("ArtificialReplay", ', relation="trivial"')],
+    [("FullStart", ""), ("ArtificialReplay", ", relation=lambda *_: True")],
 )
-def test_ctrl_c_ends_an_ask_over_a_long_log_and_another_ask_goes_on(start_, relation):
+def test_ctrl_c_ends_an_ask_over_a_long_log_and_the_policy_refuses_to_go_on(start_, relation):
     process = start(ASKING.format(start=start_, relation=relation))
     seconds, out, err = interrupt(process, after=0.3)
-    assert "went on" in out, err
+    assert out.count("was interrupted in the middle of a step") == 3, err
     assert "KeyboardInterrupt" in err.strip().splitlines()[-1]
     assert seconds < SOON
 

@@ -99,13 +99,11 @@ def test_a_grid_has_all_its_cells_at_every_level_and_arms_have_no_boxes():
 
 
 @pytest.mark.parametrize("start", ["artificial-replay", "full-start", "ignorant"])
-@pytest.mark.parametrize("lower", ["rows", "blocks"])
-def test_runs_know_what_was_used_of_each_arm(start, lower):
+def test_runs_know_what_was_used_of_each_arm(start):
     """Together what was used at the end; of Full Start what the log has; of replay what a policy by hand has used."""
     env, base = ar.environments.KArmed(4), ar.MonUCB(4, 7)
-    options = {} if start == "ignorant" else {"lower": lower}
     with ar.compiling.using("interpreted"):
-        runs = ar.simulate(base, env, start, history=30, horizon=7, replications=3, **options)
+        runs = ar.simulate(base, env, start, history=30, horizon=7, replications=3)
     assert runs.used_by_arm.shape == (3, 4)
     assert (runs.used_by_arm.sum(axis=1) == runs.used[:, -1]).all()
     log = env.draw_history(30, replication=1)

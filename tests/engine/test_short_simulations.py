@@ -11,13 +11,13 @@ from artreplay.engine import worker
 SETTING = {"history": 30, "horizon": 40, "replications": 6, "seed": 3}
 
 
-def simulated() -> np.ndarray:
-    return ar.simulate(ar.MonUCB(4, 40), ar.environments.KArmed(4), **SETTING).actions
+def simulated(**other) -> np.ndarray:
+    return ar.simulate(ar.MonUCB(4, 40), ar.environments.KArmed(4), **SETTING | other).actions
 
 
 def test_a_short_simulation_compiles_nothing(monkeypatch):
-    monkeypatch.setattr(loops, "COMPILING", 1e9)
-    monkeypatch.setattr(loops, "LOADING", 1e9)
+    monkeypatch.setattr(loops, "PATIENCE", 1e9)
+    monkeypatch.setattr(loops, "PATIENCE_TO_LOAD", 1e9)
     monkeypatch.setattr(worker, "play_one", loops.Loop(worker.play_one.function))  # which nobody has compiled yet
     before = loops_compiled()
     with using("auto"):
@@ -29,21 +29,25 @@ def test_a_short_simulation_compiles_nothing(monkeypatch):
 
 def test_a_long_log_is_not_drawn_by_the_interpreter(monkeypatch):
     bound: list[object] = []
-    monkeypatch.setattr(loops, "COMPILING", 0.0001)  # seconds; the log takes three times as long
-    monkeypatch.setattr(loops, "LOADING", 0.0001)
+    monkeypatch.setattr(loops, "PATIENCE", 0.0001)  # seconds; the log takes three times as long
+    monkeypatch.setattr(loops, "PATIENCE_TO_LOAD", 0.0001)
+    monkeypatch.setattr(loops, "_interpreted", {})
+    monkeypatch.setattr(worker.time, "thread_time", lambda: 0.0)  # this is known before anything has taken time
     monkeypatch.setattr(worker, "play_one", loops.Loop(worker.play_one.function))
     monkeypatch.setattr(loops.Loop, "bound_to", lambda self, *parts: bound.append(self) or self.interpreted)
     with using("auto"):
+        simulated(history=0)
+        assert not bound
         simulated()
     assert bound
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("wait", [1e-9, 0.003], ids=["at once", "in the middle"])
-def test_going_over_to_compiled_code_changes_nothing(monkeypatch, wait):
-    monkeypatch.setattr(loops, "COMPILING", wait)
-    monkeypatch.setattr(loops, "LOADING", wait)
-    monkeypatch.setattr(worker, "_TRIAL", wait)
+@pytest.mark.parametrize("patience", [-1.0, 0.003], ids=["at once", "in the middle"])
+def test_going_over_to_compiled_code_changes_nothing(monkeypatch, patience):
+    monkeypatch.setattr(loops, "PATIENCE", patience)
+    monkeypatch.setattr(loops, "PATIENCE_TO_LOAD", patience)
+    monkeypatch.setattr(loops, "_interpreted", {})
     monkeypatch.setattr(worker, "play_one", loops.Loop(worker.play_one.function))  # which nobody has compiled yet
     with using("auto"):
         found = simulated()
@@ -53,14 +57,12 @@ def test_going_over_to_compiled_code_changes_nothing(monkeypatch, wait):
 
 
 def test_it_is_known_what_is_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(loops, "LOADING", 1.0)
-    monkeypatch.setattr(loops, "COMPILING", 2.0)
     source = tmp_path / "source.py"
     source.write_text("def count(n):\n    return n + 1\n")
     namespace = {"__name__": "source"}
     exec(compile(source.read_text(), str(source), "exec"), namespace)
     monkeypatch.setattr(loops, "stamp", lambda function, classes: Stamp("0123456789abcdef0123", True))
-    assert loops.Loop(namespace["count"]).wait() == 2.0
+    assert not loops.Loop(namespace["count"]).is_at_hand()
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "source.make.locals.count_0123456789abcdef-3.py311.nbi").touch()
-    assert loops.Loop(namespace["count"]).wait() == 1.0
+    assert loops.Loop(namespace["count"]).is_at_hand()

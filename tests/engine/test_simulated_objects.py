@@ -53,6 +53,22 @@ def test_a_given_log_is_shown_to_a_plain_object_as_it_is(start, order):
         assert shown[-1][0] == 2
 
 
+@pytest.mark.parametrize("history", [ar.History([2, 0, 1, 0], [0.1, 0.2, 0.3, 0.4]), 30])
+def test_an_object_that_reads_the_whole_log_is_shown_it_first_and_in_order(history):
+    class Patient(Tale):
+        reads_whole_log = True
+
+    found = []
+    for kind, start in ((Patient, "artificial-replay"), (Patient, "full-start"), (Tale, "artificial-replay")):
+        Tale.forget()
+        runs = ar.simulate(kind([1]), KArmed(3), start=start, history=history, horizon=2, replications=1)
+        found.append((Tale.shown.copy(), runs.used.tolist()))
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+    if isinstance(history, ar.History):
+        assert found[0][0][:4] == [(2, 0.1), (0, 0.2), (1, 0.3), (0, 0.4)]
+
+
 def test_a_plain_object_brings_its_own_cells():
     class Paired(Tale):
         def cell(self, unit):
@@ -195,7 +211,7 @@ WRONG = {
     "half a thread": (lambda: ar.simulate(ar.UCB1(2), KArmed(2), threads=1.5), "threads must be an integer"),
     "small component": (
         lambda: ar.simulate(OwnFewest(np.zeros(3)), KArmed(4)),
-        "OwnFewest has no place for all 4 arms",
+        "OwnFewest has 3 arms, the environment has 4",
     ),
 }
 

@@ -33,7 +33,7 @@ def marks(figure: Figure, panel: int, marker: str) -> int:
 
 @pytest.mark.parametrize("effort", ["apart", pytest.param("joint", marks=pytest.mark.long)])
 def test_each_level_has_a_map_of_what_is_expected_and_one_of_doubt(tmp_path: Path, effort: Any) -> None:
-    policy, played = asked(ar.CellRegression(2, (0.5, 1.0), 1.5, 2, 50, side=4, cells=2, effort=effort))
+    policy, played = asked(ar.CellRegression(2, (0.5, 1.0), 1.5, 2, 50, side=4, effort=effort))
     figure = draw_surface(policy, tmp_path / "surface.png", played=played)
     maps = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
     assert len(maps) == 4
@@ -66,13 +66,14 @@ def test_over_one_coordinate_there_is_a_line_in_a_band() -> None:
     assert axes.get_title(loc="left") == "Artificial Replay: 60 of 60 samples used"
 
 
-def test_without_samples_nothing_is_known_of_a_cell() -> None:
-    policy = ar.FullStart(ar.PointRegression(1, 50, 8, cells=2), ar.History([[0.1]] * 3, [1, 0, 1]))
+def test_without_samples_nothing_is_known_of_a_level() -> None:
+    base = ar.CellRegression(1, (0.5, 1.0), 1.5, 2, 50, side=8)
+    policy = ar.FullStart(base, ar.History([[0.1]] * 3, [1, 0, 1], levels=[0.5] * 3))
     policy.ask()
     mean, deviation = policy.base.expectations()
-    assert np.isfinite(mean[:4]).all()
-    assert np.isnan(mean[4:]).all()
-    assert np.isnan(deviation[4:]).all()
+    assert np.isfinite(mean[:8]).all()
+    assert np.isnan(mean[8:]).all()
+    assert np.isnan(deviation[8:]).all()
     draw_surface(policy)
 
 

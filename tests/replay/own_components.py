@@ -17,6 +17,10 @@ class Fewest(NamedTuple):
     count: np.ndarray
     total: np.ndarray
 
+    @property
+    def n_arms(self):
+        return len(self.count)
+
     def propose(self, out):
         best = 0
         for unit in range(len(self.count)):
@@ -40,6 +44,7 @@ class FewestTwo(NamedTuple):
 
     count: np.ndarray
     width = 2
+    n_arms = 4
 
     def propose(self, out):
         out[0] = 0
@@ -62,6 +67,10 @@ class Diary(NamedTuple):
     rewards: np.ndarray
     size: np.ndarray
     count: np.ndarray
+
+    @property
+    def n_arms(self):
+        return len(self.count)
 
     def propose(self, out):
         out[0] = below(self.key[0], CHOICE, 0, self.size[0], len(self.count))
@@ -104,6 +113,10 @@ class Wrapping(NamedTuple):
     word: np.ndarray
     count: np.ndarray
 
+    @property
+    def n_arms(self):
+        return len(self.count)
+
     def propose(self, out):
         self.step()
         out[0] = int(self.word[0] >> np.uint64(33)) % len(self.count)
@@ -124,6 +137,7 @@ class Faulty(NamedTuple):
     count: np.ndarray
     units: int
     written: int
+    n_arms = 4
 
     def propose(self, out):
         for j in range(self.written):
@@ -138,6 +152,7 @@ class FarCells(NamedTuple):
     """Cells may have any numbers."""
 
     count: np.ndarray
+    n_arms = 2
 
     def propose(self, out):
         out[0] = 0
@@ -160,6 +175,7 @@ class MixedCells(NamedTuple):
     count: np.ndarray
     cell_of: np.ndarray
     turn: np.ndarray
+    n_arms = 3
 
     def propose(self, out):
         out[0] = self.turn[0]
@@ -177,6 +193,7 @@ class FieldCell(NamedTuple):
     """A field that happens to be called `cell`."""
 
     cell: np.ndarray
+    n_arms = 2
 
     def propose(self, out):
         out[0] = 0

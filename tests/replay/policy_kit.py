@@ -10,6 +10,7 @@ from driving import counts, play_by, tell_by
 
 import artreplay as ar
 from artreplay.compiling import is_component, state_of
+from artreplay.replay import rule_of
 
 BLOCKS = [[1, 0, 0], [0.5, 0, 0], [0, 1, 0], [0, 0.5, 0]]  # two components of two arms
 
@@ -72,7 +73,7 @@ def tell(policy: Any, action: Any) -> None:
 
 def state(base: Any) -> dict[str, Any]:
     """What a base has learnt."""
-    component = getattr(base, "component", base)
+    component = rule_of(getattr(base, "component", base))
     if is_component(component):
         return {name: np.asarray(array).tobytes() for name, array in state_of(component).items()}
     return {name: repr(value) for name, value in vars(base).items()}

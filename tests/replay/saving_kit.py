@@ -9,6 +9,7 @@ from typing import Any
 
 import artreplay as ar
 from artreplay.compiling import arrays_of
+from artreplay.replay import rule_of
 
 FEATURES = [[1, 0, 0], [0.5, 0, 0], [0, 1, 0.5], [0, 0, 1]]
 
@@ -19,6 +20,10 @@ def narrow(n: int) -> float:
 
 def equal(logged: Any, proposed: Any, base: Any) -> bool:
     return logged == proposed
+
+
+def always(logged: Any, proposed: Any, base: Any) -> bool:
+    return True
 
 
 POLICIES = ["ignorant", "full start", "replay"]
@@ -56,7 +61,7 @@ def play(policy: Any, rounds: int, seed: int = 0) -> list[Any]:
 
 
 def state(policy: Any) -> dict[str, Any]:
-    component = getattr(policy.base, "component", policy.base)
+    component = rule_of(getattr(policy.base, "component", policy.base))
     arrays = {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays_of(component).items()}
     return {"arrays": arrays, "rounds": policy.rounds, "used": policy.used, "unused": policy.unused}
 

@@ -11,7 +11,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.algorithms.beta_quantile import beta_quantile, log_gamma
-from artreplay.replay import certified
+from artreplay.replay import certified, drive
 from artreplay.testing import CheckFailed, check_completion, check_coupling, check_values
 
 TENTHS = (0.1, 0.2, 0.7)  # whose sums depend on their order
@@ -117,6 +117,20 @@ def test_it_does_so_in_many_cases(make, rewards) -> None:
         check(make, rewards=rewards, cases=800, max_history=40, horizon=20, seed=2)
 
 
+@pytest.mark.as_users_run
+@pytest.mark.parametrize("mode", ["auto", "compiled"])
+def test_an_object_with_values_is_never_compiled_however_slow_it_is(monkeypatch, mode) -> None:
+    monkeypatch.setattr(drive, "SLOW_SLICE", 0.0)
+    rng = random.Random(5)
+    log = ar.History([rng.choice(("red", "green", "blue")) for _ in range(60)], [rng.random() for _ in range(60)])
+    replay, full = (policy(OwnUCB(), log) for policy in (ar.ArtificialReplay, ar.FullStart))
+    with ar.compiling.using(mode):
+        for _ in range(5):
+            assert replay.ask() == full.ask()
+            for policy in (replay, full):
+                policy.tell(full.ask(), 0.5)
+
+
 @pytest.mark.parametrize("slack", [1e-9, 0.0])
 def test_without_slack_a_sum_that_passes_its_bound_decides_wrongly(monkeypatch, slack) -> None:
     rewards = [0.03, 1.0, 1.0]
@@ -148,8 +162,7 @@ def test_under_a_relation_of_ones_own_it_is_not_certified_and_not_exact() -> Non
     for make in (lambda: ar.UCB1(3), lambda: ar.ThompsonSampling(3)):
         assert isinstance(make().propose(), int)
         policy = ar.ArtificialReplay(make(), ar.History([0, 1, 2], [1.0, 0.0, 1.0]), relation=related)
-        assert policy._adapter.certified is None
-        assert not policy._adapter.exact
+        assert not certified.is_certified(policy.drive.base.component)
         with pytest.raises(CheckFailed):
             check_coupling(make, relation=related, cases=60)
 
@@ -204,7 +217,7 @@ def test_a_store_is_read_as_far_as_needed(tmp_path) -> None:
             policy.tell(4, 1.0)
 
 
-def test_totals_are_read_like_rows(tmp_path) -> None:
+def test_of_totals_replay_decides_what_full_start_does(tmp_path) -> None:
     rng = random.Random(3)
     counts = [rng.randrange(1, 400) for _ in range(8)]
     totals = ar.Totals(list(range(8)), counts, [float(rng.randrange(count + 1)) for count in counts])
@@ -217,19 +230,6 @@ def test_totals_are_read_like_rows(tmp_path) -> None:
             replay.save(tmp_path / "policy")
             replay = ar.load(tmp_path / "policy", totals)
         assert full.used == sum(counts)
-
-
-@pytest.mark.parametrize("lower", ["rows", "blocks"])
-def test_blocks_are_read_until_the_choice_is_certain(lower) -> None:
-    rng = random.Random(4)
-    log = ar.History([rng.randrange(4) for _ in range(150)], [rng.choice(TENTHS) for _ in range(150)])
-    for make in (ar.UCB1, ar.AnchorThompson):
-        replay, full = (policy(make(4), log, lower=lower) for policy in (ar.ArtificialReplay, ar.FullStart))
-        for _ in range(10):
-            assert replay.ask() == full.ask()
-            reward = rng.choice(TENTHS)
-            for policy in (replay, full):
-                policy.tell(full.ask(), reward)
 
 
 def test_simulations_read_like_policies() -> None:

@@ -1,4 +1,4 @@
-"""The first ask: a single step before the clock is looked at, and no interpreted step that would take long."""
+"""The first ask: a few steps before the clock is looked at, and more and more while they are quick."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import numpy as np
 import pytest
 
 import artreplay as ar
-from artreplay.compiling import Loop
-from artreplay.replay import policy as policy_module
+from artreplay.compiling import Loop, loops
+from artreplay.replay import drive
 
 
 def costly(budget, most, solver="exact"):
     return ar.TreeAllocation(2, (1, 2, 3), budget, most, horizon=100, epsilon=1 / 32, solver=solver)
 
 
-def test_slices_begin_with_one_step_and_grow_while_they_are_short(monkeypatch):
+def test_slices_begin_with_a_few_steps_and_grow_while_they_are_short(monkeypatch):
     limits = []
 
     def next_limit(limit, took):
         limits.append(limit)
         return 2 * limit
 
-    monkeypatch.setattr(policy_module, "next_limit", next_limit)
+    monkeypatch.setattr(drive, "next_limit", next_limit)
     rng = np.random.default_rng(0)
     policy = ar.FullStart(ar.MonUCB(3, 100), ar.History(rng.integers(0, 3, 100), rng.random(100)))
     with ar.compiling.using("interpreted"):
         policy.ask()
-    assert limits == [1, 2, 4, 8, 16, 32]
+    assert limits == [drive.FIRST_STEPS, 2 * drive.FIRST_STEPS]
     assert policy.used == 100
 
 
@@ -35,20 +35,32 @@ def test_slices_begin_with_one_step_and_grow_while_they_are_short(monkeypatch):
     [(costly(200, 100), True), (costly(200, 100, "greedy"), False), (costly(6, 3), False), (ar.MonUCB(3, 9), False)],
     ids=["large table", "no table", "small table", "arms"],
 )
-def test_only_a_large_table_is_compiled_for_at_once(base, expensive):
+def test_only_a_large_table_is_expensive(base, expensive):
     assert base.expensive == expensive
 
 
 @pytest.mark.as_users_run
-def test_what_is_costly_is_never_interpreted(monkeypatch):
-    policy = ar.Ignorant(costly(200, 100))
-
-    class Compiles(Exception):
+@pytest.mark.parametrize(
+    ("slow", "patience", "compiles"),
+    [(0.0, -1.0, True), (0.0, 1e9, False), (1e9, -1.0, False)],
+    ids=["slow for long", "slow for a short time", "quick"],
+)
+def test_what_is_slow_is_compiled_once_patience_ends(slow, patience, compiles, monkeypatch):
+    class Compiled(Exception):
         pass
 
     def bound_to(self, *parts):
-        raise Compiles
+        raise Compiled
 
+    monkeypatch.setattr(drive, "SLOW_SLICE", slow)
+    for name in ("PATIENCE", "PATIENCE_TO_LOAD"):
+        monkeypatch.setattr(loops, name, patience)
     monkeypatch.setattr(Loop, "bound_to", bound_to)
-    with pytest.raises(Compiles):
+    policy = ar.FullStart(ar.MonUCB(3, 100), ar.History([0] * 100, [0.5] * 100))
+    if compiles:
+        with pytest.raises(Compiled):
+            policy.ask()
+        assert policy.used == drive.FIRST_STEPS
+    else:
         policy.ask()
+        assert policy.used == 100

@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from saving_kit import FEATURES, Colour, check_same_future, equal, log_for, narrow, play, small_log, small_policy
+from saving_kit import (
+    FEATURES,
+    Colour,
+    always,
+    check_same_future,
+    equal,
+    log_for,
+    narrow,
+    play,
+    small_log,
+    small_policy,
+)
 
 import artreplay as ar
 from artreplay.errors import CannotSave, ChangedHistory, InvalidHistory, InvalidParameter
@@ -17,15 +28,15 @@ from artreplay.errors import CannotSave, ChangedHistory, InvalidHistory, Invalid
 # -- the log that is given again ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["full start", "replay", "trivial", "own relation", "LinUCB"])
+@pytest.mark.parametrize("kind", ["full start", "replay", "always related", "own relation", "LinUCB"])
 def test_a_log_with_rows_appended_goes_on_where_it_was(path, kind):
     base = ar.LinUCB(FEATURES, horizon=50, alpha=0.4) if kind == "LinUCB" else ar.MonUCB(4, 20)
     log, longer = log_for(base, 20), log_for(base, 45)
-    relation = {"trivial": "trivial", "own relation": equal}.get(kind)
+    relation = {"always related": always, "own relation": equal}.get(kind)
     policy = ar.FullStart(base, log) if kind == "full start" else ar.ArtificialReplay(base, log, relation)
     play(policy, 7)
     policy.save(path)
-    loaded = ar.load(path, longer, relation=equal if kind == "own relation" else None)
+    loaded = ar.load(path, longer, base=base if relation else None, relation=relation)
     policy.extend(longer)
     assert loaded.unused == policy.unused
     check_same_future(policy, loaded, 60)
@@ -198,24 +209,32 @@ def test_a_callable_that_differs_only_far_out_is_another_one(path):
         ar.load(path, bonus=lambda n: narrow(n) if n < 200 else 0.0)
 
 
-def test_a_relation_must_be_given_again(path):
+def small_policy_with_a_relation(path):
     policy = ar.ArtificialReplay(ar.MonUCB(arms=["a", "b"], horizon=10), small_log(), relation=equal)
     play(policy, 3)
     policy.save(path)
-    with pytest.raises(InvalidParameter, match="give relation= again"):
-        ar.load(path, small_log())
-    check_same_future(policy, ar.load(path, small_log(), relation=equal), 20)
+    return policy
 
 
-@pytest.mark.parametrize(
-    "relation", ["trivial", "equal", 5], ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value))
-)
+def test_a_relation_must_be_given_again_together_with_its_base(path):
+    policy, base = small_policy_with_a_relation(path), ar.MonUCB(arms=["a", "b"], horizon=10)
+    for given in ({}, {"base": base}, {"relation": equal}):
+        with pytest.raises(InvalidParameter, match=r"relation of your own, .* give relation= and base= again"):
+            ar.load(path, small_log(), **given)
+    check_same_future(policy, ar.load(path, small_log(), base=base, relation=equal), 20)
+
+
+def test_a_relation_is_not_given_where_there_was_none(path):
+    small_policy().save(path)
+    with pytest.raises(InvalidParameter, match="without a relation of your own: leave relation= out"):
+        ar.load(path, small_log(), relation=equal)
+
+
+@pytest.mark.parametrize("relation", ["trivial", "equal", 5], ids=repr)
 def test_a_relation_that_is_given_again_must_be_a_callable(path, relation):
-    policy = ar.ArtificialReplay(ar.MonUCB(arms=["a", "b"], horizon=10), small_log(), relation=equal)
-    play(policy, 3)
-    policy.save(path)
-    with pytest.raises(InvalidParameter, match="relation"):
-        ar.load(path, small_log(), relation=relation)
+    base = small_policy_with_a_relation(path).base
+    with pytest.raises(InvalidParameter, match="relation must be a callable"):
+        ar.load(path, small_log(), base=base, relation=relation)
 
 
 @pytest.mark.parametrize(

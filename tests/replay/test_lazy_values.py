@@ -11,7 +11,7 @@ import pytest
 from artreplay.algorithms import valued
 from artreplay.algorithms.valued import AnchoredDraw, OptimisticMean, PosteriorDraw, UpperQuantile, valued_arms
 from artreplay.compiling import Ints, Loop, compiled, using
-from artreplay.replay.certified import certified
+from artreplay.replay.certified import certify
 from artreplay.replay.step import CERTAIN
 
 SLACK = 1e-9
@@ -67,7 +67,7 @@ def random_base(rule, rng):
         shares = np.full(n_arms, rng.random()) if rng.random() < 0.5 else rng.random(n_arms)
         tally.totals[:] = np.rint(tally.counts * shares) if rng.random() < 0.7 else tally.counts * shares
         arms.shown[part] = tally.counts.sum()
-    base = certified(arms, n_arms, 0.0, 1.0)
+    base = certify(arms, n_arms, 0.0, 1.0)
     base.allowed[:] = rng.random(n_arms) < 0.8
     base.allowed[rng.integers(n_arms)] = 1
     return base, UnreadRows(rng.integers(0, rng.choice([1, 4, size + 1]), n_arms))
@@ -119,5 +119,5 @@ def test_an_arm_that_cannot_win_is_never_valued_exactly(monkeypatch):
     arms.online.counts[:] = 1000
     arms.online.totals[:] = 100.0, 900.0, 899.0
     with np.errstate(over="ignore"):
-        certified(arms, 3, 0.0, 1.0).propose_over(UnreadRows(np.zeros(3, np.int64)), np.zeros(1, np.int64), 0)
+        certify(arms, 3, 0.0, 1.0).propose_over(UnreadRows(np.zeros(3, np.int64)), np.zeros(1, np.int64), 0)
     assert set(valued_at) == {(901.0, 101.0), (900.0, 102.0)}

@@ -8,18 +8,25 @@ from typing import NamedTuple
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from artreplay.replay.own_ledgers import NamedCells
 from hypothesis import given, settings
 
 from artreplay.cells import Forest, forest, grid_cells, lattice
 from artreplay.cells.boxes import LEVEL_AT, units_of
 from artreplay.cells.forest import leaves_of
+from artreplay.cells.unit_cells import GridBoxes, Leaves, UnitCells, table_of
 from artreplay.compiling import arrays_of
-from artreplay.errors import InvalidAction, InvalidFile
-from artreplay.replay.ledger import Boxes, Leaves, Ledger, Table, enlarged, filled_ledger, marks_of
+from artreplay.errors import InvalidFile
+from artreplay.replay.ledger import Ledger, filled_ledger, marks_of
 from artreplay.replay.step import NO_ROW
 
 DEEPEST = {1: 10, 2: 5, 3: 3}
+
+
+class Deaf(NamedTuple):
+    """Is shown rows, and learns nothing."""
+
+    def update_logged(self, unit, reward, allowance):
+        pass
 
 
 class Whole(NamedTuple):
@@ -38,12 +45,13 @@ class Dividing(NamedTuple):
     def cell_of(self, unit):
         return int(self.cells.locate(unit))
 
+    update_logged = Deaf.update_logged
+
 
 def tree_ledger(cells, units, rewards, marks=None):
     size, rows = int(cells.size[0]), np.arange(len(units))
-    leaf = leaves_of(cells, units)
-    made = filled_ledger(Leaves(cells.dim), size, units, rewards, rows, leaf, len(units), marks)
-    return enlarged(made, len(cells.child))
+    leaves = UnitCells(Leaves(cells.dim), size, len(cells.child), cells.parent[:size], cells)
+    return filled_ledger(leaves, units, rewards, rows, len(units), marks)
 
 
 def take(ledger: Ledger, algorithm, unit):
@@ -57,7 +65,7 @@ def served(ledger, algorithm, unit):
     cell = ledger.locate(algorithm, unit)
     at = ledger.first_unread(cell)
     if at >= 0:
-        ledger.use(cell, at)
+        ledger.show(algorithm, cell, at)
     return at
 
 
@@ -230,9 +238,10 @@ def test_a_grid_is_served_by_the_same_ledger():
         def cell_of(self, unit):
             return int(cells.locate(unit))
 
-    ledger = filled_ledger(
-        Boxes(2), 3 * cells.places, units, np.zeros(120), np.arange(120), cells.locate(units), 120, None
-    )
+        update_logged = Deaf.update_logged
+
+    boxes = UnitCells(GridBoxes(2), 3 * cells.places, own=cells)
+    ledger = filled_ledger(boxes, units, np.zeros(120), np.arange(120), 120)
     slow = SlowLedger(units)
     for place in rng.permutation(np.repeat(np.arange(120), 2)):
         unit = int(units[place])
@@ -243,78 +252,22 @@ def test_a_grid_is_served_by_the_same_ledger():
 @given(st.lists(st.integers(0, 4), max_size=40), st.lists(st.integers(0, 7), max_size=60), st.integers(0, 60))
 def test_arms_are_served_by_the_same_ledger_and_their_marks_count(logged, asked, restart):
     """The units 2 and 3 share a cell, 5 and above are not in the table."""
-    table = Table(np.array([0, 1, 2, 2, 3]), np.arange(5))
+    cell = np.array([0, 1, 2, 2, 3])
     units = np.array(logged, np.int64)
 
     def opened(marks=None):
-        return filled_ledger(table, 5, units, np.arange(len(units)) / 1.0, None, table.cell[units], len(units), marks)
+        return filled_ledger(table_of(cell), units, np.arange(len(units)) / 1.0, marks=marks)
 
     ledger, left = opened(), list(range(len(units)))
     for number, unit in enumerate(asked):
         if number == restart:
             ledger = opened(marks_of(ledger))
-        at = served(ledger, None, unit)
-        mine = [row for row in left if unit < 5 and table.cell[units[row]] == table.cell[unit]]
+        at = served(ledger, Deaf(), unit)
+        mine = [row for row in left if unit < 5 and cell[units[row]] == cell[unit]]
         assert at == NO_ROW if not mine else ledger.reward[at] == mine[0]
         if mine:
             left.remove(mine[0])
     assert int(marks_of(ledger).sum()) == len(units) - len(left)
-
-
-class Halving:
-    """Cells of whole numbers, by their highest bits: the more bits, the smaller the cells."""
-
-    def __init__(self):
-        self.bits = {0: 0}
-
-    def name(self, unit):
-        part = 0
-        while self.bits[part] < 0:  # divided
-            part = 2 * part + 1 + (unit >> (5 - (part + 1).bit_length()) & 1)
-        return part
-
-    def split(self, unit):
-        part = self.name(unit)
-        if part < 15:
-            self.bits[part] = -1
-            self.bits[2 * part + 1] = self.bits[2 * part + 2] = 0
-
-
-@settings(max_examples=100)
-@given(st.lists(st.integers(0, 15), max_size=40), st.lists(st.tuples(st.integers(0, 15), st.booleans()), max_size=60))
-def test_cells_that_an_object_names_may_divide(logged, steps):
-    names, rows = Halving(), np.arange(len(logged))
-    ledger = NamedCells(np.array(logged, np.int64), np.zeros(len(logged)), names.name, False, rows.tolist())
-    left = rows.tolist()
-    for unit, splits in steps:
-        if splits:
-            names.split(unit)
-        at = served(ledger, None, unit)
-        mine = [row for row in left if names.name(logged[row]) == names.name(unit)]
-        assert at == (mine[0] if mine else NO_ROW)
-        left = [row for row in left if row not in mine[:1]]
-        assert ledger.unread() == left
-
-
-def test_a_part_of_a_divided_cell_may_keep_its_name():
-    apart = set()
-
-    def name_of(unit):
-        return "new" if unit in apart else "old"
-
-    ledger = NamedCells(np.array([0, 2, 2]), np.zeros(3), name_of, False, [0, 1, 2])
-    assert served(ledger, None, 0) == 0
-    apart.add(2)
-    assert served(ledger, None, 0) == NO_ROW
-    assert [served(ledger, None, 2) for _ in range(3)] == [1, 2, NO_ROW]
-
-
-def test_cells_that_are_joined_are_refused():
-    joined = {0: "left", 1: "right", 2: "left"}
-    ledger = NamedCells(np.array([0, 1, 2]), np.zeros(3), joined.__getitem__, False, [0, 1, 2])
-    joined[0] = "right"
-    with pytest.raises(InvalidAction, match=r"cell\(unit\) must only divide cells: rows of 'left' came to 'right'"):
-        ledger.locate(None, 2)
 
 
 def test_a_log_without_rows_has_nothing_to_give():
@@ -338,6 +291,5 @@ def test_memory_is_a_few_numbers_per_row_whatever_is_split(dim):
 
 @pytest.mark.parametrize("marks", [np.array([4]), np.array([1, 1, 1]), np.array([0, 9])])
 def test_marks_that_do_not_fit_the_log_are_refused(marks):
-    table = Table(np.array([0]), np.arange(2))
     with pytest.raises(InvalidFile, match="does not fit the log"):
-        filled_ledger(table, 2, np.zeros(3, np.int64), np.zeros(3), None, np.zeros(3, np.int64), 3, marks)
+        filled_ledger(table_of(np.array([0])), np.zeros(3, np.int64), np.zeros(3), marks=marks)

@@ -17,6 +17,7 @@ LOG = ar.History([0, 1, 1], [0.0, 1.0, 0.0])
 @ar.compiled
 class Forgetful(NamedTuple):
     count: Any
+    n_arms = 2
 
     def propose(self, out):
         out[0] = 1
@@ -28,6 +29,7 @@ class Forgetful(NamedTuple):
 @ar.compiled
 class Vague(NamedTuple):
     count: Any
+    n_arms = 2
 
     def propose(self, out):
         return "one"
@@ -39,6 +41,7 @@ class Vague(NamedTuple):
 @ar.compiled
 class Overflowing(NamedTuple):
     count: Any
+    n_arms = 2
 
     def propose(self, out):
         for place in range(3):
@@ -52,6 +55,7 @@ class Overflowing(NamedTuple):
 @ar.compiled
 class Shapeless(NamedTuple):
     count: Any
+    n_arms = 2
 
     def propose(self):
         return 1
@@ -63,9 +67,35 @@ class Shapeless(NamedTuple):
 @ar.compiled
 class Raising(NamedTuple):
     count: Any
+    n_arms = 2
 
     def propose(self, out):
         out[0] = self.count[99]
+        return 1
+
+    def update(self, arm, reward):
+        self.count[arm] += 1
+
+
+@ar.compiled
+class Countless(NamedTuple):
+    count: Any
+
+    def propose(self, out):
+        out[0] = 0
+        return 1
+
+    def update(self, arm, reward):
+        self.count[arm] += 1
+
+
+@ar.compiled
+class Boundless(NamedTuple):
+    count: Any
+    n_arms = 3
+
+    def propose(self, out):
+        out[0] = 0
         return 1
 
     def update(self, arm, reward):
@@ -79,6 +109,7 @@ def unmarked(count):
 @ar.compiled
 class CallsUnmarked(NamedTuple):
     count: Any
+    n_arms = 2
 
     def propose(self, out):
         out[0] = unmarked(self.count)
@@ -112,6 +143,8 @@ COMPONENTS = {
     Overflowing: r"Overflowing.propose \(test_mistakes.py, line \d+\) wrote 3 units, and there is a place for 1",
     Raising: r"Raising.propose \(test_mistakes.py, line \d+\) could not be run: IndexError",
     Shapeless: r"Shapeless.propose \(test_mistakes.py, line \d+\) must be propose\(self, out\), got propose\(self\)",
+    Countless: "Countless must say how many arms it has, as a field or a property n_arms, got none",
+    Boundless: "Boundless says that it has 3 arms, and its update of arm 2 ran over an array",
 }
 
 

@@ -141,7 +141,10 @@ def test_words_may_wrap_around(mode):
 @history_policies
 @pytest.mark.parametrize("unit", [4, 5, 10**6])
 def test_a_logged_unit_its_arrays_have_no_place_for_is_refused(mode, start, unit):
-    with using(mode), pytest.raises(InvalidHistory, match=rf"row 1 is refused: {unit} is not a unit"):
+    with (
+        using(mode),
+        pytest.raises(InvalidHistory, match=rf"row 1 is refused: {unit} is not a unit of Fewest, which has 0 to 3"),
+    ):
         start(fewest(4), ar.History([0, unit, 1], [0.5, 0.5, 0.5]))
 
 
@@ -178,6 +181,13 @@ def test_proposing_more_units_than_its_width_is_an_error_that_says_so(mode):
     """Interpreted, NumPy notices first that it writes past the end."""
     with using(mode), pytest.raises((InvalidAction, IndexError), match=r"must offer `width`|out of bounds"):
         ar.Ignorant(Faulty(np.zeros(4), 2, 2)).ask()
+
+
+@both_modes
+def test_proposing_what_is_no_unit_is_an_error_that_says_so(mode):
+    base = MixedCells(np.zeros(3), np.array([0, 1, 2]), np.array([7]))
+    with using(mode), pytest.raises(InvalidAction, match=r"MixedCells proposed 7, .* 0 to 2"):
+        ar.ArtificialReplay(base, ar.History([0, 1], [0.5, 0.5])).ask()
 
 
 @both_modes
@@ -248,6 +258,7 @@ class Around(NamedTuple):
 
     inner: Fewest
     pair: Any
+    n_arms = 4
 
     def propose(self, out):
         return self.inner.propose(out)
@@ -285,6 +296,16 @@ def test_numbers_and_tuples_of_them_are_fields(number):
     assert ar.Ignorant(Around(fewest(), (number, np.zeros(2, bool)))).ask() == 0
 
 
+@pytest.mark.parametrize("n_arms", [None, 0, -1, 2.0, True, "4"], ids=repr)
+def test_it_must_say_how_many_arms_it_has(n_arms):
+    class Vague(Fewest):
+        pass
+
+    Vague.n_arms = n_arms
+    with pytest.raises(InvalidParameter, match="must say how many arms it has, as a field or a property n_arms, got"):
+        ar.Ignorant(ar.compiled(Vague)(*fewest()))
+
+
 @pytest.mark.parametrize("width", [0, -1])
 def test_a_width_below_one_is_refused(width):
     class Narrow(Fewest):
@@ -297,6 +318,6 @@ def test_a_width_below_one_is_refused(width):
 
 def test_cells_of_a_component_are_named_by_its_units():
     policy = ar.ArtificialReplay(fewest(), ar.History([2, 0], [0.5, 0.5]))
-    assert policy.used_by_cell() == {0: 0, 1: 0, 2: 0}
+    assert policy.used_by_cell() == {0: 0, 1: 0, 2: 0, 3: 0}
     policy.ask()
-    assert policy.used_by_cell() == {0: 1, 1: 0, 2: 0}
+    assert policy.used_by_cell() == {0: 1, 1: 0, 2: 0, 3: 0}

@@ -209,7 +209,7 @@ def test_an_error_of_its_own_comes_out_as_it_is():
 
 
 def test_an_error_in_update_does_not_lose_count_of_the_log():
-    """The sample counts as used, once, whether or not the object took it in: `used` and `unused_rows` agree."""
+    """The row that was being shown is not used yet: `used` and `unused_rows` agree."""
 
     class Fails(Scripted):
         def update(self, unit, reward):
@@ -244,3 +244,16 @@ def test_a_unit_called_none_is_asked_once():
         return
     policy.ask()
     assert policy.base.asked == 1
+
+
+def test_the_cell_of_a_unit_must_always_have_the_same_name():
+    class Wandering(Scripted):
+        def cell(self, unit):
+            return unit if not self.shown else "elsewhere"
+
+    policy = ar.ArtificialReplay(Wandering("a"), ar.History(["a", "b", "a"], [1, 2, 3]))
+    with pytest.raises(
+        InvalidAction, match=r"Wandering.cell .* must always give the same name: 'a' was in 'a' before, and"
+    ):
+        policy.ask()
+    assert policy.base.shown == [("a", 1.0)]

@@ -259,7 +259,7 @@ def test_champions_that_are_no_leaves_are_refused(path, name, value):
 
 
 def test_surfaces_of_another_version_are_refused(path):
-    policy = ar.Ignorant(ar.PointRegression(1, 10, 8, 2))
+    policy = ar.Ignorant(ar.PointRegression(1, 10, 8))
     policy.tell(policy.ask(), 0.5)
     policy.save(path)
     [table] = [part.removesuffix(".npy") for part in parts_of(path) if part.endswith("model.table.npy")]

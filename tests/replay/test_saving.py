@@ -9,6 +9,7 @@ import pytest
 from saving_kit import (
     FEATURES,
     POLICIES,
+    always,
     check_same_future,
     log_for,
     narrow,
@@ -85,7 +86,7 @@ def test_rewards_without_bounds_are_saved_too(path, kind):
     check_same_future(policy, ar.load(path, None if kind == "ignorant" else log), 1000)
 
 
-@pytest.mark.parametrize("kind", [*POLICIES, "totals", "trivial"])
+@pytest.mark.parametrize("kind", [*POLICIES, "totals", "always related"])
 @pytest.mark.parametrize("moment", ["fresh", "asked", "told", "asked again"])
 def test_a_policy_can_be_saved_at_any_moment(path, kind, moment):
     """Also with an action that was asked for and not played yet, and before anything was read."""
@@ -95,7 +96,7 @@ def test_a_policy_can_be_saved_at_any_moment(path, kind, moment):
             log = ar.Totals.of(log)
         policy = {
             "totals": lambda: ar.FullStart(make(), log),  # noqa: B023
-            "trivial": lambda: ar.ArtificialReplay(make(), log, relation="trivial"),  # noqa: B023
+            "always related": lambda: ar.ArtificialReplay(make(), log, relation=always),  # noqa: B023
         }.get(kind, lambda: policy_of(kind, make(), log))()  # noqa: B023
         if moment != "fresh":
             action = policy.ask()
@@ -104,7 +105,8 @@ def test_a_policy_can_be_saved_at_any_moment(path, kind, moment):
             if moment == "asked again":
                 policy.ask()
         policy.save(path)
-        loaded = ar.load(path, None if kind == "ignorant" else log)
+        again = {"base": make(), "relation": always} if kind == "always related" else {}
+        loaded = ar.load(path, None if kind == "ignorant" else log, **again)
         if moment in ("asked", "asked again"):
             used = loaded.used
             assert loaded.ask() == policy.ask()

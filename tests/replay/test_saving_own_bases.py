@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from saving_kit import POLICIES, Colour, equal, policy_of, state
+from saving_kit import POLICIES, Colour, always, equal, policy_of, state
 
 import artreplay as ar
 from artreplay.compiling import compiled
@@ -59,7 +59,7 @@ def play_plain(policy: Any, rounds: int) -> list[Any]:
     return played
 
 
-@pytest.mark.parametrize("relation", [None, "trivial", equal], ids=["own", "trivial", "callable"])
+@pytest.mark.parametrize("relation", [None, always, equal], ids=["own cells", "always", "equal"])
 @pytest.mark.parametrize("cls", [Keeping, KeepingSeveral])
 @pytest.mark.parametrize("pending", [False, True])
 def test_a_plain_object_with_state_and_restore_is_saved(path, relation, cls, pending):
@@ -68,7 +68,7 @@ def test_a_plain_object_with_state_and_restore_is_saved(path, relation, cls, pen
     if pending:
         policy.ask()
     policy.save(path)
-    loaded = ar.load(path, PLAIN_LOG, base=cls(), relation=relation if callable(relation) else None)
+    loaded = ar.load(path, PLAIN_LOG, base=cls(), relation=relation)
     assert loaded.base.shown == policy.base.shown
     assert loaded.unused_rows() == policy.unused_rows()
     assert play_plain(loaded, 20) == play_plain(policy, 20)
@@ -173,6 +173,7 @@ class InTurn(NamedTuple):
     count: np.ndarray
     total: np.ndarray
     step: int
+    n_arms = 3
 
     def propose(self, out):
         out[0] = (int(self.count.sum()) * self.step) % len(self.count)
@@ -186,6 +187,7 @@ class InTurn(NamedTuple):
 @compiled
 class OtherTurn(NamedTuple):
     count: np.ndarray
+    n_arms = 3
 
     def propose(self, out):
         out[0] = 0
@@ -199,6 +201,7 @@ class OtherTurn(NamedTuple):
 class Tape(NamedTuple):
     length: np.ndarray
     reward: np.ndarray
+    n_arms = 3
 
     def propose(self, out):
         out[0] = self.length[0] % 3
@@ -219,6 +222,7 @@ class Tape(NamedTuple):
 class Limited(NamedTuple):
     count: np.ndarray
     limit: float  # nan where there is none
+    n_arms = 2
 
     def propose(self, out):
         out[0] = 0

@@ -79,7 +79,7 @@ def test_totals_are_full_start_in_one_batch_whatever_the_base(name, tmp_path):
             assert policy.used == sum(cell.used for cell in policy.cells()) == sum(policy.used_by_cell().values())
 
 
-def test_rows_that_are_appended_are_blocks_behind_the_others():
+def test_rows_that_are_appended_are_loaded_before_the_next_decision():
     rng = random.Random(2)
     with ar.compiling.using("interpreted"):
         for _ in range(40):
@@ -176,10 +176,6 @@ def totals(**other: Any) -> ar.Totals:
         (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "reward= does not go with"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="shown"), "must be different columns"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="clicks"), "one column 'clicks' \\(sum=\\)"),
-        (lambda: ar.ArtificialReplay(ar.IDS(2), ar.History([0], [1]), lower="blocks"), 'lower="blocks" is for index'),
-        (lambda: ar.FullStart(ar.MonUCB(2, 9), ar.History([0], [1]), lower="sums"), 'lower must be "rows" or "blocks"'),
-        (lambda: ar.ArtificialReplay(ar.MonUCB(2, 9), ar.History([0], [1]), "trivial", lower="blocks"),
-         "got a relation"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_a_sentence(make, sentence):
@@ -214,3 +210,33 @@ def test_the_totals_of_a_store_are_its_sums(tmp_path: Path):
         there.sums.tolist(),
     )
     assert (store.reading.rows, store.reading.sums) == (0, 5)
+
+
+@pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
+@pytest.mark.parametrize("first", ["ask", "tell"])
+def test_all_totals_are_loaded_at_the_first_call_and_new_ones_at_the_next(start, first):
+    policy = start(ar.KLUCB(arms=["red", "blue"], horizon=99), totals())
+    assert (policy.used, policy.unused, policy.unused_rows()) == (0, 15, [0, 1])
+    if first == "ask":
+        policy.ask()
+    policy.tell("red", 1.0)
+    assert (policy.used, policy.unused, policy.unused_rows()) == (15, 0, [])
+    policy.extend(totals(arms=["red", "blue", "red"], counts=[10, 5, 4], sums=[3, 1, 2]))
+    assert (policy.used, policy.unused, policy.unused_rows()) == (15, 4, [2])
+    policy.ask()
+    assert (policy.used, policy.unused, policy.unused_rows()) == (19, 0, [])
+    assert [(cell.count, cell.used) for cell in policy.cells()] == [(15, 14), (5, 5)]
+
+
+@pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
+def test_a_log_of_totals_goes_on_with_totals_alone(start, tmp_path):
+    rows = ar.History(["red", "blue"], [1.0, 0.0])
+    for log, other, kinds in ((totals(), rows, ("totals", "rows")), (rows, totals(), ("rows", "totals"))):
+        policy = start(ar.KLUCB(arms=["red", "blue"], horizon=99), log)
+        sentence = "a log of {} can only go on with {}, got one of {}".format(kinds[0], *kinds)
+        with pytest.raises(InvalidHistory, match=sentence):
+            policy.extend(other)
+        policy.save(tmp_path / "policy")
+        with pytest.raises(InvalidHistory, match=sentence):
+            ar.load(tmp_path / "policy", other)
+        assert policy.ask() == ar.load(tmp_path / "policy", log).ask()

@@ -10,7 +10,7 @@ from policy_kit import BASES, log, play, seen
 
 import artreplay as ar
 from artreplay.compiling import using
-from artreplay.replay import policy as policy_module
+from artreplay.replay import drive
 
 # One of each kind of compiled loop.
 KINDS = ["MonUCB", "MonUCB, tabulated", "PsiUCB", "TopUCB", "TopUCB, tabulated", "LinUCB", "UCB1", "Thompson", "IDS"]
@@ -53,7 +53,7 @@ def test_switching_to_compiled_code_in_the_middle_of_one_ask_changes_nothing(mon
     history = log(size=500)
     expected = run("interpreted", start, base, history, 6)
     with monkeypatch.context() as patch:
-        patch.setattr(policy_module, "_PATIENCE", 0.0)
+        patch.setattr(drive, "SLOW_SLICE", 0.0)  # after which patience is asked for, of which tests have none
         assert run("auto", start, base, history, 6) == expected
 
 

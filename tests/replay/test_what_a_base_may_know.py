@@ -1,4 +1,4 @@
-"""The seam: a base may be told the online round, where a sample comes from, and which of its cells have no row left."""
+"""The seam: a base may be told the online round and where a sample comes from, and may ask for the whole log first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.compiling import using
+from artreplay.errors import InvalidParameter
 from artreplay.testing import CheckFailed, check_coupling
 
 HISTORY = ar.History([0, 1, 1, 2], [0.0, 0.5, 1.0, 1.0])
@@ -33,12 +34,6 @@ class Listener:
         self.counts[arm] += 1
         self.heard.append(("logged", arm, reward, allowance))
 
-    def close(self, arm: int) -> None:
-        self.heard.append(("close", arm))
-
-    def reopen(self, arm: int) -> None:
-        self.heard.append(("reopen", arm))
-
 
 @ar.compiled
 class Noting(NamedTuple):
@@ -47,6 +42,7 @@ class Noting(NamedTuple):
     count: np.ndarray
     heard: np.ndarray
     size: np.ndarray
+    n_arms = 3
 
     def note(self, what, arm, value):
         self.heard[self.size[0], 0] = what
@@ -67,14 +63,8 @@ class Noting(NamedTuple):
         self.count[unit] += 1
         self.note(2, unit, reward + allowance)
 
-    def close(self, cell):
-        self.note(3, cell, 0.0)
 
-    def reopen(self, cell):
-        self.note(4, cell, 0.0)
-
-
-KINDS = ("round", "online", "logged", "close", "reopen")
+KINDS = ("round", "online", "logged")
 
 
 def noting() -> Noting:
@@ -111,8 +101,7 @@ def test_an_object_and_a_component_hear_the_same(policy):
         expected = played(POLICIES[policy](Listener()))
         assert played(POLICIES[policy](noting())) == expected
     kinds = {entry[0] for entry in expected}
-    also = {"ignorant": set(), "full start": {"logged"}, "replay": {"logged", "reopen"}}
-    assert kinds == {"round", "online", "close"} | also[policy]
+    assert kinds == {"round", "online"} | (set() if policy == "ignorant" else {"logged"})
     rounds = [entry[1] for entry in expected if entry[0] == "round"]
     assert sorted(rounds) == rounds
     assert set(rounds) == set(range(6))
@@ -125,71 +114,100 @@ def test_compiled_a_component_hears_the_same():
         assert played(POLICIES["replay"](noting())) == expected
 
 
-def test_an_arm_is_closed_once_and_again_when_rows_have_come():
-    policy = ar.ArtificialReplay(Listener(), HISTORY)
-    played(policy)
-    about = [entry[0] for entry in policy.base.heard if entry[0] in ("close", "reopen") and entry[1] == 0]
-    assert about == ["close", "reopen", "close"]
-
-
-def test_all_logged_rows_of_an_arm_come_before_it_is_closed_and_before_what_is_told():
+def test_all_logged_rows_of_an_arm_come_before_what_is_told_of_it():
     policy = ar.ArtificialReplay(Listener(), HISTORY)
     policy.tell(1, 0.25)
     assert policy.base.heard == [("logged", 1, 0.5, 0.0), ("logged", 1, 1.0, 0.0), ("online", 1, 0.25)]
 
 
-class Resource(Listener):
-    """An object whose `close` and `propose` are of another kind: what it does not take is not passed."""
+class Needless(Listener):
+    """An object whose `propose` can do without the round: what a method does not need is not passed."""
 
     def propose(self, round_: int = 0) -> int:
         return super().propose(round_)
 
-    def close(self) -> None:  # type: ignore[override]
-        raise RuntimeError("this closes the object, and not a cell")
 
-
-def test_what_an_object_does_not_take_is_not_passed():
-    policy = ar.ArtificialReplay(Resource(), HISTORY)
+def test_what_an_object_does_not_need_is_not_passed():
+    policy = ar.ArtificialReplay(Needless(), HISTORY)
     for _ in range(5):
         policy.tell(policy.ask(), 0.5)
     assert {entry[1] for entry in policy.base.heard if entry[0] == "round"} == {0}
 
 
-class WhileOpen:
-    """An arm is worth 1 while the journal has unread rows of it, and then whatever is thought of it: it may rise."""
+# -- bases that see the whole log first --------------------------------------------------------------------------------
+
+
+class Careful:
+    """Plays what a careful mean says, which may rise: read only as far as it asks for rows, it misses some."""
 
     def __init__(self) -> None:
-        self.counts, self.totals, self.is_open = [0] * 3, [0.0] * 3, [True] * 3
-
-    def value(self, arm: int) -> float:
-        return 1.0 if self.is_open[arm] else (self.totals[arm] + 0.5) / (self.counts[arm] + 1)
+        self.counts, self.totals = [0] * 3, [0.0] * 3
+        self.seen: list[int] = []
 
     def propose(self) -> int:
-        return max(range(3), key=lambda arm: (self.value(arm), -arm))
+        return max(range(3), key=lambda arm: ((self.totals[arm] + 0.5) / (self.counts[arm] + 1), -arm))
 
     def update(self, arm: int, reward: float) -> None:
         self.counts[arm] += 1
         self.totals[arm] += reward
-
-    def close(self, arm: int) -> None:
-        self.is_open[arm] = False
-
-    def reopen(self, arm: int) -> None:
-        self.is_open[arm] = True
+        self.seen.append(arm)
 
 
-class NeverOpen(WhileOpen):
-    """What is thought of an arm counts from the beginning."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_open = [False] * 3
-
-    def reopen(self, arm: int) -> None:
-        pass
+class Thorough(Careful):
+    reads_whole_log = True
 
 
-def test_a_value_that_may_rise_is_exact_if_it_counts_from_the_closing_on():
-    assert check_coupling(WhileOpen, 3).cases == 200
+@ar.compiled
+class ThoroughComponent(NamedTuple):
+    """The same as a component."""
+
+    counts: np.ndarray
+    totals: np.ndarray
+    seen: np.ndarray
+    n_arms = 3
+    reads_whole_log = True
+
+    def propose(self, out):
+        out[0] = np.argmax((self.totals + 0.5) / (self.counts + 1))
+        return 1
+
+    def update(self, unit, reward):
+        self.seen[int(self.counts.sum())] = unit
+        self.counts[unit] += 1
+        self.totals[unit] += reward
+
+
+def thorough_component() -> ThoroughComponent:
+    return ThoroughComponent(np.zeros(3), np.zeros(3), np.full(200, -1))
+
+
+@pytest.mark.parametrize("make", [Thorough, thorough_component], ids=["object", "component"])
+@pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
+@pytest.mark.parametrize("first", ["ask", "tell"])
+def test_a_base_that_reads_the_whole_log_is_shown_it_first_and_in_order(make, start, first):
+    log = ar.History([2, 0, 1, 0, 2], [0.0, 1.0, 0.5, 0.0, 1.0])
+    policy = start(make(), log)
+    if first == "ask":
+        policy.ask()
+    policy.tell(1, 1.0)
+    assert list(policy.base.seen)[:6] == [2, 0, 1, 0, 2, 1]
+    assert (policy.used, policy.unused_rows()) == (5, [])
+    policy.extend(ar.History([2, 0, 1, 0, 2, 1, 0], [0.0, 1.0, 0.5, 0.0, 1.0, 0.0, 0.0]))
+    policy.ask()
+    assert list(policy.base.seen)[:8] == [2, 0, 1, 0, 2, 1, 1, 0]
+    assert policy.used == 7
+
+
+def test_any_rule_is_exact_if_its_base_reads_the_whole_log():
     with pytest.raises(CheckFailed):
-        check_coupling(NeverOpen, 3)
+        check_coupling(Careful, 3)
+    for make in (Thorough, thorough_component):
+        assert check_coupling(make, 3, rewards=(0, 0.5, 1)).cases == 200
+
+
+def test_reads_whole_log_is_true_or_false():
+    class Unsure(Careful):
+        reads_whole_log = "yes"
+
+    with pytest.raises(InvalidParameter, match=r"reads_whole_log of .*Unsure must be True or False, got 'yes'"):
+        ar.Ignorant(Unsure())

@@ -1,4 +1,4 @@
-"""Certified reading, blocks, drift, worlds of one's own: what went wrong once where two of them met."""
+"""Certified reading, stores, drift, worlds of one's own: what went wrong once where two of them met."""
 
 from __future__ import annotations
 
@@ -22,15 +22,6 @@ def store(tmp_path) -> Any:
     table = pa.table({"arm": arms, "reward": [float(rng.random() < (0.3, 0.5, 0.6)[arm]) for arm in arms]})
     ar.index_history(table, tmp_path / "log.arh", unit="arm", reward="reward")
     return ar.open_history(tmp_path / "log.arh")
-
-
-@pytest.mark.parametrize("make", [ar.UCB1, ar.ThompsonSampling, ar.Greedy])
-def test_blocks_of_a_store_count_as_many_rows_as_they_have(store, make) -> None:
-    replay, full = (policy(make(3), store, lower="blocks") for policy in (ar.ArtificialReplay, ar.FullStart))
-    for _ in range(8):
-        assert replay.ask() == full.ask()
-        for policy in (replay, full):
-            policy.tell(full.ask(), 0.0)
 
 
 @pytest.mark.parametrize("more", [1, -1])
@@ -124,10 +115,9 @@ def test_late_rewards_are_those_of_the_arm_that_was_played() -> None:
     assert (runs.regret == 0.0).all()
 
 
-@pytest.mark.parametrize("more", [{"drift": 0.3}, {"lower": "blocks"}])
-def test_late_rewards_do_not_drop_what_they_cannot_do(more) -> None:
+def test_late_rewards_do_not_drop_what_they_cannot_do() -> None:
     with pytest.raises(InvalidParameter, match="rewards that come late are simulated without drift"):
-        ar.simulate(ar.MonUCB(3, 9), LateCoins(), history=5, horizon=3, replications=1, **more)
+        ar.simulate(ar.MonUCB(3, 9), LateCoins(), history=5, horizon=3, replications=1, drift=0.3)
 
 
 def test_a_base_of_ones_own_must_take_the_rewards_of_its_world() -> None:

@@ -375,8 +375,6 @@ def test_past_the_horizon_is_said_once():
         ({"drift": -1.0}, "drift must be finite and at least 0, got -1.0"),
         ({"drift": {"pink": 0.1}}, "drift has 'pink', which is not an arm"),
         ({"drift": [0.1, 0.2]}, "drift must have one number for each row, got 2 for 4 rows"),
-        ({"drift": 0.1, "lower": "blocks"}, "drift is for rows that are shown one at a time"),
-        ({"lower": "columns"}, 'lower must be "rows" or "blocks"'),
         ({"history": ar.Totals(COLOURS, [1, 2], [0, 3])}, "expected a sum of 2 rewards"),
         ({"history": ar.Totals(COLOURS, [1, 2], [0, 1]), "drift": 0.1}, "drift is for rows"),
     ],
@@ -405,7 +403,6 @@ def test_a_change_of_how_the_log_is_treated_folds_the_journal_again(tmp_path):
         assert study.drift == {"blue": 0.1}
         for change, sentence in (
             ({"drift": [0.1] * 60}, "drift by row is given with the rows"),
-            ({"lower": "blocks"}, "drift is for rows that are shown one at a time"),
             ({"drift": math.inf}, "drift must be finite"),
         ):
             with pytest.raises(InvalidParameter, match=sentence):

@@ -192,7 +192,7 @@ def test_a_read_that_fails_tells_nothing_twice(tmp_path: Path) -> None:
     ar.index_history(tmp_path / "log.csv", tmp_path / "log.arh", unit="arm", reward="reward")
     log = ar.open_history(tmp_path / "log.arh")
     study = ar.Study.create(tmp_path / "own.study", ar.MonUCB(arms=["a", "b", "c"], horizon=10_000), history=log)
-    reader = study.policy._reader
+    reader = study.policy.drive.reader
     real = reader.read
 
     def lost(ledger: Any) -> Any:

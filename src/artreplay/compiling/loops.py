@@ -119,7 +119,10 @@ def _classes(parts: tuple[Any, ...]) -> tuple[type, ...]:
 
 
 def _compilable(part: Any) -> bool:
-    return is_component(part) or isinstance(part, (np.ndarray, np.generic, int, float))
+    """Whether this is a component, an array or a number; a component may hold a plain object, which is none."""
+    if isinstance(part, tuple):
+        return all(map(_compilable, part))
+    return isinstance(part, (np.ndarray, np.generic, int, float, complex))
 
 
 def _say_plainly(error: Exception, classes: tuple[type, ...]) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from artreplay.algorithms import PointAlgorithm
 from artreplay.compiling import Ints, packed, worth_compiling
-from artreplay.compiling.loops import PATIENCE
 from artreplay.engine.play import GROWN, Memory, Order, Record, play_one, play_several
 from artreplay.engine.simulated_logs import PLACES as CURSOR_PLACES
 from artreplay.engine.simulated_logs import STEPS, WORLD
@@ -99,8 +98,7 @@ class Worker:
         proposal, proposed = base.proposal_space()
         play = play_one if setting.width == 1 else play_several
         parts = (first, ledger, queue, rewards, log, memory, order, record)
-        # The rows of a log are drawn in one go.
-        pays = setting.rows * _DRAWING > PATIENCE or worth_compiling(play, parts, 0.0)
+        pays = worth_compiling(play, parts, setting.rows * _DRAWING)  # the rows of a log are drawn in one go
         run = play.bound_to(*parts) if pays and setting.compilable else play.interpreted
         result = AGAIN
         while result != DONE:

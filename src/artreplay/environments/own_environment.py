@@ -11,7 +11,7 @@ from artreplay.compiling import Floats, Ints, Words, check_fields, compiled, cop
 from artreplay.environments.arm_environments import ArmEnvironment
 from artreplay.environments.meeting import NOT_A_UNIT
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.replay.step import AGAIN
+from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, uniform
 
 _TRIED = (0.25, 0.75)  # draws with which a component is tried out

@@ -10,7 +10,7 @@ from artreplay.cells import Lattice
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.environments.meeting import NEEDS_MEANS
-from artreplay.replay.step import AGAIN
+from artreplay.replay import AGAIN
 from artreplay.streams import REWARD, mixed
 
 NOTHING = np.uint64(0)

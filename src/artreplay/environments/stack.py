@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words, compiled, natural
 from artreplay.environments.meeting import NOT_A_UNIT
-from artreplay.replay.step import AGAIN
+from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal, uniform
 
 AHEAD = 32  # online rewards of an arm that are drawn in one go; the first ones are drawn one by one, for rare arms

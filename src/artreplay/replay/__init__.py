@@ -2,7 +2,7 @@
 
 from artreplay.replay import drift
 from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base, offers_value
-from artreplay.replay.certified import certified, complaint, is_certified, rule_of
+from artreplay.replay.certified import certify, complaint, is_certified, rule_of
 from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Age, Drift
 from artreplay.replay.drive import Drive, next_limit
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
@@ -68,7 +68,7 @@ __all__ = [
     "Policy",
     "Unknown",
     "as_base",
-    "certified",
+    "certify",
     "checked_relation",
     "checked_unknown",
     "complaint",

@@ -25,7 +25,7 @@ from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, exact_bounds, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import History
-from artreplay.replay.certified import certified, is_certified, rule_of
+from artreplay.replay.certified import certify, is_certified, rule_of
 from artreplay.replay.object_states import generators_of, reseed_generator
 from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
 from artreplay.streams import fold
@@ -88,7 +88,7 @@ def as_base(thing: Any, plain: bool = False) -> Base:
         n_arms = base.prepare_values() if reads_values else 0
     if reads_values:
         bottom, top = (float(base.scaled(edge)) for edge in base.reward_range)
-        base.component = certified(base.component, n_arms, bottom, top)
+        base.component = certify(base.component, n_arms, bottom, top)
     made: Base = base
     return made
 
@@ -231,7 +231,10 @@ class ComponentBase(OwnBase):
         return 0 <= number < self.n_arms
 
     def unit(self, number: int) -> Any:
-        """A number is its unit."""
+        """A number is its unit, if it is one."""
+        if not self.may_propose(number):
+            name = type(self.thing).__qualname__
+            raise InvalidAction(f"{name} proposed {number}, which is not one of its units, 0 to {self.n_arms - 1}")
         return int(number)
 
     def numbers_of(self, history: History, skip: bool) -> Ints:

@@ -177,7 +177,7 @@ class Certified(NamedTuple):
         return units
 
 
-def certified(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
+def certify(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
     """A base whose values nobody has asked for yet."""
     return Certified(
         rule,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, cast
 
@@ -19,7 +20,6 @@ from artreplay.replay.related import RelatedRows
 from artreplay.replay.step import (
     AGAIN,
     BAD_PROPOSAL,
-    BAD_VALUE,
     DONE,
     NEEDS_ROOM,
     NEEDS_ROWS,
@@ -29,6 +29,7 @@ from artreplay.replay.step import (
     READ_UNITS,
     ROUND,
     SERVING,
+    USED,
     read_to_end,
     settle,
 )
@@ -36,6 +37,7 @@ from artreplay.replay.step import (
 FIRST_STEPS = 16  # in the first slice of a call
 MAX_STEPS = 1 << 20  # in one slice of a loop
 SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
+SLOW_CALLS = 3  # in a row: the machine may have been busy with something else during one
 SLOW_SLICE = 1e-3  # seconds: a quicker one gains nothing by machine code, which must be handed its arrays first
 
 _CUT = -1  # where the number of a thread would be: what was to be done was cut in two
@@ -44,8 +46,8 @@ _CUT = -1  # where the number of a thread would be: what was to be done was cut 
 class Drive:
     """Runs the step over a base and a ledger at the speed that pays, and gives it the room and the rows it stops for.
 
-    Whoever changes something calls `enter` before the first change and `leave` after the last. A Ctrl-C in between
-    leaves a base that nobody can use, and every later call says so.
+    What must be whole is done between `enter` and `leave`: a slice of a loop with the rows and the room it asks for, a
+    whole `tell`, a log that grows. A Ctrl-C in between leaves a base that nobody can use, and every later call says so.
     """
 
     def __init__(self, base: Base) -> None:
@@ -56,8 +58,9 @@ class Drive:
         self.reader: Reader | None = None
         self._parts: tuple[Any, ...] = ()  # of a step, as interpreted code reads them fastest
         self._fills = True  # whether arrays of the base can run over
-        self._is_slow = False  # whether even the first slice of a call is worth compiling
-        self._wraps = isinstance(base, ComponentBase)  # whether counters of a user's own may wrap around
+        self._slow_calls = 0  # calls in a row of which even the first slice was worth compiling
+        # A component of the user's own may use its arrays as arrays, and its counters may wrap around.
+        self._is_own = isinstance(base, ComponentBase)
         self._inside = 0  # the thread that is changing something
 
     # -- one thread at a time, and whole ----------------------------------------------------------------------
@@ -65,21 +68,41 @@ class Drive:
     def enter(self) -> None:
         """Something is about to change."""
         if self._inside:
-            if self._inside not in (_CUT, threading.get_ident()):
-                raise Interrupted("a policy belongs to one thread at a time, and another thread is using this one")
-            raise Interrupted(
-                "this policy was interrupted in the middle of a step: load it from where it was saved, or make it again"
-            )
+            self.check_whole()
         self._inside = threading.get_ident()
 
     def leave(self, error: BaseException | None = None) -> None:
         """All is changed, or an error came out of it: what is no ordinary error has cut a step in two."""
         self._inside = 0 if error is None or isinstance(error, Exception) else _CUT
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What is done here is done whole; it may be a part of something larger."""
+        if self._inside == threading.get_ident():
+            yield
+            return
+        self.enter()
+        try:
+            yield
+        except BaseException as error:
+            self.leave(error)
+            raise
+        self.leave()
+
     def check_whole(self) -> None:
-        """Refuse to go on, or to be saved, after a step was cut in two."""
-        if self.is_cut:
-            self.enter()
+        """Refuse to go on, or to be saved, after a step was cut in two or while another thread is using the policy."""
+        if self._inside == 0:
+            return
+        if self._inside not in (_CUT, threading.get_ident()):
+            raise Interrupted("a policy belongs to one thread at a time, and another thread is using this one")
+        raise Interrupted(
+            "this policy was interrupted in the middle of a step: load it from where it was saved, or make it again"
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being changed, or was cut in two."""
+        return self._inside != 0
 
     @property
     def is_cut(self) -> bool:
@@ -111,7 +134,7 @@ class Drive:
         if self._fills:
             self._make_room(len(samples) + len(self.proposal))  # a step looks for room for a whole proposal
             component, _, position = self._parts or self._viewed()
-        if self._wraps:
+        if self._is_own:
             with np.errstate(over="ignore"):
                 for unit, reward in samples:
                     component.update(unit, reward)
@@ -126,6 +149,7 @@ class Drive:
         """Let the base take many samples of a unit in at once."""
         self._make_room(samples)
         self.base.component.load(unit, samples, total)
+        self.position[USED] += samples
 
     def replace(self, ledger: Ledger | RelatedRows, reader: Reader | None = None) -> None:
         """Go on over another ledger."""
@@ -136,10 +160,10 @@ class Drive:
         self._parts = ()
 
     def _viewed(self) -> tuple[Any, ...]:
-        """Base, ledger and position through views, whose entries are plain numbers."""
+        """Base, ledger and position, the package's own through views, whose entries are plain numbers."""
         component, ledger = self.base.component, self.ledger
         self._fills = component.room() < UNBOUNDED
-        if isinstance(component, tuple):
+        if isinstance(component, tuple) and not self._is_own:
             component = views(component)
         parts = component, views(ledger) if isinstance(ledger, tuple) else ledger, memoryview(cast(Any, self.position))
         self._parts = parts
@@ -148,56 +172,69 @@ class Drive:
     def _run(self, loop: Loop[Any, int], units: Any, chooser: Any = None) -> int:
         """Run a loop until it is done, and return what it returns.
 
-        It runs in slices, between which Ctrl-C is heard, arrays grow, and rows are read. Interpreted at first; compiled
-        once that pays. Both do the same. A chooser is always interpreted.
+        It runs in slices, between which Ctrl-C does no harm. Interpreted at first; compiled once that pays. Both do the
+        same. A chooser is always interpreted.
         """
+        held = self._inside == threading.get_ident()  # a slice is a part of something larger
         steps = FIRST_STEPS
-        interpreted: Any = loop.interpreted if self._wraps else loop.function
+        interpreted: Any = loop.interpreted if self._is_own else loop.function
         compiled = None
-        if chooser is None and (self._is_slow or current_mode() == "compiled"):
+        if chooser is None and (self._slow_calls >= SLOW_CALLS or current_mode() == "compiled"):
             compiled = loop.bound_to(self.base.component, self.ledger)
         while True:
+            if not held:
+                self.enter()
+            is_whole = compiled is not None  # a slice of machine code cannot be cut in two
             began = perf_counter()
-            if compiled is not None:
-                target = self.proposal if units is None else units
-                result = compiled(self.base.component, self.ledger, self.position, target, steps)
+            try:
+                if compiled is not None:
+                    target = self.proposal if units is None else units
+                    result = compiled(self.base.component, self.ledger, self.position, target, steps)
+                else:
+                    component, ledger, position = self._parts or self._viewed()
+                    target = self.proposed if units is None else units
+                    result = interpreted(chooser or component, ledger, position, target, steps)
                 seconds = perf_counter() - began
-            else:
-                component, ledger, position = self._parts or self._viewed()
-                target = self.proposed if units is None else units
-                result = interpreted(chooser or component, ledger, position, target, steps)
-                seconds = perf_counter() - began
-                if seconds > SLOW_SLICE and chooser is None:
-                    pays = worth_compiling(loop, (self.base.component, self.ledger), seconds)
-                    self._is_slow = pays and steps == FIRST_STEPS
-                    if pays and result == AGAIN:
-                        compiled, steps = loop.bound_to(self.base.component, self.ledger), FIRST_STEPS
+                if result <= 0 and result not in (DONE, AGAIN):
+                    is_whole = False
+                    self._provide(result, chooser)
+            except BaseException as error:
+                if not held:
+                    self.leave(None if is_whole else error)
+                raise
+            if not held:
+                self.leave()
+            if compiled is None:
+                if seconds < SLOW_SLICE:
+                    self._slow_calls = 0
+                elif chooser is None and worth_compiling(loop, (self.base.component, self.ledger), seconds):
+                    self._slow_calls += 1
+                    if result == AGAIN:
+                        compiled = loop.bound_to(self.base.component, self.ledger)
+                        steps = FIRST_STEPS
             if result > 0 or result == DONE:
                 return int(result)
-            if result == NEEDS_ROOM:
-                self._make_room(max(len(self.proposal), 1))
-                if chooser is not None:
-                    chooser.renew()
-            elif result == NEEDS_ROWS:
-                self._read_rows()
-            elif result == BAD_PROPOSAL:
-                raise InvalidAction(
-                    f"{type(self.base.thing).__qualname__} must propose at least 1 unit and at most "
-                    f"{len(self.proposal)}; a component that means to propose more must offer `width`"
-                )
-            elif result == BAD_VALUE:
-                arm = int(self.proposed[0])
-                raise InvalidAction(
-                    complaint(self.base.component, arm, self.base.unit(arm), type(self.base.thing).__name__)
-                )
-            else:
+            if result == AGAIN:
                 steps = next_limit(steps, seconds)
 
-    def _read_rows(self) -> None:
-        """Read the rows that the ledger wants."""
-        if self.reader is not None and isinstance(self.ledger, Ledger):
+    def _provide(self, wanted: int, chooser: Any) -> None:
+        """Give a loop what it stops for, or say what is wrong with the base."""
+        base, name = self.base, type(self.base.thing).__qualname__
+        if wanted == NEEDS_ROOM:
+            self._make_room(max(len(self.proposal), 1))
+            if chooser is not None:
+                chooser.renew()
+        elif wanted == NEEDS_ROWS and self.reader is not None and isinstance(self.ledger, Ledger):
             self.ledger = self.reader.put(self.ledger, self.reader.read(self.ledger))
             self._parts = ()
+        elif wanted == BAD_PROPOSAL:
+            raise InvalidAction(
+                f"{name} must propose at least 1 unit and at most {len(self.proposal)}; a component that means to "
+                "propose more must offer `width`"
+            )
+        else:
+            arm = int(self.proposed[0])
+            raise InvalidAction(complaint(base.component, arm, base.unit(arm), name))
 
     def _make_room(self, need: int) -> None:
         if self.base.component.room() < need:

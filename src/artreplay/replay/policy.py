@@ -43,8 +43,8 @@ class Policy:
     becomes a row of the journal, after the rows that were there before. A decision is made at the first `ask` after a
     `tell`, from the journal as it is then, and `ask` returns it until the next `tell`, whatever arrives meanwhile. A
     policy works on its own copy of the base. Until something is told or asked no row is shown, and of a store only what
-    the base must know of it is read; an object of the user's own, or a relation, reads it into memory. A policy belongs
-    to one thread at a time. A Ctrl-C that cuts a step in two leaves a policy that refuses every later call.
+    the base must know of it is read; for an object of the user's own it is loaded into memory. A policy belongs to one
+    thread at a time. A Ctrl-C that cuts a step in two leaves a policy that refuses every later call.
     """
 
     kind: ClassVar[str]
@@ -68,18 +68,12 @@ class Policy:
         """The action to play next: a unit, or a list of units. The same until the next `tell`."""
         drive = self.drive
         units: int = drive.position.item(PENDING)
-        if units == 0 or drive.is_cut:
-            drive.enter()
-            try:
-                self._require_log()
-                self.show_first()
-                units = drive.settle()
-                drive.position[PENDING] = units
-                self._grown = False
-            except BaseException as error:
-                drive.leave(error)
-                raise
-            drive.leave()
+        if units == 0 or drive.is_busy:
+            drive.check_whole()
+            self._require_log()
+            self.show_first()
+            units = drive.settle()
+            self._grown = False
         return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
     def tell(self, action: Any, reward: Any) -> None:
@@ -120,25 +114,28 @@ class Policy:
         `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
         """
         drive = self.drive
-        drive.enter()
-        try:
-            self._require_log()
+        self._require_log()
+        with drive.whole():
             used = self.used
             self.show_first()
             if chooser is not None and self.used != used:
                 chooser.renew()
             drive.position[ROUND], drive.position[PENDING], drive.position[SERVING] = round_, 0, 0
             units = drive.settle(chooser)
-        except BaseException as error:
-            drive.leave(error)
-            raise
-        drive.leave()
+            drive.position[PENDING] = 0
         return drive.base.action(drive.proposed, units, round_)
 
     def read_cells_of(self, action: Any) -> None:
         """Show all rows of the log that lie in the cells of an action, as before it is told."""
-        base = self.drive.base
-        self.show_before([base.checked_number(unit) for unit in (action if base.is_list(action) else [action])])
+        drive, base = self.drive, self.drive.base
+        units = [base.checked_number(unit) for unit in (action if base.is_list(action) else [action])]
+        drive.enter()
+        try:
+            self.show_before(units)
+        except BaseException as error:
+            drive.leave(error)
+            raise
+        drive.leave()
 
     # -- the log ----------------------------------------------------------------------------------------------
 
@@ -256,6 +253,7 @@ class Ignorant(Policy):
 
     kind = "ignorant"
 
+    @checked
     def __init__(self, base: Any) -> None:
         super().__init__(as_base(base))
 
@@ -284,9 +282,9 @@ class HistoryPolicy(Policy):
         """
         known = self.fingerprint()
         allowed = self._checked_growth(history, drift)
-        self._read_history(history, self.marks(), allowed)
-        if history.n_rows > known.rows:
-            self._grown = True
+        has_grown = history.n_rows > known.rows
+        self._read_history(history, self.marks(), allowed, has_grown)
+        if has_grown:
             warn_of_short_horizon(self.base, history)
 
     def check_extends(self, history: AnyHistory, drift: Any = None) -> Drift:
@@ -297,6 +295,7 @@ class HistoryPolicy(Policy):
 
     def _checked_growth(self, history: AnyHistory, drift: Any) -> Drift:
         """Refuse a log that is not the known one with more rows; the allowances of its rows."""
+        self.drive.check_whole()
         known = self.fingerprint()
         if known.rows and isinstance(checked_history(history), Totals) != self._starts_from_totals:
             kind, other = ("totals", "rows") if self._starts_from_totals else ("rows", "totals")
@@ -322,7 +321,7 @@ class HistoryPolicy(Policy):
             return self._fingerprint
         return History([], []).fingerprint if self.history is None else self.history.fingerprint
 
-    def _read_history(self, history: AnyHistory, marks: Ints | None, drift: Drift) -> None:
+    def _read_history(self, history: AnyHistory, marks: Ints | None, drift: Drift, has_grown: bool = False) -> None:
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
         log = drift.applied_to(Log(base, history, self.unknown))
@@ -344,19 +343,15 @@ class HistoryPolicy(Policy):
             ledger, left = drift.entered(ledger, log.row_of), unread_rows(ledger)
         if log.whole is not None and left != log.size - used:
             raise InvalidFile("the marks in the file do not fit the number of rows that were used")
-        drive.enter()
-        try:
+        with drive.whole():
             self.log, self._fingerprint, self._drift, self.skipped = log, None, drift, log.skipped
             self._starts_from_totals = log.is_totals
+            self._grown = self._grown or has_grown
             if log.is_totals:
                 self._marks_without_log = np.zeros(1, np.int64) if marks is None else marks
             drive.replace(ledger, reader)
             drive.position[SERVING] = 0
             base.log_changed()
-        except BaseException as error:
-            drive.leave(error)
-            raise
-        drive.leave()
 
     def _cells(self, log: Log) -> UnitCells:
         """The cells that rows are read by: the base's own, or one for everything."""
@@ -411,9 +406,9 @@ class HistoryPolicy(Policy):
             return
         start = int(np.searchsorted(part.rows, self._marks_without_log[0]))
         for row, unit, samples, total in zip(*(column[start:].tolist() for column in _columns(part)), strict=True):
-            self.drive.load(unit, samples, total)
-            self.drive.position[USED] += samples
-            self._marks_without_log = np.array([row + 1], np.int64)
+            with self.drive.whole():
+                self.drive.load(unit, samples, total)
+                self._marks_without_log = np.array([row + 1], np.int64)
         self.drive.renew()
 
     def _samples_after(self, log: Log, marks: Ints | None) -> int:

@@ -126,6 +126,7 @@ def _loaded(
 ) -> Policy:
     """A policy without its log."""
     try:
+        _check_relation(document, base, relation)
         policy = _empty_policy(document, _restore_base(document, arrays, base, given, relation))
         _restore_state(policy, document, arrays)
         if isinstance(policy, HistoryPolicy):
@@ -136,6 +137,18 @@ def _loaded(
     except Exception as error:  # whatever is in the file, it is the file that is wrong
         raise InvalidFile(f"is not a whole policy file: {type(error).__name__}: {error}", file=path) from error
     return policy
+
+
+def _check_relation(document: dict[str, Any], base: Any, relation: Any) -> None:
+    """A policy with a relation of the user's own needs it again, and its base; any other needs none."""
+    checked_relation(relation)
+    if not document.get("history", {}).get("relation"):
+        if relation is not None:
+            raise InvalidParameter("the file holds a policy without a relation of your own: leave relation= out")
+    elif relation is None or base is None:
+        raise InvalidParameter(
+            "the file holds a policy with a relation of your own, which it cannot keep: give relation= and base= again"
+        )
 
 
 def read_note(path: str | os.PathLike[str]) -> Any:
@@ -274,7 +287,7 @@ def _restore_base(
     """The base of a policy: made again, or the one that is given, with the saved arrays poured into it."""
     entry, drift, name = document["base"], document.get("drift", {}), document["base"]["class"]
     if given_base is None:
-        if entry["kind"] != "named" or document.get("history", {}).get("relation"):
+        if entry["kind"] != "named":
             raise InvalidParameter(f"the file holds a policy over {name}, which it cannot rebuild: give base= again")
         classes = {cls.__name__: cls for cls in ALGORITHMS}
         if name not in classes:
@@ -379,13 +392,7 @@ def _restore_state(policy: Policy, document: dict[str, Any], arrays: dict[str, n
 def _restore_history(
     policy: HistoryPolicy, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], relation: Any
 ) -> None:
-    if entry["relation"] != (relation is not None):
-        raise InvalidParameter(
-            "the file holds a policy with a relation of your own, which it cannot keep: give relation= and base= again"
-            if entry["relation"]
-            else "the file holds a policy without a relation of your own: leave relation= out"
-        )
-    policy.relation = checked_relation(relation)
+    policy.relation = relation
     policy.unknown = checked_unknown(entry["unknown"])
     policy.skipped = entry["skipped"]
     rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])

@@ -96,6 +96,8 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int
                 return NEEDS_ROOM
         units = step(algorithm, ledger, position, proposal)
         if units != AGAIN:
+            if units > 0:
+                position[PENDING] = units
             return units
         room -= width  # a step shows at most one row per unit
         limit -= 1

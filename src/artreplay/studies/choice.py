@@ -25,7 +25,7 @@ from artreplay.replay import (
     ROUND,
     Base,
     Policy,
-    certified,
+    certify,
     is_certified,
     ledger_without_rows,
     settle,
@@ -217,7 +217,7 @@ class ValueChooser(CopyChooser):
     def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
         """The arm to be played, or one whose next row is to be shown first."""
         rule, own = self._renewed_copy().component, self._base.component
-        bounds = certified(rule, len(own.high), own.bottom, own.top)
+        bounds = certify(rule, len(own.high), own.bottom, own.top)
         if self.available is not None:
             bounds.allowed[:] = self.available
         return bounds.propose_over(ledger, out, round_)

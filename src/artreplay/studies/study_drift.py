@@ -11,7 +11,6 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter
 from artreplay.history.labels import plain_label
 from artreplay.replay import Age, Drift, decode, encode
-from artreplay.replay.drift import age
 
 _GIVEN, _AGES = "one for each row", "by age"
 
@@ -39,7 +38,7 @@ def is_by_row(kept: Any) -> bool:
 
 def rows_again(kept: Any, allowances: Floats) -> Any:
     """The allowances of rows as they were given first."""
-    return age(1.0, now=0.0, column=-allowances) if kept["rows"] == _AGES else allowances
+    return Age(1.0, now=0.0, column=-allowances) if kept["rows"] == _AGES else allowances
 
 
 def of_rows(drift: Any, rows: Ints, length: int) -> Any:
@@ -49,7 +48,7 @@ def of_rows(drift: Any, rows: Ints, length: int) -> Any:
     given = drift.allowances() if isinstance(drift, Age) else np.asarray(drift)
     if len(given) != length:
         raise InvalidParameter(f"drift must have one number for each row, got {len(given)} for {length} rows")
-    return age(1.0, now=0.0, column=-given[rows]) if isinstance(drift, Age) else given[rows]
+    return Age(1.0, now=0.0, column=-given[rows]) if isinstance(drift, Age) else given[rows]
 
 
 def drift_of(policy: Any) -> Any:

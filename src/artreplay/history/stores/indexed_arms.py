@@ -151,24 +151,6 @@ class IndexedArms(Indexed, ArmStore):
                 self.reading.sums += len(mine)
         return self._completed(code, np.concatenate(kept), np.concatenate(totals), ends)
 
-    def kept_blocks(self, codes: Ints) -> tuple[Ints, Ints, Floats] | None:
-        """Where nothing was added: of several labels the samples and rewards between one kept sum and the next."""
-        sums = self._generations[0].sums
-        if not self._is_whole or len(self._generations) > 1 or sums is None:
-            return None
-        counts = self._counts[codes]
-        sizes = how_many_kept(np.zeros_like(counts), counts)
-        first = self._generations[0].sums_at[codes]
-        totals = self._ranges(sums, first, first + sizes, rows=False)
-        self.reading.sums += len(totals)
-        begins = np.cumsum(sizes) - sizes
-        ends = 1 << (np.arange(len(totals)) - np.repeat(begins, sizes))
-        ends[(begins + sizes - 1)[sizes > 0]] = counts[sizes > 0]
-        samples, rewards = np.diff(ends, prepend=0), np.diff(totals, prepend=0.0)
-        at = begins[sizes > 0]
-        samples[at], rewards[at] = ends[at], totals[at]
-        return sizes, samples, rewards
-
     def totals(self) -> Floats:
         """The sum of all rewards of each label, from the sums that are kept."""
         return self.totals_before(len(self._generations))[1] if self._is_whole else super().totals()

@@ -120,10 +120,6 @@ class ArmStore(Store):
         """
         return self._added(code, 0, 0.0, ends)
 
-    def kept_blocks(self, codes: Ints) -> tuple[Ints, Ints, Floats] | None:
-        """Of each of these labels how many sums are kept; the samples and rewards between one sum and the next."""
-        return None
-
     def _completed(self, code: int, known: Ints, totals: Floats, ends: Ints) -> Sums:
         """The sums for `ends`, of which those for `known` are at hand."""
         place = np.searchsorted(known, ends, side="right") - 1
