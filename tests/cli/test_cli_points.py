@@ -56,9 +56,11 @@ def test_a_state_of_points_or_of_a_budget_is_for_python(refused: Refused, folder
             assert refused(*command) == f"{name} does not play one arm in each round: use it from Python"
 
 
-def test_a_study_of_points_is_shown_and_takes_rewards(run: Run, folder: Path) -> None:
+def test_a_study_of_points_is_shown_and_takes_rewards(run: Run, refused: Refused, folder: Path) -> None:
     with ar.Study.create("s", ar.TreeUCB(1, horizon=9)) as study:
         decision = study.decide()
     assert "points of 1 coordinates" in run("study", "show", "s").out
     assert "(0.5,)" in run("study", "show", "s", "--open").out
     assert run("study", "reward", "s", decision.id, 1).code == 0
+    for options in ((), ("--add", "red"), ("--retire", "red")):
+        assert refused("study", "arms", "s", *options) == "arms() is for arms, TreeUCB plays points"

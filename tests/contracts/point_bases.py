@@ -75,4 +75,3 @@ FEW_POINTS = (
     "TreeAllocation",
     "TreeAllocation, greedy",
 )
-COMPILED_SOON = ("TreeUCB", "TreeAllocation")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from exactness import CHECKS, HISTORY, HORIZON, check_exact
-from point_bases import COMPILED_SOON, EXACT_POINTS, FEW_POINTS, REGRESSIONS
+from point_bases import EXACT_POINTS, FEW_POINTS, REGRESSIONS
 
 import artreplay as ar
 
@@ -14,11 +14,10 @@ def test_exact_over_points_interpreted(name: str) -> None:
     check_exact(EXACT_POINTS[name], "interpreted", cases=8, seed=1)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"compiled {name}")) for name in COMPILED_SOON]
-)
-def test_exact_over_points_compiled(name: str) -> None:
-    check_exact(EXACT_POINTS[name], "compiled", cases=12, seed=2)
+@pytest.mark.xdist_group("compiled TreeUCB")
+def test_exact_over_points_compiled() -> None:
+    """One algorithm, because the others take long to compile: they are among the thousands of cases below."""
+    check_exact(EXACT_POINTS["TreeUCB"], "compiled", cases=12, seed=2)
 
 
 @pytest.mark.long

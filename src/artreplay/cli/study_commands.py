@@ -179,8 +179,8 @@ def arms(
     """Show the arms as they stand, after some have come or gone."""
     if add or retire:
         with Study.open(place) as opened:
-            typed = {str(label): label for label in opened.base.arms}
-            texts = all(isinstance(label, str) for label in opened.base.arms)
+            typed = {str(arm.label): arm.label for arm in opened.arms()}
+            texts = all(isinstance(label, str) for label in typed.values())
             for text in add or []:
                 opened.add_arm(typed.get(text, text if texts else as_label(text)))
             for text in retire or []:
