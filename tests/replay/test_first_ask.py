@@ -26,7 +26,7 @@ def test_slices_begin_with_a_few_steps_and_grow_while_they_are_short(monkeypatch
     policy = ar.FullStart(ar.MonUCB(3, 100), ar.History(rng.integers(0, 3, 100), rng.random(100)))
     with ar.compiling.using("interpreted"):
         policy.ask()
-    assert limits == [drive.FIRST_STEPS, 2 * drive.FIRST_STEPS]
+    assert limits == [drive.FIRST_STEPS << place for place in range(6)]
     assert policy.used == 100
 
 

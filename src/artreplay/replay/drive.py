@@ -34,7 +34,7 @@ from artreplay.replay.step import (
     settle,
 )
 
-FIRST_STEPS = 16  # in the first slice of a call
+FIRST_STEPS = 1  # in the first slice of a call: a step over a large table can take a second
 MAX_STEPS = 1 << 20  # in one slice of a loop
 SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 SLOW_CALLS = 3  # in a row: the machine may have been busy with something else during one

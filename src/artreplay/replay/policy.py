@@ -325,7 +325,7 @@ class HistoryPolicy(Policy):
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
         log = drift.applied_to(Log(base, history, self.unknown))
-        if log.whole is None and isinstance(base, ObjectBase):
+        if log.whole is None and isinstance(base, ObjectBase) and self.relation is None:
             log = log.in_memory()
         used = drive.position.item(USED)
         is_first = self.log is None and self._fingerprint is None
