@@ -226,19 +226,24 @@ def test_permission_denied_is_said(address):
 
 @given(rows=st.integers(1, 60), seed=st.integers(0, 10**6), first=st.integers(0, 60))
 @settings(max_examples=25)
-def test_the_server_adds_up_what_blocks_need_bit_for_bit(address, rows, seed, first):
+def test_the_server_adds_up_totals_bit_for_bit(address, rows, seed, first):
     """Sums of fractions, over a log that grows: those of memory, and no row is read."""
     rng = np.random.default_rng(seed)
     log = random_log(ar.KLUCB(4, 200), rows, seed)
     rewards = rng.choice([0.0, 0.1, 0.3, 0.7, 1.0], rows)
     log = log._replace(table=log.table.set_column(1, "click", [rewards]))
     filled(address, log)
-    first = min(first, rows)
-    whole = log.history()
-    there = ar.ArtificialReplay(ar.KLUCB(4, 200), opened(address, until=first, allow_scan=True), lower="blocks")
-    here = ar.FullStart(ar.KLUCB(4, 200), whole.rows(np.arange(first)), lower="blocks")
-    assert played(there, 3, seed)[-1][0] == played(here, 3, seed)[-1][0]
-    there.extend(opened(address))
-    here.extend(whole)
-    assert [action for action, _ in played(there, 5, seed)] == [action for action, _ in played(here, 5, seed)]
-    assert there.reading.rows == 0
+    first, whole = min(first, rows), log.history()
+    before, store = opened(address, until=first, allow_scan=True), opened(address)
+    there = ar.ArtificialReplay(ar.KLUCB(4, 200), ar.Totals.of(before))
+    here = ar.FullStart(ar.KLUCB(4, 200), ar.Totals.of(whole.rows(np.arange(first))))
+    assert played(there, 3, seed) == played(here, 3, seed)
+    for mine, theirs in ((store, whole), (before, whole.rows(np.arange(first)))):
+        assert earned(ar.Totals.of(mine)) == earned(ar.Totals.of(theirs))
+        assert mine.reading.rows == 0
+
+
+def earned(totals: ar.Totals) -> dict[object, tuple[float, float]]:
+    """The count and the sum of each arm that has rows."""
+    columns = zip(totals.labels, totals.counts.tolist(), totals.sums.tolist(), strict=True)
+    return {label: (count, total) for label, count, total in columns if count}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from typing import Any
 
 import artreplay as ar
 
@@ -28,7 +29,14 @@ def work(study: ar.Study, number: int, seed: str) -> None:
             say("void", decision.id)
 
 
+def give_up(failure: Any) -> None:
+    """A thread failed: say so and end, for nobody would ever be told anything."""
+    threading.__excepthook__(failure)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.excepthook = give_up
     place, threads, seed = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     with ar.compiling.using("interpreted"):
         study = ar.Study.open(place)

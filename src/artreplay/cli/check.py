@@ -61,7 +61,7 @@ def check(
     ] = None,
     relation: Annotated[
         str | None,
-        typer.Option(metavar="trivial or MODULE:NAME", help="What ArtificialReplay is given as its relation."),
+        typer.Option(metavar="MODULE:NAME", help="What ArtificialReplay is given as its relation."),
     ] = None,
     delays: Annotated[
         int, typer.Option(help="The most rounds that a reward is late, in the check of the journal.")
@@ -81,7 +81,7 @@ def check(
     given: dict[str, Any] = {"cases": cases, "max_history": max_history, "horizon": horizon, "seed": seed}
     if rewards is not None:
         given["rewards"] = _numbers("--rewards", rewards)
-    related = {} if relation is None else {"relation": relation if relation == "trivial" else _factory(relation)}
+    related = {} if relation is None else {"relation": _factory(relation)}
     rows: list[tuple[str, ...]] = []
     said: list[str] = []
     failed = False
