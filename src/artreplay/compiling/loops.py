@@ -57,6 +57,11 @@ class Loop(Generic[P, R]):
                     self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]
 
+    def compiled_for(self, *parts: Any) -> Callable[P, R] | None:
+        """The compiled form for components of the same types as `parts`; None where they are always interpreted."""
+        form = self.bound_to(*parts)
+        return None if form == self.interpreted else form
+
     def is_at_hand(self, *parts: Any) -> bool:
         """Whether machine code for such parts need not be made: it was, by this process or an earlier one."""
         classes = _classes(parts)

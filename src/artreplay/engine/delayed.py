@@ -15,7 +15,7 @@ from artreplay.environments import world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import History, Totals
-from artreplay.replay import AGAIN, ArtificialReplay, FullStart, Ignorant, used_counts
+from artreplay.replay import AGAIN, ArtificialReplay, FullStart, Ignorant, ObjectBase, used_counts
 from artreplay.streams import DELAY, uniform
 
 
@@ -65,7 +65,10 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
         else:
             heapq.heappush(late, (due, round_, action, reward))
     if len(by_arm):
-        by_arm[:] = used_counts(policy, partial(np.bincount, minlength=len(by_arm)))
+        base = policy.drive.base
+        for number, count in enumerate(used_counts(policy, partial(np.bincount, minlength=len(by_arm))).tolist()):
+            # A plain object numbers arms as it meets them.
+            by_arm[base.unit(number) if isinstance(base, ObjectBase) and count else number] += count
 
 
 def _log(setting: Setting, rewards: Any, base: Any) -> History | Totals:

@@ -168,7 +168,7 @@ class ArmStage(Stage):
         if not shows_all:
             queue = self._queue(cells)
             return Ledgers(queue, queue, arms[:0])
-        if base.coupled and not setting.drift.numbers_rows:
+        if base.coupled and not base.reads_whole_log and not setting.drift.numbers_rows:
             queue = self._queue(cells)
             return Ledgers(queue, queue, np.unique(cells.find.cell, return_index=True)[1])
         return Ledgers(empty_ledger(cells), self._queue(one_cell()), np.zeros(1, np.int64))

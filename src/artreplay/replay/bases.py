@@ -151,6 +151,8 @@ class OwnBase:
             raise InvalidParameter(f"{name} offers value(...), so it must say what it chooses from: arms, or n_arms")
         if self.reward_range[1] == math.inf:
             raise InvalidParameter(f"{name} offers value(...), so it must have a finite reward_range, (low, high)")
+        if callable(getattr(self.thing, "cell", None)):
+            raise InvalidParameter(f"{name} offers value(...), whose arms are read one by one: leave cell(unit) out")
         self.coupled = True
         return int(n_arms)
 
@@ -309,7 +311,6 @@ class ObjectBase(OwnBase):
         self._units: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[int, Hashable] = {}  # of the cells that units lie in
-        self._cells: dict[Hashable, int] = {}  # the number of each cell that the log has rows of
         self._checks_units = callable(getattr(thing, "check_unit", None))
         self._checks_rewards = callable(getattr(thing, "check_reward", None))
         self._hears_rounds = takes_something(getattr(thing, "propose", None))
@@ -345,14 +346,14 @@ class ObjectBase(OwnBase):
 
     def update(self, number: int, reward: float) -> None:
         """Show the object what was played and what came of it."""
-        self.thing.update(self._units[number], float(reward))
+        self.thing.update(self.unit(number), float(reward))
 
     def update_logged(self, number: int, reward: float, allowance: float) -> None:
         """Show the object a row of the log."""
         if self._hears_origin:
-            self.thing.update_logged(self._units[number], float(reward), allowance)
+            self.thing.update_logged(self.unit(number), float(reward), allowance)
         else:
-            self.thing.update(self._units[number], float(reward))
+            self.thing.update(self.unit(number), float(reward))
 
     def value(self, number: int, round_: int, unread: int, fill: float) -> float:
         """What a unit is worth to the object if so many more rows of the log, all with this reward, were shown."""
@@ -405,7 +406,7 @@ class ObjectBase(OwnBase):
             if self._checks_units:
                 _ask(self.thing.check_unit, unit)
             known = len(self._units)
-            self._units.append(unit)
+            self._units.append(_own_copy(unit))
             self._numbers[key] = known
         return known
 
@@ -415,7 +416,7 @@ class ObjectBase(OwnBase):
 
     def unit(self, number: int) -> Any:
         """The unit with a number, as it was first seen."""
-        return self._units[number]
+        return _own_copy(self._units[number])
 
     def checked_reward(self, reward: Any) -> float:
         """A reward that was told."""
@@ -457,16 +458,12 @@ class ObjectBase(OwnBase):
 
     def unit_cells(self, units: Ints) -> UnitCells:
         """The object's own cells, numbered in the order of the log; all others are the last one, without rows."""
-        self._cells = {}
+        numbers: dict[Hashable, int] = {}
         for number in units.tolist():
-            self._cells.setdefault(self._cell_name(number), len(self._cells))
-        return UnitCells(self, len(self._cells) + 1)
+            numbers.setdefault(self.cell_name(number), len(numbers))
+        return UnitCells(NamedCells(self, numbers), len(numbers) + 1)
 
-    def find(self, algorithm: Any, number: int) -> int:
-        """The cell a unit lies in, for a ledger."""
-        return self._cells.get(self._cell_name(number), len(self._cells))
-
-    def _cell_name(self, number: int) -> Hashable:
+    def cell_name(self, number: int) -> Hashable:
         """The name of the cell a unit lies in: the object's own, which must not change, or the number."""
         if not self._has_cells:
             return number
@@ -477,6 +474,21 @@ class ObjectBase(OwnBase):
                 f"{known!r} before, and is in {name!r} now"
             )
         return name
+
+
+class NamedCells:
+    """The cells of an object, by their names."""
+
+    def __init__(self, base: ObjectBase, numbers: dict[Hashable, int]) -> None:
+        """`numbers` has the number of each cell that the log has rows of."""
+        self._base, self._numbers = base, numbers
+
+    def find(self, algorithm: Any, unit: int) -> int:
+        """The cell a unit lies in; the last one, without rows, for any that the log has no rows of."""
+        return self._numbers.get(self._base.cell_name(unit), len(self._numbers))
+
+    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
+        """Nothing is ever divided."""
 
 
 def _numbers_of_labels(history: History, number: Callable[[Any], int], skip: bool) -> Ints:
@@ -517,6 +529,11 @@ def _ask(check: Callable[[Any], Any], value: Any) -> None:
         raise
     except ValueError as error:
         raise InvalidAction(str(error)) from error
+
+
+def _own_copy(unit: Any) -> Any:
+    """A unit that nobody else can change: arrays are changed in place by many."""
+    return unit.copy() if isinstance(unit, np.ndarray) else unit
 
 
 def _hashable(unit: Any) -> Any:

@@ -239,7 +239,7 @@ class Drift:
 
 def _by_arm(given: Mapping[Any, Any], base: Base) -> Floats:
     if not isinstance(base, ArmAlgorithm):
-        raise InvalidParameter(f"drift by arm is for algorithms over arms, got {base!r}")
+        raise InvalidParameter(f"drift by arm is for algorithms over arms, got {base.thing!r}")
     allowances = np.zeros(max(base.n_arms, 2))  # a single one would be that of all
     for label, value in given.items():
         number = base.number(label)

@@ -180,7 +180,7 @@ class Drive:
         interpreted: Any = loop.interpreted if self._is_own else loop.function
         compiled = None
         if chooser is None and (self._slow_calls >= SLOW_CALLS or current_mode() == "compiled"):
-            compiled = loop.bound_to(self.base.component, self.ledger)
+            compiled = loop.compiled_for(self.base.component, self.ledger)
         while True:
             if not held:
                 self.enter()
@@ -210,7 +210,7 @@ class Drive:
                 elif chooser is None and worth_compiling(loop, (self.base.component, self.ledger), seconds):
                     self._slow_calls += 1
                     if result == AGAIN:
-                        compiled = loop.bound_to(self.base.component, self.ledger)
+                        compiled = loop.compiled_for(self.base.component, self.ledger)
                         steps = FIRST_STEPS
             if result > 0 or result == DONE:
                 return int(result)

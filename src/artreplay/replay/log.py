@@ -244,7 +244,7 @@ def rows_of_totals(base: Base, totals: Totals, unknown: Unknown) -> tuple[Part, 
     if not takes_totals(base):
         raise InvalidParameter(
             "totals are for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
-            f"ThompsonSampling, UCB1 and the like), got {base!r}"
+            f"ThompsonSampling, UCB1 and the like), got {base.thing!r}"
         )
     units = base.numbers_of(History.made(totals.sums, totals.labels, totals.codes), unknown == "skip")
     low, high = base.reward_range

@@ -127,15 +127,10 @@ class Policy:
 
     def read_cells_of(self, action: Any) -> None:
         """Show all rows of the log that lie in the cells of an action, as before it is told."""
-        drive, base = self.drive, self.drive.base
+        base = self.drive.base
         units = [base.checked_number(unit) for unit in (action if base.is_list(action) else [action])]
-        drive.enter()
-        try:
+        with self.drive.whole():
             self.show_before(units)
-        except BaseException as error:
-            drive.leave(error)
-            raise
-        drive.leave()
 
     # -- the log ----------------------------------------------------------------------------------------------
 
@@ -283,7 +278,7 @@ class HistoryPolicy(Policy):
         known = self.fingerprint()
         allowed = self._checked_growth(history, drift)
         has_grown = history.n_rows > known.rows
-        self._read_history(history, self.marks(), allowed, has_grown)
+        self._read_history(history, self.marks() if known.rows else None, allowed, has_grown)
         if has_grown:
             warn_of_short_horizon(self.base, history)
 
@@ -366,7 +361,8 @@ class HistoryPolicy(Policy):
     def _by_cell(self) -> bool:
         """Whether rows are read cell by cell: all of a log only where the order between cells does not matter."""
         base = self.drive.base
-        return not self.shows_all or (base.coupled and base.counts_rows and not self._drift.numbers_rows)
+        exact = base.coupled and base.counts_rows and not base.reads_whole_log
+        return not self.shows_all or (exact and not self._drift.numbers_rows)
 
     # -- showing it -------------------------------------------------------------------------------------------
 
@@ -419,7 +415,8 @@ class HistoryPolicy(Policy):
 
     def _check_nothing_comes_before(self, units: list[int]) -> None:
         """Without its log a policy can be told what it asked for: that was asked because nothing was left to read."""
-        if not self.drive.base.reads_cell_before_tell or self._fingerprint is None:
+        base = self.drive.base
+        if self._fingerprint is None or not (base.reads_cell_before_tell or base.reads_whole_log):
             return
         if self._log_size() != self.used and not self._was_asked(units):
             raise InvalidHistory(

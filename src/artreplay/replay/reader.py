@@ -213,6 +213,8 @@ class ArmReader(Reader):
     def put(self, ledger: Ledger, rows: Rows) -> Ledger:
         """Put rows into the queues; they must not be read again."""
         cell, read = int(ledger.wanted[0]), self._read
+        cells = np.array([cell]) if read is None else read.cells
+        left = self._left(cells, rows, ledger, read)
         ledger = super().put(ledger, rows)
         if read is None:
             self.merged[cell].done()
@@ -222,13 +224,23 @@ class ArmReader(Reader):
             ledger.next[read.cells], ledger.stop[read.cells] = stop - sizes, stop
             ledger.end[read.cells[1:]] += read.sizes[1:]
             ledger.more[read.cells] = read.more
-        if self.counts_left and self.counts is not None:
-            cells = np.array([cell]) if read is None else read.cells
-            left = self.counts[cells] - ledger.end[cells]
-            if (left < 0).any() or ((left > 0) != (ledger.more[cells] > 0)).any():
-                raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
+        if left is not None:
             ledger.more[cells] = left
         return ledger
+
+    def _left(self, cells: Ints, rows: Rows, ledger: Ledger, read: Ahead | None) -> Ints | None:
+        """How many rows of these cells will be left, where that is counted; refused before anything is put."""
+        if not self.counts_left or self.counts is None:
+            return None
+        ends, more = (
+            (np.array([rows.end]), np.array([rows.more]))
+            if read is None
+            else (ledger.end[cells] + read.sizes, read.more)
+        )
+        left = self.counts[cells] - ends
+        if (left < 0).any() or ((left > 0) != (more > 0)).any():
+            raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
+        return left
 
 
 def _spread(starts: Ints, sizes: Ints) -> Ints:
