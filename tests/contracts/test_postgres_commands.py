@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from postgres_server import running_server
 
-import artreplay as ar
 from artreplay.cli import main
 
 pytestmark = pytest.mark.long
@@ -38,31 +37,3 @@ def test_rows_that_lack_something_are_counted(address: str, capsys: pytest.Captu
     assert main(["inspect", address, *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["rows"], found["missing"]) == (2, 4)
-
-
-def test_points_are_played(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    points = [((7 * row % 10) / 10, (3 * row % 10) / 10) for row in range(40)]
-    rewards = [float(x > 0.5) for x, _ in points]
-    rows = [(*point, reward, row) for row, (point, reward) in enumerate(zip(points, rewards, strict=True))]
-    filled(address, rows, "x float8, y float8, caught float8, seq bigint")
-    options = [
-        "--unit",
-        "x",
-        "--unit",
-        "y",
-        "--reward",
-        "caught",
-        "--order",
-        "seq",
-        "--table",
-        "log",
-        "--horizon",
-        "50",
-        "--algorithm",
-        "tree-ucb",
-    ]
-    assert main(["recommend", address, *options]) == 2
-    assert "(--allow-scan)" in capsys.readouterr().err
-    assert main(["recommend", address, *options, "--allow-scan", "--json"]) == 0
-    policy = ar.ArtificialReplay(ar.TreeUCB(2, 50), ar.History(points, rewards))
-    assert json.loads(capsys.readouterr().out)["action"] == list(policy.ask())

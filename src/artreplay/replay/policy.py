@@ -369,11 +369,11 @@ class HistoryPolicy(Policy):
     def show_first(self) -> None:
         """Show the whole log, if that is what the policy does, and totals in any case."""
         log = self.log
-        if log is None or self.used >= log.size:
-            return
+        if log is None or not (log.is_totals or self.shows_all) or self.used >= log.size:
+            return  # the size comes last, because a database would have to count
         if log.is_totals:
             self._load_totals(log)
-        elif self.shows_all:
+        else:
             self.drive.read_to_end(self._one_of_each_cell(log))
 
     def _one_of_each_cell(self, log: Log) -> Ints:
