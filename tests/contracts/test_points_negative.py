@@ -256,10 +256,11 @@ GREEDY = {
 def test_a_greedy_choice_that_stops_at_the_first_misfit_is_wrong(kind: str) -> None:
     """An item that falls behind lets those after it in: it mattered although it was not chosen."""
     check_irrelevant_data(GREEDY[kind], cases=12)
-    with pytest.raises(CheckFailed):
-        check_irrelevant_data(lambda: greedy_that_stops(GREEDY[kind]), cases=1000, max_history=20)
-    with pytest.raises(CheckFailed):
-        check_coupling(lambda: greedy_that_stops(GREEDY[kind]), cases=1000, max_history=20, seed=1)
+    with ar.compiling.using("interpreted"):  # what is wrong here sorts a list, which cannot be compiled
+        with pytest.raises(CheckFailed):
+            check_irrelevant_data(lambda: greedy_that_stops(GREEDY[kind]), cases=1000, max_history=20)
+        with pytest.raises(CheckFailed):
+            check_coupling(lambda: greedy_that_stops(GREEDY[kind]), cases=1000, max_history=20, seed=1)
 
 
 # -- the paper's rule -------------------------------------------------------------------------------------------
