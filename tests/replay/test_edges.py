@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import artreplay as ar
@@ -152,3 +153,18 @@ def test_what_an_object_used_of_each_arm_is_counted_by_arm_where_rewards_come_la
     log = ar.History([2, 2, 2, 2, 0], [0.0, 1.0, 0.0, 1.0, 1.0])
     runs = ar.simulate(Third(), Delayed(), start="full-start", history=log, horizon=3, replications=1)
     assert runs.used_by_arm.tolist() == [[1, 0, 4]]
+
+
+def test_a_store_that_changed_is_refused_again_and_again(tmp_path):
+    ar.index_history(pa.table({"arm": [0, 1] * 40, "click": [0.0, 1.0] * 40}), tmp_path / "log", "arm", "click")
+    policy = ar.ArtificialReplay(ar.UCB1(2), ar.open_history(tmp_path / "log"))
+    policy.drive.reader.counts[:] += 1  # as if rows had gone since they were counted
+    for _ in range(2):
+        with pytest.raises(ar.errors.ChangedHistory):
+            policy.ask()
+
+
+def test_what_an_object_cannot_take_is_said_of_the_object():
+    for wrong in ({"history": ar.Totals([0], [2], [1.0])}, {"history": ar.History([0], [1.0]), "drift": {0: 0.1}}):
+        with pytest.raises(InvalidParameter, match="Third object"):
+            ar.ArtificialReplay(Third(), **wrong)
