@@ -116,3 +116,9 @@ class Totals(Recognised):
         if not self.labels:
             return np.empty(0, np.uint64)
         return hashes_of(label_hashes(self.labels)[self.codes], [self.counts.astype(np.float64), self.sums])
+
+
+def added_in_order(sums: Floats, codes: Ints, rewards: Floats) -> Floats:
+    """The sums of all labels with further rewards added one by one, so that the bits do not depend on where parts end."""
+    places = np.concatenate([np.arange(len(sums)), codes])
+    return np.asarray(np.bincount(places, np.concatenate([sums, rewards]), minlength=len(sums)), np.float64)

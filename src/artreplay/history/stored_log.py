@@ -1,0 +1,69 @@
+"""What all logs share that are not in memory: they are scanned from front to back, or asked for rows of some labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import numpy as np
+
+from artreplay.compiling import Ints
+from artreplay.history.history import History, Recognised
+from artreplay.history.labels import Label, present_labels
+from artreplay.history.log import NextRows, Rows
+from artreplay.history.sources.parts import joined
+from artreplay.history.totals import Totals, added_in_order
+
+
+class StoredLog(Recognised):
+    """A log of arms larger than memory. A policy takes it in place of a `History` and reads the rows it needs."""
+
+    name: str
+    labels: list[Label]
+    reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
+    allowance_bounds: tuple[float, float] | None = None  # the same of allowances; None where the log has none
+    counts_are_known = True  # whether it costs nothing to say how many rows each label has
+
+    @property
+    def counts(self) -> Ints:
+        """How many rows each label has."""
+        raise NotImplementedError
+
+    def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
+        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
+        raise NotImplementedError
+
+    def scan(self, since: int = 0) -> Iterator[Rows]:
+        """The rows in the order of the log, from row `since` on, a bounded number at a time."""
+        raise NotImplementedError
+
+    def first(self, rows: int) -> Self:
+        """The log as it was when it had this many rows."""
+        raise NotImplementedError
+
+    def totals(self) -> Totals:
+        """What each label earned. Rewards are added in the order of the rows."""
+        counts, sums = np.zeros(len(self.labels), np.int64), np.zeros(len(self.labels))
+        for rows in self.scan():
+            counts += np.bincount(rows.codes, minlength=len(counts))
+            sums = added_in_order(sums, rows.codes, rows.rewards)
+        return Totals(self.labels, counts, sums)
+
+    def stream(self, since: int = 0) -> Iterator[History]:
+        """The same rows as small histories, each with the labels that occur in it."""
+        for rows in self.scan(since):
+            yield self._as_history(rows)
+
+    def load(self) -> History:
+        """The whole log in memory."""
+        return joined(self.stream())
+
+    def _as_history(self, rows: Rows) -> History:
+        present, codes = present_labels(rows.codes)
+        return History.made(rows.rewards, [self.labels[code] for code in present.tolist()], codes)
+
+    def _parts(self) -> Iterable[History]:
+        return self.stream()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name} of {len(self)} rows on {len(self.labels)} arms>"
