@@ -119,6 +119,6 @@ class Totals(Recognised):
 
 
 def added_in_order(sums: Floats, codes: Ints, rewards: Floats) -> Floats:
-    """The sums of all labels with further rewards added one by one, so that the bits do not depend on where parts end."""
+    """The sums of all labels with rewards added one by one: the bits do not depend on where parts end."""
     places = np.concatenate([np.arange(len(sums)), codes])
     return np.asarray(np.bincount(places, np.concatenate([sums, rewards]), minlength=len(sums)), np.float64)
