@@ -19,7 +19,7 @@ from artreplay.console.output import NONE, percent, show, show_json, table
 from artreplay.engine.log_worth import Worth, worth_of
 from artreplay.engine.runs import mean_and_error
 from artreplay.errors import InvalidParameter
-from artreplay.history import History, Store, Totals
+from artreplay.history import History, StoredLog, Totals
 
 RECOMMENDED: tuple[type[ArmAlgorithm], ...] = (KLUCB, ThompsonSampling)
 
@@ -75,7 +75,7 @@ def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rou
 
 def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
     """The log in memory with rewards in [0, 1], and what 1 is worth."""
-    history = log.history.load() if isinstance(log.history, Store) else log.history
+    history = log.history.load() if isinstance(log.history, StoredLog) else log.history
     if len(history) == 0:
         raise InvalidParameter("--log must have rows: worlds are drawn from what it says of the arms")
     low, high = reward_range or (0.0, 1.0)

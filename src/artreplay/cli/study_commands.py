@@ -35,9 +35,9 @@ from artreplay.console.output import count as counted
 from artreplay.console.output import number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidParameter, errors_in
-from artreplay.history import Store
+from artreplay.history import StoredLog
 from artreplay.history.labels import as_label
-from artreplay.history.stores.indexed_store import Indexed
+from artreplay.history.parquet import ParquetLog
 from artreplay.studies import Decision, Study
 
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
@@ -97,7 +97,7 @@ def create(
     else:
         base, opened, given["note"] = made_base(request)
         history = opened.history
-        if isinstance(history, Store) and not isinstance(history, Indexed):
+        if isinstance(history, StoredLog) and not isinstance(history, ParquetLog):
             raise InvalidParameter(
                 f"{place_of(log)} must be indexed first, so that the study finds it again: "
                 "`artreplay index LOG --output STORE` does that"
@@ -247,7 +247,7 @@ def extend(
     columns = {name: known.get(name) if value is None else value for name, value in given.items()}
     columns |= {name: known[name] for name in ("until", "order", "table") if known.get(name) is not None}
     history = read_log(log, {name: value for name, value in columns.items() if value is not None}).history
-    with Study.open(place, history if isinstance(history, Store) else None) as opened:
+    with Study.open(place, history if isinstance(history, StoredLog) else None) as opened:
         with errors_in(file=place_of(log)):
             if exclude is None:
                 opened.extend(history)

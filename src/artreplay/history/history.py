@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
 from artreplay.history.labels import Label, encode_labels
+from artreplay.history.log import NextRows, Rows
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
+
+if TYPE_CHECKING:
+    from artreplay.history.totals import Totals
 
 
 class Allocation(NamedTuple):
@@ -88,7 +92,9 @@ class History(Recognised):
     <History of 2 samples at points of dimension 2, at 2 levels>
     """
 
-    def __init__(self, units: Any, rewards: Any, *, levels: Any = None, until: int | None = None) -> None:
+    def __init__(
+        self, units: Any, rewards: Any, *, levels: Any = None, allowance: Any = None, until: int | None = None
+    ) -> None:
         rewards = as_numbers(rewards, "reward")
         units, levels = _without_allocations(units, levels)
         units = as_units(units)
@@ -113,6 +119,7 @@ class History(Recognised):
         self.rewards: Floats = rewards
         self.points: Floats | None = None
         self.levels: Floats | None = levels
+        self.allowances: Floats | None = None if allowance is None else as_numbers(allowance, "allowance")
         self.labels: list[Label] = []
         self.codes: Ints = np.empty(0, np.int64)
         if are_points:
@@ -128,10 +135,11 @@ class History(Recognised):
         codes: Ints | None = None,
         points: Floats | None = None,
         levels: Floats | None = None,
+        allowances: Floats | None = None,
     ) -> History:
         """A history of columns that are checked already: labels with their numbers, or points."""
         made = cls([], [])
-        made.rewards, made.points, made.levels = rewards, points, levels
+        made.rewards, made.points, made.levels, made.allowances = rewards, points, levels, allowances
         if labels is not None and codes is not None:
             made.labels, made.codes = labels, codes
         return made
@@ -199,6 +207,41 @@ class History(Recognised):
         levels = None if self.levels is None else self.levels[order]
         codes = self.codes[order] if self.points is None else self.codes
         return History.made(self.rewards[order], self.labels, codes, points, levels)
+
+    # -- what every log of arms can do ----------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> Ints:
+        """How many rows each label has."""
+        return np.bincount(self.codes, minlength=len(self.labels)).astype(np.int64)
+
+    @cached_property
+    def _by_label(self) -> tuple[Ints, Ints]:
+        """The rows label by label, and where those of each label begin."""
+        counts = self.counts
+        return np.argsort(self.codes, kind="stable"), np.cumsum(counts) - counts
+
+    def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
+        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
+        order, starts = self._by_label
+        sizes = np.clip(self.counts[codes] - after, 0, n)
+        rows = order[np.repeat(starts[codes] + after - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))]
+        return NextRows(sizes, self.rewards[rows], None if self.allowances is None else self.allowances[rows])
+
+    def scan(self, since: int = 0) -> Iterator[Rows]:
+        """The rows in order, from row `since` on."""
+        allowances = None if self.allowances is None else self.allowances[since:]
+        yield Rows(self.codes[since:], self.rewards[since:], allowances)
+
+    def totals(self) -> Totals:
+        """What each label earned; see `Totals.of`."""
+        from artreplay.history.totals import Totals
+
+        return Totals.of(self)
+
+    def first(self, rows: int) -> History:
+        """The log as it was when it had this many rows."""
+        return self.rows(np.arange(rows))
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """Yields the log from a row on: all of it at once, because it is in memory."""

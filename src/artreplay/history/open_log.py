@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from artreplay.addresses import check_address, is_address, shown
-from artreplay.compiling import Ints
+from artreplay.compiling import Ints, resized
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
-from artreplay.history.postgres import PostgresArms, Table, is_postgres
+from artreplay.history.labels import present_labels
+from artreplay.history.parquet import is_laid_out, open_log
+from artreplay.history.postgres import PostgresLog, Table, is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.log_columns import check_names, check_seed_and_order
 from artreplay.history.sources.log_order import Order
-from artreplay.history.stores.manifest import is_store
-from artreplay.history.stores.merging import part_of
-from artreplay.history.stores.opening import open_store
-from artreplay.history.stores.store import Store
-from artreplay.history.totals import Totals
+from artreplay.history.sources.parts import Numbering
+from artreplay.history.stored_log import StoredLog
+from artreplay.history.totals import Totals, added_in_order
 
 
 def open_history(
@@ -40,7 +39,7 @@ def open_history(
     count: str | None = None,
     sum: str | None = None,
     csv: Mapping[str, Any] | None = None,
-) -> History | Totals | Store:
+) -> History | Totals | StoredLog:
     """Open a log: a file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or a store.
 
     Files are CSV, JSON lines, Parquet, Feather, ORC, SQLite or DuckDB. How CSV is written is found out; `csv` says what
@@ -72,12 +71,14 @@ def open_history(
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
     given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
-    if isinstance(source, (str, os.PathLike)) and is_store(source):
-        return open_store(source, given, until)
+    if is_laid_out(source):
+        _refuse_until(until, source)
+        return open_log(source, given)
     columns = as_columns(unit, reward, level, order)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
-        return PostgresArms(Table(source, table), columns, allow_scan, until)
+        _refuse_until(until, source)
+        return PostgresLog(Table(source, table), columns, allow_scan)
     if is_postgres(source) and columns.are_points and not allow_scan:
         raise InvalidHistory(
             "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
@@ -92,6 +93,30 @@ def open_history(
             stacklevel=2,
         )
     return read_whole(found, columns, until, seed)
+
+
+def totals_of(source: Any, unit: str | None = None, reward: str | None = None, **how: Any) -> Totals:
+    """What each arm earned in a source that is not opened yet; one that need not be sorted is read as a stream."""
+    is_stream = not is_laid_out(source) and not is_postgres(source) and not how.keys() - {"table", "csv"}
+    if not is_stream:
+        return Totals.of(open_history(source, unit, reward, **how))
+    columns = as_columns(unit, reward)
+    found = source_of(source, columns, how.get("table"), how.get("csv"))
+    columns.check(found.column_names())
+    numbering, counts, sums = Numbering(), np.zeros(0), np.zeros(0)
+    for part, _ in parts_of(found, columns):
+        codes = numbering.codes(part)
+        counts, sums = (resized(one, len(numbering.labels)) for one in (counts, sums))
+        counts, sums = added_in_order(counts, codes, np.ones(len(codes))), added_in_order(sums, codes, part.rewards)
+    return Totals(list(numbering.labels), counts, sums)
+
+
+def _refuse_until(until: int | None, source: Any) -> None:
+    if until is not None:
+        raise InvalidParameter(
+            f"until= is for logs that are read into memory: ar.open_history({shown(source)!r}).first({until}) is this "
+            "log as it was when it had that many rows"
+        )
 
 
 def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], until: int | None, how: Any) -> Totals:
@@ -133,7 +158,11 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     else:
         order = _sorted([column for _, column in found], Order(str(columns.sorted_by), source.name))
     first = whole.rows(order[:until])
-    return first if until is None or first.points is not None else part_of(first.labels, first.codes, first.rewards)
+    if until is None or first.points is not None:
+        return first
+    present, codes = present_labels(first.codes)
+    labels = [first.labels[code] for code in present.tolist()]
+    return History.made(first.rewards, labels, codes, allowances=first.allowances)
 
 
 def _sorted(columns: list[Any], order: Order) -> Ints:
@@ -158,7 +187,7 @@ def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
     if free is not None and need > free:
         raise InvalidHistory(
             f"{source.name} has {rows:,} rows, which take about {need / 1e9:.1f} GB in memory, {free / 1e9:.1f} GB are "
-            "free: `artreplay index` makes a store of it that is read in parts"
+            "free: `artreplay index` lays it out so that it is read in parts"
         )
 
 

@@ -21,7 +21,8 @@ class StoredLog(Recognised):
     name: str
     labels: list[Label]
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
-    allowance_bounds: tuple[float, float] | None = None  # the same of allowances; None where the log has none
+    has_allowances = False  # whether each row says how far its mean may lie from today's
+    allowance_bounds: tuple[float, float] | None = None  # the lowest and the highest one, where they are known
     counts_are_known = True  # whether it costs nothing to say how many rows each label has
 
     @property
@@ -60,7 +61,8 @@ class StoredLog(Recognised):
 
     def _as_history(self, rows: Rows) -> History:
         present, codes = present_labels(rows.codes)
-        return History.made(rows.rewards, [self.labels[code] for code in present.tolist()], codes)
+        labels = [self.labels[code] for code in present.tolist()]
+        return History.made(rows.rewards, labels, codes, allowances=rows.allowances)
 
     def _parts(self) -> Iterable[History]:
         return self.stream()

@@ -14,11 +14,11 @@ from artreplay.history import column_values
 from artreplay.history.history import History
 from artreplay.history.labels import is_arrow, is_missing
 from artreplay.history.open_log import open_history, read_whole
+from artreplay.history.parquet import is_laid_out
 from artreplay.history.postgres import is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
 from artreplay.history.sources.log_columns import check_seed_and_order
-from artreplay.history.stores.manifest import is_store
 from artreplay.inspecting.inspection import Inspection, inspected
 
 Flags = NDArray[np.bool_]
@@ -61,7 +61,7 @@ def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History
 def _is_laid_out(source: Any) -> bool:
     if not isinstance(source, (str, os.PathLike)):
         return False
-    return is_store(source)
+    return is_laid_out(source)
 
 
 class _Lenient:

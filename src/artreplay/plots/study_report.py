@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from artreplay.algorithms import KLUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
-from artreplay.history.stores import ArmStore
 from artreplay.replay import Contradiction
 from artreplay.studies import ArmState, Study
 from artreplay.whole_files import write_whole
@@ -58,7 +57,7 @@ def view_of(study: Study) -> View:
     mean, error, means = math.nan, math.nan, {}
     if isinstance(log, History) and len(log):
         mean, error = float(log.rewards.mean()), float(log.rewards.std() / math.sqrt(len(log)))
-    if arms and isinstance(log, (History, ArmStore, Totals)) and len(log):
+    if arms and log is not None and len(log):
         totals = Totals.of(log)
         means = dict(zip(totals.labels, (totals.sums / np.maximum(totals.counts, 1)).tolist(), strict=True))
         if math.isnan(mean):

@@ -9,14 +9,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_number
-from artreplay.history.stores import ArmStore
 from artreplay.replay.bases import Base
 from artreplay.replay.ledger import Ledger
 from artreplay.replay.log import Log, Part
@@ -203,7 +202,7 @@ class Drift:
             return log
         known = log.numbers >= 0
         useless = known & (self._allowances[np.maximum(log.numbers, 0)] >= self._width)
-        log.skipped += int(cast(ArmStore, log.store).counts()[useless].sum())
+        log.skipped += int(log.store.counts[useless].sum())
         log.numbers = np.where(useless, -1, log.numbers)
         return log
 

@@ -15,14 +15,14 @@ from artreplay.algorithms import Algorithm
 from artreplay.cells.unit_cells import Table, UnitCells, one_cell
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History, Reading, Totals
+from artreplay.history import Fingerprint, History, Totals
 from artreplay.parameters import checked
-from artreplay.replay.bases import Base, ObjectBase, as_base
+from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
 from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
-from artreplay.replay.reader import open_ledger
+from artreplay.replay.reader import Reading, open_ledger
 from artreplay.replay.related import RelatedRows, Relation, checked_relation
 from artreplay.replay.standing import (
     Cell,
@@ -167,8 +167,10 @@ class Policy:
 
     @property
     def reading(self) -> Reading:
-        """How much of the log was read: samples used; rows or sums, and bytes, read; requests to a file or database."""
-        return Reading() if self.log is None else self.log.reading(self.used)
+        """How much of the log was read: rows that were shown, and rows that were read for them."""
+        if self.log is None:
+            return Reading()
+        return Reading(self.used, self.log.history.n_rows if self.drive.reader is None else self.drive.reader.rows)
 
     @property
     def used(self) -> int:
@@ -320,7 +322,11 @@ class HistoryPolicy(Policy):
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
         log = drift.applied_to(Log(base, history, self.unknown))
-        if log.whole is None and isinstance(base, ObjectBase) and self.relation is None:
+        if (
+            log.whole is None
+            and self.relation is None
+            and not (self._by_cell and log.is_one_cell_each(self._cells(log)))
+        ):
             log = log.in_memory()
         used = drive.position.item(USED)
         is_first = self.log is None and self._fingerprint is None

@@ -13,12 +13,10 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter, StudyRefused, checked_count
-from artreplay.history import History, Store, Totals, open_history
+from artreplay.history import History, StoredLog, Totals, open_history
 from artreplay.history.labels import plain_label
-from artreplay.history.postgres import PostgresArms
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
-from artreplay.history.stores.indexed_store import Indexed
 from artreplay.replay import Drift, as_base, checked_unknown, encode
 from artreplay.studies.live import Live
 from artreplay.studies.settings import Arm, Settings, checked_features, checked_note, first_policy, made_base
@@ -86,12 +84,10 @@ def extend(live: Live, log: Any, drift: Any = None) -> None:
     if log.n_rows == known and not has_moved:
         return
     kept = fold.said.get("kind") in (None, "rows", "totals")
-    if kept and known and isinstance(log, Store):
+    if kept and known and isinstance(log, StoredLog):
         log = log.load()  # behind rows that the study keeps itself
-    if not isinstance(log, (History, Totals, Indexed, PostgresArms)):
-        raise StudyRefused(f"{log.name} cannot be read as it was before it grew: index the log for a new study")
     allowances = allowed.kept()[1] if allowed.is_by_row else None
-    if isinstance(log, Store):
+    if isinstance(log, StoredLog):
         live.given = log if live.given is not None else None
     else:
         keep_rows(live.tables, log, known if kept else 0, allowances)
@@ -165,7 +161,7 @@ def checked_start(settings: Settings, base: Any, log: Any, drift: Any) -> Floats
 
 def keep_first_log(tables: Tables, log: Any, allowances: Floats | None, now: float) -> None:
     """Keep the log that a study is made with: the first entry of its journal."""
-    if not isinstance(log, Store):
+    if not isinstance(log, StoredLog):
         keep_rows(tables, log, 0, allowances)
     text = json.dumps(description(log))
     tables.run("INSERT INTO entry VALUES (1, 'log', ?, NULL, ?, NULL)", now, text)
@@ -178,7 +174,7 @@ def keep_first_log(tables: Tables, log: Any, allowances: Floats | None, now: flo
 def without_own_rows(live: Live, history: Any, exclude: Any, drift: Any, columns: dict[str, Any]) -> tuple[Any, Any]:
     """A log without the rows whose decision id is one of the study's own, and the drift of the others."""
     if exclude is None:
-        is_log = isinstance(history, (History, Totals, Store))
+        is_log = isinstance(history, (History, Totals, StoredLog))
         return history if is_log and not columns else open_history(history, **columns), drift
     if isinstance(exclude, str):
         if columns.get("order") is not None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import StudyUnavailable
-from artreplay.history import History, Store, Totals, open_history
-from artreplay.history.postgres import PostgresArms
+from artreplay.history import History, StoredLog, Totals
+from artreplay.history.parquet import ParquetLog, is_laid_out, open_log
 from artreplay.history.sources.parts import joined
-from artreplay.history.stores.indexed_store import Indexed
-from artreplay.history.stores.manifest import is_store
 from artreplay.replay import AnyHistory, decode, encode
 from artreplay.studies.study_tables import Tables
 
@@ -24,10 +22,10 @@ _PART = 1 << 18  # rows that are kept together
 
 def description(log: AnyHistory) -> dict[str, Any]:
     """What the journal says of a log: how many rows it has, and where it lies if that is not here."""
-    if not isinstance(log, Store):
+    if not isinstance(log, StoredLog):
         kind = "totals" if isinstance(log, Totals) else "rows"
         return {"kind": kind, "rows": log.n_rows, "samples": len(log)}
-    place = {"kind": "store", "place": log.place.absolute()} if isinstance(log, Indexed) else {}
+    place = {"kind": "store", "place": log.folder.absolute()} if isinstance(log, ParquetLog) else {}
     return {"kind": "given", "rows": len(log), "place": log.name} | place
 
 
@@ -50,12 +48,12 @@ def opened_log(tables: Tables, said: dict[str, Any], given: AnyHistory | None) -
         raise StudyUnavailable(f"the log of this study, {said['place']}, is not kept in it").advising(
             "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
         )
-    if not is_store(said["place"]):
+    if not is_laid_out(said["place"]):
         raise StudyUnavailable(f"the log of this study is not at {said['place']}").advising(
             "bring it back, or say where it is with Study.open(place, history=)",
             "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
         )
-    return cast(Store, open_history(said["place"]))
+    return open_log(said["place"])
 
 
 def kept_allowances(tables: Tables) -> Floats:
@@ -69,15 +67,7 @@ def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
         return log
     if log.n_rows < rows:
         raise StudyUnavailable(f"the log of this study must have at least {rows} rows, it has {log.n_rows}")
-    if isinstance(log, (History, Totals)):
-        return log.rows(np.arange(rows))
-    if isinstance(log, Indexed):
-        return cast(Store, open_history(log.place.address, until=rows))
-    if isinstance(log, PostgresArms):
-        return log.first(rows)
-    raise StudyUnavailable(
-        f"the log of this study had {rows} rows before, and {log.name} cannot be read as it was then: index it"
-    )
+    return log.first(rows)
 
 
 def _joined_totals(parts: Iterable[Totals]) -> Totals:

@@ -17,6 +17,7 @@ class Columns(NamedTuple):
     reward: str
     level: str | None = None
     order: str | None = None
+    allowance: str | None = None
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | No
             raise InvalidHistory(f"there must be one column {asked}, the columns are {columns}")
 
 
-def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None) -> Columns:
+def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None, allowance: Any = None) -> Columns:
     """The columns as a caller names them: `unit` is a name, or a list of names of coordinates."""
     for name, value in (("reward", reward), ("level", level), ("order", order)):
         if not isinstance(value, str) and (value is not None or name == "reward"):
@@ -69,7 +70,7 @@ def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None) -> 
         raise InvalidParameter(f"level must stand beside the coordinates of points, unit is the one column {unit!r}")
     if reward in units or level in units or reward == level:
         raise InvalidParameter(f"unit, reward and level must be different columns, got {units}, {reward!r}, {level!r}")
-    return Columns(unit if isinstance(unit, str) else units, reward, level, order)
+    return Columns(unit if isinstance(unit, str) else units, reward, level, order, allowance)
 
 
 def check_seed_and_order(columns: Columns, seed: int | None) -> None:
