@@ -24,7 +24,6 @@ from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, ex
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
 from artreplay.replay import (
-    NO_DRIFT_OF_TOTALS,
     Base,
     ComponentBase,
     Drift,
@@ -223,15 +222,15 @@ def _checked_drift(drift: Any, base: Base, start: str, given: History | Totals |
     """The allowances of the log, for a base that is made to take them; none where there is no log."""
     if start == "ignorant":
         return Drift(0.0, base)
-    allowed = Drift(drift, base)
-    if allowed.is_there and isinstance(given, Totals):
-        raise InvalidParameter(NO_DRIFT_OF_TOTALS)
+    allowed = Drift(drift, base, given is not None and given.has_allowances)
     if given is not None:
-        allowed.applied_to(Log(base, given, "error"))
-    elif allowed.is_by_row or allowed.leaves_out_units():
+        Log(base, given, "error", allowed)
+    elif allowed.leaves_out_arms:
         raise InvalidParameter(
-            "drift by row, or as wide as the range of rewards, needs a log that is given: history= is a number here"
+            "drift as wide as the range of rewards needs a log that is given: history= is a number here"
         )
+    if allowed.is_there:
+        base.allow_drift()
     return allowed
 
 

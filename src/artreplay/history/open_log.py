@@ -14,13 +14,13 @@ from artreplay.addresses import check_address, is_address, shown
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
+from artreplay.history.labels import present_labels
 from artreplay.history.postgres import PostgresArms, Table, is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.log_columns import check_names, check_seed_and_order
 from artreplay.history.sources.log_order import Order
 from artreplay.history.stores.manifest import is_store
-from artreplay.history.stores.merging import part_of
 from artreplay.history.stores.opening import open_store
 from artreplay.history.stores.store import Store
 from artreplay.history.totals import Totals
@@ -34,6 +34,7 @@ def open_history(
     order: str | None = None,
     until: int | None = None,
     *,
+    allowance: str | None = None,
     seed: int | None = None,
     table: str | None = None,
     allow_scan: bool = False,
@@ -52,9 +53,10 @@ def open_history(
     a DuckDB or SQLite file), or is a query.
 
     `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` names the column of
-    efforts. `order` names the column to sort by: numbers, or times with or without a zone. Rows with equal values keep
-    their order, and a warning says how many there are. `"shuffle"` with a `seed` gives the order of
-    `History.shuffled(seed)`. By default the log keeps its order. `until` keeps only the first rows.
+    efforts. `allowance` names a column that says how far the mean of a row may lie from today's. `order` names the
+    column to sort by: numbers, or times with or without a zone. Rows with equal values keep their order, and a warning
+    says how many there are. `"shuffle"` with a `seed` gives the order of `History.shuffled(seed)`. By default the log
+    keeps its order. `until` keeps only the first rows.
 
     With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
     columns that say how often an arm was played, and what its rewards add up to.
@@ -68,14 +70,16 @@ def open_history(
     until = None if until is None else checked_count("until", until, least=0)
     check_address(source)
     if count is not None or sum is not None:
-        others = {"reward": reward, "level": level, "order": order, "seed": seed}
+        others = {"reward": reward, "level": level, "order": order, "allowance": allowance, "seed": seed}
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
-    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
+    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed, "allowance": allowance}
     if isinstance(source, (str, os.PathLike)) and is_store(source):
         return open_store(source, given, until)
-    columns = as_columns(unit, reward, level, order)
+    columns = as_columns(unit, reward, level, order, allowance)
     check_seed_and_order(columns, seed)
+    if is_postgres(source) and allowance is not None:
+        raise InvalidParameter("allowance= is for logs that are read into memory, and PostgreSQL is read in parts")
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
         return PostgresArms(Table(source, table), columns, allow_scan, until)
     if is_postgres(source) and columns.are_points and not allow_scan:
@@ -133,7 +137,11 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     else:
         order = _sorted([column for _, column in found], Order(str(columns.sorted_by), source.name))
     first = whole.rows(order[:until])
-    return first if until is None or first.points is not None else part_of(first.labels, first.codes, first.rewards)
+    if until is None or first.points is not None:
+        return first
+    present, codes = present_labels(first.codes)
+    labels = [first.labels[code] for code in present.tolist()]
+    return History.made(first.rewards, labels, codes, allowances=first.allowances)
 
 
 def _sorted(columns: list[Any], order: Order) -> Ints:

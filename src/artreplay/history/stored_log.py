@@ -25,6 +25,11 @@ class StoredLog(Recognised):
     counts_are_known = True  # whether it costs nothing to say how many rows each label has
 
     @property
+    def has_allowances(self) -> bool:
+        """Whether each row says how far its mean may lie from today's."""
+        return self.allowance_bounds is not None
+
+    @property
     def counts(self) -> Ints:
         """How many rows each label has."""
         raise NotImplementedError
@@ -60,7 +65,9 @@ class StoredLog(Recognised):
 
     def _as_history(self, rows: Rows) -> History:
         present, codes = present_labels(rows.codes)
-        return History.made(rows.rewards, [self.labels[code] for code in present.tolist()], codes)
+        return History.made(
+            rows.rewards, [self.labels[code] for code in present.tolist()], codes, allowances=rows.allowances
+        )
 
     def _parts(self) -> Iterable[History]:
         return self.stream()

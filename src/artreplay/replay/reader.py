@@ -70,6 +70,9 @@ class Reader:
         cell, start, stop = int(ledger.wanted[0]), self._free, self._free + count
         ledger.unit[start:stop] = rows.units
         ledger.reward[start:stop] = rows.rewards
+        allowances = self.log.allowances_of(rows.units)
+        if allowances is not None:
+            ledger.allowance[start:stop] = allowances
         if rows.places is not None:
             ledger.place[start:stop] = rows.places
         ledger.next[cell], ledger.stop[cell] = start, stop
@@ -86,15 +89,17 @@ class Reader:
         size = int(sizes.sum())
         places = np.repeat(ledger.next[live] - (ends - sizes), sizes) + np.arange(size)
         space = max(2 * (size + need), _FIRST)
+        allowed = self.log.has_allowances
         next_, stop = np.minimum(ledger.next, 0), np.zeros_like(ledger.stop)
         next_[live], stop[live] = ends - sizes, ends
         moved = ledger._replace(
             unit=_taken(ledger.unit, places, space),
             reward=_taken(ledger.reward, places, space),
+            allowance=_taken(ledger.allowance, places, space) if allowed else ledger.allowance,
             place=_taken(ledger.place, places, space) if len(ledger.place) else ledger.place,
             next=next_,
             stop=stop,
-            **spare_arrays(ledger.cells, space),
+            **spare_arrays(ledger.cells, space, allowed),
         )
         self._free = size
         return moved
@@ -290,8 +295,9 @@ def open_ledger(
         marks = inherited_marks(marks, cells.parent)
     if log.whole is not None:
         part = log.whole
-        return filled_ledger(cells, part.units, part.rewards, None if counts else part.rows, log.end, marks), None
-    ledger = empty_ledger(cells, _FIRST, counts)
+        rows = None if counts else part.rows
+        return filled_ledger(cells, part.units, part.rewards, rows, log.end, marks, part.allowances), None
+    ledger = empty_ledger(cells, _FIRST, counts, log.has_allowances)
     if marks is not None:
         if len(marks) > cells.size:
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
