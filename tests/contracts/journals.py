@@ -163,7 +163,7 @@ def play(
     makers = {"replay": make_replay, "full start": make_full}
     policies = {name: make(make_base(), opened(rows)) for name, make in makers.items() if make is not None}
     oracle = make_oracle(make_base())
-    oracle.add(_rows(whole, 0, rows))
+    oracle.add(rows_of(whole, 0, rows))
     asked: list[Any] = []
     decided_on = -1  # rows of the log when the pending decision was made, if there is one
     foreign = late = grown = loaded = 0
@@ -198,7 +198,7 @@ def play(
             oracle.tell(list(zip(action, rewards, strict=True)) if several else [(action, rewards)])
         if event == "grow" and rows < len(whole):
             more = rng.randint(rows + 1, len(whole))
-            oracle.add(_rows(whole, rows, more))
+            oracle.add(rows_of(whole, rows, more))
             rows = more
             for policy in policies.values():
                 policy.extend(opened(rows))
@@ -244,7 +244,7 @@ def _given_again(policy: Any, make_base: Callable[[], Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name == "base" or callable(value)}
 
 
-def _rows(whole: ar.History, first: int, last: int) -> list[tuple[Any, ...]]:
+def rows_of(whole: ar.History, first: int, last: int) -> list[tuple[Any, ...]]:
     """Rows of a log: the unit, the reward, and the allowance where there are some."""
     columns = [column for column in (whole.rewards, whole.allowances) if column is not None]
     return [(whole.unit(row), *(float(column[row]) for column in columns)) for row in range(first, last)]
@@ -262,10 +262,20 @@ def _check_completion(policies: dict[str, Any], oracle: Oracle, whole: ar.Histor
     oracle.fold()
     for name, policy in policies.items():
         for row in policy.unused_rows():
-            oracle.show_row(policy.base, *_rows(whole, row, row + 1)[0])
+            oracle.show_row(policy.base, *rows_of(whole, row, row + 1)[0])
         differs = state_difference(state_of_base(oracle.base), state_of_base(policy.base))
         if differs is not None:
             raise Difference(f"the state of {name} differs in {differs}")
+
+
+def with_allowances(log: ar.History, allowances: Any) -> ar.History:
+    """The same rows with these allowances."""
+    return ar.History([log.unit(row) for row in range(len(log))], log.rewards, allowance=allowances)
+
+
+def some_allowances(log: ar.History, rng: random.Random) -> ar.History:
+    """The same rows with allowances of their own, some of which are as wide as rewards are."""
+    return with_allowances(log, [rng.choice([0.0, 0.1, 0.3, 0.8, 1.0, 1.5]) for _ in range(len(log))])
 
 
 class Shelf:

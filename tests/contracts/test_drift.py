@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bases import EXACT
-from journals import Difference, DriftOracle, Opened, Shelf, play
+from journals import Difference, DriftOracle, Opened, Shelf, play, some_allowances, with_allowances
 from point_bases import EXACT_POINTS
 
 import artreplay as ar
@@ -44,7 +44,7 @@ def check_columns(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, 
     with ar.compiling.using(mode):
         for case in range(cases):
             _, plain = shelf.take(rng, from_store=False)
-            whole = with_allowances(plain, [rng.choice([0.0, 0.1, 0.3, 0.8, 1.0, 1.5]) for _ in range(len(plain))])
+            whole = some_allowances(plain, rng)
             make_full = ar.FullStart if case % 3 == 0 else None
             outcome = play(ALL[name], first(whole), whole, rng, folder, make_full=make_full, make_oracle=DriftOracle)
             left_over += outcome.left_over
@@ -56,11 +56,6 @@ def check_columns(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, 
 def first(whole: ar.History) -> Opened:
     """Opens the first rows of a log."""
     return lambda rows: whole.rows(np.arange(rows))
-
-
-def with_allowances(log: ar.History, allowances: Any) -> ar.History:
-    """The same rows with these allowances."""
-    return ar.History([log.unit(row) for row in range(len(log))], log.rewards, allowance=allowances)
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,9 @@ def simulate(
     the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
     `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
     and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `drift` is that of the
-    policies; by row it needs a log that is given. With `keep="final"` only the last round is kept, with a list of
-    rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own with `n_arms`,
-    `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
+    policies. With `keep="final"` only the last round is kept, with a list of rounds, counted from 0, only those. `env`
+    is one of `ar.environments`, or an object of your own with `n_arms`, `mean(arm, round)` and
+    `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)

@@ -34,6 +34,12 @@ class NoAllowances(NamedTuple):
         """Show a row to the base."""
         algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], NO_ALLOWANCE)
 
+    def set_aside(self, ledger: Any, at: int) -> None:
+        """There is nothing that moves with a row."""
+
+    def put_back(self, ledger: Any, at: int, to: int) -> None:
+        """There is nothing that moves with a row."""
+
 
 @compiled
 class RowAllowances(NamedTuple):
@@ -44,6 +50,14 @@ class RowAllowances(NamedTuple):
     def show(self, algorithm: Any, ledger: Any, at: int) -> None:
         """Show a row to the base."""
         algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], ledger.allowance[at])
+
+    def set_aside(self, ledger: Any, at: int) -> None:
+        """Copy the allowance of a row that is about to move."""
+        ledger.spare_allowance[at] = ledger.allowance[at]
+
+    def put_back(self, ledger: Any, at: int, to: int) -> None:
+        """Move an allowance to where its row is now."""
+        ledger.allowance[to] = ledger.spare_allowance[at]
 
 
 @compiled(scratch=("spare_unit", "spare_reward", "spare_allowance", "spare_place"))
@@ -104,14 +118,12 @@ class Ledger(NamedTuple):
         start, stop = self.next[cell], self.stop[cell]
         first = cells.child[cell]
         last = first + (1 << cells.dim)
-        has_allowances = len(self.allowance) > 0
         for part in range(first, last):
             self.stop[part] = 0
         for at in range(start, stop):
             self.spare_unit[at] = self.unit[at]
             self.spare_reward[at] = self.reward[at]
-            if has_allowances:
-                self.spare_allowance[at] = self.allowance[at]
+            self.allowances.set_aside(self, at)
             self.spare_place[at] = self.place[at]
             self.stop[first + half_of(cells, cell, self.unit[at])] += 1
         for part in range(first, last):
@@ -127,8 +139,7 @@ class Ledger(NamedTuple):
             self.stop[part] = to + 1
             self.unit[to] = self.spare_unit[at]
             self.reward[to] = self.spare_reward[at]
-            if has_allowances:
-                self.allowance[to] = self.spare_allowance[at]
+            self.allowances.put_back(self, at, to)
             self.place[to] = self.spare_place[at]
         self.stop[cell] = self.next[cell]
         self.more[cell] = 0
