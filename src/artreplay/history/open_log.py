@@ -33,6 +33,7 @@ def open_history(
     order: str | None = None,
     until: int | None = None,
     *,
+    allowance: str | None = None,
     seed: int | None = None,
     table: str | None = None,
     allow_scan: bool = False,
@@ -51,9 +52,10 @@ def open_history(
     a DuckDB or SQLite file), or is a query.
 
     `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` names the column of
-    efforts. `order` names the column to sort by: numbers, or times with or without a zone. Rows with equal values keep
-    their order, and a warning says how many there are. `"shuffle"` with a `seed` gives the order of
-    `History.shuffled(seed)`. By default the log keeps its order. `until` keeps only the first rows.
+    efforts. `allowance` names a column that says how far the mean of a row may lie from today's. `order` names the
+    column to sort by: numbers, or times with or without a zone. Rows with equal values keep their order, and a warning
+    says how many there are. `"shuffle"` with a `seed` gives the order of `History.shuffled(seed)`. By default the log
+    keeps its order. `until` keeps only the first rows.
 
     With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
     columns that say how often an arm was played, and what its rewards add up to.
@@ -67,14 +69,14 @@ def open_history(
     until = None if until is None else checked_count("until", until, least=0)
     check_address(source)
     if count is not None or sum is not None:
-        others = {"reward": reward, "level": level, "order": order, "seed": seed}
+        others = {"reward": reward, "level": level, "order": order, "allowance": allowance, "seed": seed}
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
-    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
+    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed, "allowance": allowance}
     if is_laid_out(source):
         _refuse_until(until, source)
         return open_log(source, given)
-    columns = as_columns(unit, reward, level, order)
+    columns = as_columns(unit, reward, level, order, allowance)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
         _refuse_until(until, source)
