@@ -22,6 +22,7 @@ class StoredLog(Recognised):
     labels: list[Label]
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
     allowance_bounds: tuple[float, float] | None = None  # the same of allowances; None where the log has none
+    has_allowances = False  # whether each row comes with an allowance
     counts_are_known = True  # whether it costs nothing to say how many rows each label has
 
     @property

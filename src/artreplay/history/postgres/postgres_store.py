@@ -225,7 +225,10 @@ class PostgresArms(ArmStore):
         """The log in order."""
         if self._last is None:
             return
-        for rows in self._table.ordered_rows([self._unit, self._reward], self._order, self._last, since):
+        unit, order, reward = (in_statement(quoted(name)) for name in (self._unit, self._order, self._reward))
+        bound = f"WHERE {order} <= %(last)s ORDER BY {order}, {unit}, {reward} OFFSET %(since)s"
+        statement = f"SELECT {unit}, {reward} FROM {self._table.sql} {bound}"
+        for rows in self._table.stream(statement, {"last": self._last, "since": since}):
             self.reading.count(len(rows), _ROW_BYTES * len(rows))
             units, rewards = zip(*rows, strict=True)
             with errors_in(rows_before=since, columns={"unit": self._unit, "reward": self._reward}):

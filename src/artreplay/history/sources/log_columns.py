@@ -17,6 +17,7 @@ class Columns(NamedTuple):
     reward: str
     level: str | None = None
     order: str | None = None
+    allowance: str | None = None
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -45,7 +46,7 @@ class Columns(NamedTuple):
     def check(self, names: Sequence[str]) -> None:
         """Refuse a source that lacks a column, or has it twice."""
         roles = [*(("unit", name) for name in self.units), ("reward", self.reward)]
-        check_names(names, [*roles, ("level", self.level), ("order", self.sorted_by)])
+        check_names(names, [*roles, ("level", self.level), ("order", self.sorted_by), ("allowance", self.allowance)])
 
 
 def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | None]]) -> None:
