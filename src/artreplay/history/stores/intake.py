@@ -13,6 +13,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history.duckdb_connection import connect
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History, shuffle_keys
 from artreplay.history.labels import Label
@@ -87,7 +88,7 @@ class Sorter:
 
     @cached_property
     def _database(self) -> Any:
-        return self._duckdb.connect(config={"memory_limit": self._memory, "temp_directory": str(self.folder)})
+        return connect(memory_limit=self._memory, temp_directory=str(self.folder))
 
     def sorted(self, batches: Iterator[Any], by: Sequence[str], most: int | None = None) -> Iterator[Any]:
         """The rows of all batches in the order of some columns, the first ones if not all are wanted."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from artreplay.addresses import shown
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.sources.found_files import by_number
 from artreplay.history.sources.log_columns import as_columns
+from artreplay.history.sources.source_files import by_number
 from artreplay.history.stores.clustered import DIRECTORY, GROUP, MANIFEST, describe, directory_bytes
 from artreplay.optional_packages import needed
 
