@@ -18,7 +18,7 @@ from artreplay.history.sources import find_source
 from artreplay.history.stores import PointStore
 from artreplay.history.stores.manifest import is_store
 
-_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False}
+_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delim", "\\t"): "\t"}
 
 
 class Log(NamedTuple):

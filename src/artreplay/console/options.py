@@ -88,8 +88,8 @@ Csv = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="How a CSV file is written, where that is not found out: options of DuckDB's read_csv, such as delim, quote, "
-        "skip, header (yes or no) and decimal_separator, or encoding. May be repeated.",
+        help="How a CSV file is written, where that is not found out: options of DuckDB's read_csv, such as delim, "
+        "quote, skip, header (yes or no) and decimal_separator, or encoding. May be repeated.",
     ),
 ]
 Table = Annotated[str | None, typer.Option(help="A table of the database, or a query.")]
