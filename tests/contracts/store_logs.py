@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-import artreplay as ar
 from artreplay.history.stores import Store, append_history, layouts
 from artreplay.history.stores.indexed_points import Cut
 from artreplay.history.stores.layouts import PointLayout
+
+import artreplay as ar
 
 REWARDS = (0.0, 0.5, 1.0)
 

@@ -18,7 +18,7 @@ from postgres_server import running_server
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.log import NextRows
+from artreplay.history.log_protocol import NextRows
 from artreplay.history.postgres import PostgresLog, Table, postgres_log, table
 from artreplay.history.sources import Columns
 from artreplay.history.stored_log import StoredLog

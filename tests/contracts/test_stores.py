@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from artreplay.history.stores.checked_columns import FileColumn
 from bases import EXACT
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from store_logs import PLACES, opened, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import Interrupted, InvalidFile, InvalidParameter
-from artreplay.history.stores.checked_columns import FileColumn
 
 pytestmark = pytest.mark.filterwarnings("ignore:the horizon of .* must count")
 THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1

@@ -14,7 +14,7 @@ from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
 from artreplay.history.labels import Label, encode_labels
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 

@@ -16,7 +16,7 @@ from artreplay.addresses import check_address, is_postgres
 from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.fingerprint import Fingerprint
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.parquet.directory import Runs, read_directory
 from artreplay.history.parquet.manifest import MANIFEST, listed_files, read_arrays, read_manifest
 from artreplay.history.parquet.parquet_files import ParquetColumns
