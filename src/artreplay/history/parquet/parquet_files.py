@@ -122,6 +122,8 @@ def decoded(file: StoredFile, footer: Any, number: int, name: str, data: bytes, 
     import pyarrow.parquet as pq
 
     with as_parquet(file.name):
+        if footer.row_group(number).num_rows == 0:  # such a group may have no pages to decode
+            return footer.schema.to_arrow_schema().empty_table().column(name)
         chunk = pa.PythonFile(_Chunk(data, start, file.size), "r")
         opened = pq.ParquetFile(chunk, metadata=footer, page_checksum_verification=True)
         return opened.read_row_group(number, columns=[name], use_threads=False).column(name)
@@ -215,8 +217,8 @@ def _span_of(group: Any, name: str, file: StoredFile) -> tuple[int, int]:
     for place in range(group.num_columns):
         chunk = group.column(place)
         if chunk.path_in_schema == name:
-            start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
-            if start + chunk.total_compressed_size > file.size:
+            start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)), default=0)
+            if not 0 < start <= start + chunk.total_compressed_size <= file.size:
                 break
             return start, chunk.total_compressed_size
     raise InvalidFile(f"has no whole column {name!r}", file=file.name)
@@ -229,8 +231,8 @@ def as_parquet(name: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidFile(f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=name) from None
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise InvalidFile(f"cannot be read as Parquet: {(str(error).splitlines() or ['?'])[0]}", file=name) from None
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
