@@ -13,7 +13,7 @@ from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, e
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
-from artreplay.history.labels import Label, encode_labels
+from artreplay.history.labels import Label, encode_labels, present_labels
 from artreplay.history.log import NextRows, Rows
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
@@ -107,19 +107,28 @@ class History(Recognised):
             levels = as_numbers(levels, "level")
             if len(levels) != len(rewards):
                 raise InvalidHistory(f"levels and rewards must be equally long, got {len(levels)} and {len(rewards)}")
+        allowances = None if allowance is None else as_numbers(allowance, "allowance")
+        if allowances is not None and len(allowances) != len(rewards):
+            raise InvalidHistory(
+                f"allowance must have one number for each of {len(rewards)} rows, got {len(allowances)}"
+            )
         if until is not None:
             if isinstance(until, bool) or not isinstance(until, (int, np.integer)) or until < 0:
                 raise InvalidParameter(f"until must be a number of rows, at least 0, got {until!r}")
             units, rewards = units[:until], rewards[:until]
             levels = None if levels is None else levels[:until]
+            allowances = None if allowances is None else allowances[:until]
         refuse_where(~np.isfinite(rewards), rewards, "reward", "a finite number")
         if levels is not None:
             bad = ~(np.isfinite(levels) & (levels >= 0))
             refuse_where(bad, levels, "level", "a finite number of at least 0")
+        if allowances is not None:
+            bad = ~(np.isfinite(allowances) & (allowances >= 0))
+            refuse_where(bad, allowances, "allowance", "a finite number of at least 0")
         self.rewards: Floats = rewards
         self.points: Floats | None = None
         self.levels: Floats | None = levels
-        self.allowances: Floats | None = None if allowance is None else as_numbers(allowance, "allowance")
+        self.allowances: Floats | None = allowances
         self.labels: list[Label] = []
         self.codes: Ints = np.empty(0, np.int64)
         if are_points:
@@ -183,6 +192,11 @@ class History(Recognised):
             return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}{effort}>"
         return f"<History of {len(self)} samples on {len(self.labels)} arms>"
 
+    @property
+    def has_allowances(self) -> bool:
+        """Whether each row says how far its mean may lie from today's."""
+        return self.allowances is not None
+
     def unit(self, row: int) -> Any:
         """The unit of a row: a label, a point as a tuple of floats, or an `Allocation` if there are levels."""
         if self.points is not None:
@@ -206,7 +220,8 @@ class History(Recognised):
         points = None if self.points is None else self.points[order]
         levels = None if self.levels is None else self.levels[order]
         codes = self.codes[order] if self.points is None else self.codes
-        return History.made(self.rewards[order], self.labels, codes, points, levels)
+        allowances = None if self.allowances is None else self.allowances[order]
+        return History.made(self.rewards[order], self.labels, codes, points, levels, allowances)
 
     # -- what every log of arms can do ----------------------------------------------------------------------------
 
@@ -240,8 +255,14 @@ class History(Recognised):
         return Totals.of(self)
 
     def first(self, rows: int) -> History:
-        """The log as it was when it had this many rows."""
-        return self.rows(np.arange(rows))
+        """The log as it was when it had this many rows, with the labels that occur in them."""
+        if not 0 <= rows <= len(self):
+            raise InvalidParameter(f"rows must be at most {len(self)}, as many as the log has, got {rows}")
+        first = self.rows(np.arange(rows))
+        if first.points is None:
+            present, first.codes = present_labels(first.codes)
+            first.labels = [self.labels[code] for code in present.tolist()]
+        return first
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """Yields the log from a row on: all of it at once, because it is in memory."""
@@ -250,14 +271,15 @@ class History(Recognised):
     @cached_property
     def row_hashes(self) -> Words:
         """A hash of each row."""
+        allowances = [] if self.allowances is None else [self.allowances]
         if self.points is not None:
             # Each dimension has a start of its own, with and without levels: a level is no coordinate.
             kind = 2 * self.points.shape[1] + (self.levels is not None)
             levels = [] if self.levels is None else [self.levels]
-            return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards])
+            return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards, *allowances])
         if not self.labels:
             return np.empty(0, np.uint64)
-        return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards])
+        return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards, *allowances])
 
 
 def shuffle_keys(first: int, rows: int, seed: int) -> Words:

@@ -65,11 +65,12 @@ class Source:
     def history(self, table: Any, columns: Columns) -> History:
         """A batch as a history; errors count its rows from 0."""
         levels = None if columns.level is None else self.numbers(table, columns.level, "level")
+        allowances = None if columns.allowance is None else self.numbers(table, columns.allowance, "allowance")
         rewards = self.numbers(table, columns.reward, "reward")
         if not columns.are_points:
-            return History(self.labels(table, columns.units[0]), rewards)
+            return History(self.labels(table, columns.units[0]), rewards, allowance=allowances)
         points = np.column_stack([self.numbers(table, name, "coordinate") for name in columns.units])
-        return History(points, rewards, levels=levels)
+        return History(points, rewards, levels=levels, allowance=allowances)
 
     def labels(self, table: Any, name: str) -> Any:
         """A column of a batch as labels."""
