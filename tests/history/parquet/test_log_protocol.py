@@ -123,9 +123,7 @@ def check_same(log: Any, memory: ar.History, rng: np.random.Generator) -> None:
     seed=st.integers(0, 10**6),
 )
 @settings(max_examples=max(EXAMPLES // 4, 12))
-def test_whatever_is_asked_is_answered_as_in_memory(
-    kind, rows, cuts, compact, with_allowances, seed, tmp_path_factory
-):
+def test_whatever_is_asked_is_answered_as_in_memory(kind, rows, cuts, compact, with_allowances, seed, tmp_path_factory):
     made = Rows(LABELS[kind], rows, seed, with_allowances)
     cuts = sorted(min(cut, rows) for cut in cuts)
     log = made.lay_out(tmp_path_factory.mktemp("log"), cuts, compact)
