@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.addresses import check_address, is_address, shown
+from artreplay.addresses import check_log_address, is_address, shown
 from artreplay.compiling import Ints, resized
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
@@ -66,7 +66,7 @@ def open_history(
     ['blue', 'red', 'red']
     """
     until = None if until is None else checked_count("until", until, least=0)
-    check_address(source)
+    check_log_address(source)
     if count is not None or sum is not None:
         others = {"reward": reward, "level": level, "order": order, "allowance": allowance, "seed": seed}
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))

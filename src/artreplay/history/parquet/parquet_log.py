@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from artreplay.addresses import check_address, is_postgres
+from artreplay.addresses import check_log_address, is_postgres
 from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.fingerprint import Fingerprint
@@ -293,7 +293,7 @@ def is_laid_out(where: object) -> bool:
 
 def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = None) -> ParquetLog:
     """The log in a folder. Columns that are `given` must be those it was made of."""
-    check_address(where)
+    check_log_address(where)
     folder = StoreFolder(where)
     for tries in range(_TRIES):
         manifest = read_manifest(folder)
