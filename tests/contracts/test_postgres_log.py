@@ -194,6 +194,14 @@ def check_is(log: PostgresLog, model: Model, data: st.DataObject) -> None:
         assert earned(totals) == earned(ar.Totals.of(known))
 
 
+def test_the_last_row_belongs_to_the_log_though_its_order_is_rounded(address):
+    """A real of 0.1 is more than the double 0.1."""
+    made(address, [("red", -0.0, 0.05), ("red", -0.0, 0.1)], "arm text, click float8, seq real")
+    log = opened(address)
+    assert (len(log), asked(log, ("red", 0, 9)), len(log.load())) == (2, [[0.0, 0.0]], 2)
+    assert earned(log.totals()) == earned(ar.Totals.of(log.load())) == {"red": (2, (0.0).hex())}
+
+
 def earned(totals: ar.Totals) -> dict[object, tuple[int, str]]:
     """The count and the bits of the sum of each arm that has rows."""
     columns = zip(totals.labels, totals.counts.tolist(), totals.sums.tolist(), strict=True)
