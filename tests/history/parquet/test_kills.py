@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +56,10 @@ def in_child(work: Callable[[Path], object], place: Path) -> int:
         try:
             work(place)
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(code)
     return child
 
