@@ -33,9 +33,8 @@ def adopt(
 ) -> None:
     """Look through the files of a folder, and write a manifest beside them. Files of an earlier manifest are known."""
     if not isinstance(source, (str, os.PathLike)):
-        raise InvalidParameter(
-            f"already_sorted=True is for folders of Parquet files, on a disk or at an address, got {type(source).__name__}"
-        )
+        what = type(source).__name__
+        raise InvalidParameter(f"already_sorted=True is for folders of Parquet, on a disk or at an address, got {what}")
     folder = StoreFolder(source)
     with locked(folder.path) if folder.path is not None and folder.exists() else nullcontext(True) as mine:
         if mine is False:
