@@ -171,11 +171,3 @@ def test_what_the_system_keeps_files_in_counts_as_free(tmp_path, monkeypatch):
     monkeypatch.setattr("os.sysconf", lambda name: 0)
     if Path("/proc/meminfo").exists():
         assert len(ar.open_history(tmp_path / "log.parquet", "arm", "click")) == 1
-
-
-def test_a_store_without_its_manifest_is_told_from_a_log(tmp_path):
-    ar.index_history(pa.table({"arm": [0, 1], "click": [0.0, 1.0]}), tmp_path / "t.arh", "arm", "click")
-    (tmp_path / "t.arh" / "manifest.json").unlink()
-    for columns in ((), ("arm", "click")):
-        with pytest.raises(InvalidFile, match=r"t\.arh looks like a store, but has no manifest\.json"):
-            ar.open_history(tmp_path / "t.arh", *columns)

@@ -57,6 +57,7 @@ def writing_to(path: str | os.PathLike[str]) -> Iterator[StoreFolder]:
         if mine and folder.path is not None:
             manifest = read_manifest(folder)
             folder.remove_unfinished(listed_files(manifest), manifest["adopted"])
+            remove_leftovers(folder.path)
             remove_leftovers(folder.path / NEW)
         yield folder
 
