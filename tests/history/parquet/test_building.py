@@ -147,7 +147,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     (store / "notes.txt").write_text("read me")
     (store / ".manifest.json.77.part").write_text("{")
     assert append_history(log, store, grown=True) == 15
-    assert not [path for path in tmp_path.rglob("*") if "77" in path.name or "0badcafe" in path.name]
+    assert not [path for path in tmp_path.rglob("*") if ".77." in path.name or "0badcafe" in path.name]
     assert (store / "notes.txt").read_text() == "read me"
     assert rows_of(ar.open_history(store)) == rows_of(ar.open_history(log, **COLUMNS))
 
