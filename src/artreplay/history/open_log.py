@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -114,7 +115,7 @@ def totals_of(source: Any, unit: str | None = None, reward: str | None = None, *
 def _refuse_until(until: int | None, source: Any) -> None:
     if until is not None:
         raise InvalidParameter(
-            f"until= is for logs that are read into memory: ar.open_history({shown(source)!r}).first({until}) is this "
+            f"until= is for logs that are read into memory: ar.open_history({shown(os.fspath(source))!r}).first({until}) is this "
             "log as it was when it had that many rows"
         )
 
