@@ -69,7 +69,7 @@ class Reader:
         self.counts: Ints | None = None  # of each cell: rows in the log, where these must be known, or cost nothing
         self.counts_left = is_certified(log.base.component)
         self._first_rows = _FIRST_ROWS
-        if self.counts_left or store.counts_are_known:
+        if self.counts_left or store.counts_are_known or whole:
             self.counts = np.zeros(n_cells, np.int64)
             self.counts[cells] = store.counts[codes]
             mean = len(store) // max(_SHARE_AT_FIRST * len(store.labels), 1)

@@ -235,7 +235,7 @@ class ParquetLog(StoredLog):
         assert self._digests is not None
         return read_arrays(self._digests, self.manifest["digests"])["digests"]
 
-    @property
+    @cached_property
     def fingerprint(self) -> Fingerprint:
         """What a policy remembers of this log."""
         return self.known_fingerprint(self._rows) or Fingerprint.of(self._parts(), self._rows)
