@@ -45,6 +45,11 @@ class Recognised:
         """How many rows there are."""
         return len(self)
 
+    @property
+    def has_allowances(self) -> bool:
+        """Whether each row says how far its mean may lie from today's."""
+        return False
+
     def _parts(self) -> Iterable[Any]:
         """The log in parts that have hashes of their rows; one in memory is such a part."""
         return [self]
@@ -80,7 +85,8 @@ class History(Recognised):
     Labels may be anything hashable; the policy that reads the history decides which arm a label means. Rows are
     numbered from 0. `until` keeps only the first rows: rows appended later, perhaps by the policy itself, are not part
     of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of
-    allocations can be given instead.
+    allocations can be given instead. `allowance` says of each row how far its mean may lie from today's, in units of
+    the reward; `ar.drift.age` makes such a column of times.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -90,6 +96,8 @@ class History(Recognised):
     artreplay.errors.InvalidHistory: reward in row 1 is nan, expected a finite number
     >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1])
     <History of 2 samples at points of dimension 2, at 2 levels>
+    >>> History(["red", "blue"], [1, 0], allowance=[0.1, 0]).allowances
+    array([0.1, 0. ])
     """
 
     def __init__(
@@ -107,19 +115,28 @@ class History(Recognised):
             levels = as_numbers(levels, "level")
             if len(levels) != len(rewards):
                 raise InvalidHistory(f"levels and rewards must be equally long, got {len(levels)} and {len(rewards)}")
+        allowances = None if allowance is None else as_numbers(allowance, "allowance")
+        if allowances is not None and len(allowances) != len(rewards):
+            raise InvalidHistory(
+                f"allowance must have one number for each of {len(rewards)} rows, got {len(allowances)}"
+            )
         if until is not None:
             if isinstance(until, bool) or not isinstance(until, (int, np.integer)) or until < 0:
                 raise InvalidParameter(f"until must be a number of rows, at least 0, got {until!r}")
             units, rewards = units[:until], rewards[:until]
             levels = None if levels is None else levels[:until]
+            allowances = None if allowances is None else allowances[:until]
         refuse_where(~np.isfinite(rewards), rewards, "reward", "a finite number")
         if levels is not None:
             bad = ~(np.isfinite(levels) & (levels >= 0))
             refuse_where(bad, levels, "level", "a finite number of at least 0")
+        if allowances is not None:
+            bad = ~(np.isfinite(allowances) & (allowances >= 0))
+            refuse_where(bad, allowances, "allowance", "a finite number of at least 0")
         self.rewards: Floats = rewards
         self.points: Floats | None = None
         self.levels: Floats | None = levels
-        self.allowances: Floats | None = None if allowance is None else as_numbers(allowance, "allowance")
+        self.allowances: Floats | None = allowances
         self.labels: list[Label] = []
         self.codes: Ints = np.empty(0, np.int64)
         if are_points:
@@ -152,12 +169,13 @@ class History(Recognised):
         reward: str,
         *,
         level: str | None = None,
+        allowance: str | None = None,
         until: int | None = None,
     ) -> History:
         """A history from the columns of a pandas, polars or pyarrow frame.
 
         `unit` names the column of labels, or, as a list of names, the coordinates of a point. `level` names the
-        column that says how much effort went to each point.
+        column that says how much effort went to each point, and `allowance` that of the allowances.
 
         >>> import pyarrow as pa
         >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
@@ -170,9 +188,11 @@ class History(Recognised):
             else np.column_stack([column_values.numbers(frame, name) for name in _coordinates(unit)])
         )
         levels = None if level is None else column_values.numbers(frame, level, "level")
+        allowances = None if allowance is None else column_values.numbers(frame, allowance, "allowance")
         named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
-        with errors_in(columns=named):
-            return cls(units, column_values.numbers(frame, reward, "reward"), levels=levels, until=until)
+        with errors_in(columns=named | {"allowance": allowance}):
+            rewards = column_values.numbers(frame, reward, "reward")
+            return cls(units, rewards, levels=levels, allowance=allowances, until=until)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -182,6 +202,11 @@ class History(Recognised):
             effort = "" if self.levels is None else f", at {len(np.unique(self.levels))} levels"
             return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}{effort}>"
         return f"<History of {len(self)} samples on {len(self.labels)} arms>"
+
+    @property
+    def has_allowances(self) -> bool:
+        """Whether each row says how far its mean may lie from today's."""
+        return self.allowances is not None
 
     def unit(self, row: int) -> Any:
         """The unit of a row: a label, a point as a tuple of floats, or an `Allocation` if there are levels."""
@@ -206,7 +231,8 @@ class History(Recognised):
         points = None if self.points is None else self.points[order]
         levels = None if self.levels is None else self.levels[order]
         codes = self.codes[order] if self.points is None else self.codes
-        return History.made(self.rewards[order], self.labels, codes, points, levels)
+        allowances = None if self.allowances is None else self.allowances[order]
+        return History.made(self.rewards[order], self.labels, codes, points, levels, allowances)
 
     # -- what every log of arms can do ----------------------------------------------------------------------------
 
@@ -250,14 +276,15 @@ class History(Recognised):
     @cached_property
     def row_hashes(self) -> Words:
         """A hash of each row."""
+        allowances = [] if self.allowances is None else [self.allowances]
         if self.points is not None:
             # Each dimension has a start of its own, with and without levels: a level is no coordinate.
             kind = 2 * self.points.shape[1] + (self.levels is not None)
             levels = [] if self.levels is None else [self.levels]
-            return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards])
+            return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards, *allowances])
         if not self.labels:
             return np.empty(0, np.uint64)
-        return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards])
+        return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards, *allowances])
 
 
 def shuffle_keys(first: int, rows: int, seed: int) -> Words:
