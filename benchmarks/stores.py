@@ -256,8 +256,9 @@ def report_postgres(folder: Path, rows: int, arms: int) -> None:
     log = log_path(folder, rows, arms, "far apart")
     made(log, lambda path: write_arms(path, rows, arms, "far apart"))
     found = measured("from_postgres", log, arms)
-    took = f"replay {found['seconds']:.2f} s, GROUP BY {found['aggregate']:.2f} s"
-    print(f"PostgreSQL, {rows:,} rows, {arms:,} arms: {took}")
+    what: dict[str, Any] = {"rows": rows, "arms": arms, "means": "PostgreSQL"}
+    keep(**what, measure="replay", **found)
+    keep(**what, measure="group_by", seconds=found["aggregate"], read=rows)
 
 
 def wanted(name: str) -> bool:
@@ -275,7 +276,7 @@ def main() -> None:
             for means in MEANS if wanted("arms") else ():
                 for arms in ARMS:
                     report_arms(folder, rows, arms, means)
-            for arms in ARMS[:2] if rows <= MOST_IN_POSTGRES and wanted("postgres") else ():
+            for arms in ARMS if rows <= MOST_IN_POSTGRES and wanted("postgres") else ():
                 report_postgres(folder, rows, arms)
 
 
