@@ -109,7 +109,7 @@ def first_decision(folder: Path) -> dict[str, float]:
         sizes.append(size)
         return whole(file, start, size)
 
-    with mock.patch.object(StoredFile, "read", counted):
+    with mock.patch.object(StoredFile, "read", counted), ar.compiling.using("compiled"):
         began = time.process_time()
         ar.ArtificialReplay(ar.MonUCB(ARMS, HORIZON), ar.open_history(folder)).ask()
         took = time.process_time() - began
