@@ -39,7 +39,7 @@ def for_libpq(address: str) -> str:
 
 
 def check_address(where: Any) -> None:
-    """Refuse what is meant as the address of a database but is none, or one of a database that is not read so."""
+    """Refuse what is meant as the address of a PostgreSQL database but is none."""
     if not isinstance(where, (str, os.PathLike)):
         return
     text = os.fspath(where)
@@ -47,7 +47,19 @@ def check_address(where: Any) -> None:
         raise InvalidParameter(
             "the address of a PostgreSQL database must be one text that begins with postgresql://, got another one"
         )
-    scheme, _, rest = text.partition("://") if is_address(text) else ("", "", "")
+    if is_postgres(where) and "@" in _place(text):
+        raise InvalidParameter(
+            f"the address of {shown(text)} must have one @ and no / before it: in a user name or a password write "
+            "%40 for @ and %2F for /"
+        )
+
+
+def check_log_address(where: Any) -> None:
+    """Refuse addresses of logs that cannot be read, and say what to give instead."""
+    check_address(where)
+    if not is_address(where):
+        return
+    scheme, _, rest = where.partition("://")
     database = re.split("[+:]", scheme.lower())[0]
     if database in _IN_A_FILE:
         path = rest.partition("?")[0].removeprefix("/") or "shop.db"
@@ -56,13 +68,8 @@ def check_address(where: Any) -> None:
         )
     if database in _NOT_SUPPORTED:
         raise InvalidParameter(
-            f"{shown(text)} is of a database that is not supported: run the query with its own driver, and give the "
+            f"{shown(where)} is of a database that is not supported: run the query with its own driver, and give the "
             "result as a frame, such as pandas.read_sql makes"
-        )
-    if is_postgres(where) and "@" in _place(text):
-        raise InvalidParameter(
-            f"the address of {shown(text)} must have one @ and no / before it: in a user name or a password write "
-            "%40 for @ and %2F for /"
         )
 
 

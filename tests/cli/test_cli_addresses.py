@@ -5,13 +5,13 @@ from __future__ import annotations
 import traceback
 
 import pytest
+from artreplay.history.stores import check_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import artreplay as ar
 from artreplay.addresses import is_postgres, masked, shown
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
-from artreplay.history.stores import check_store
 from artreplay.inspecting.inspect_history import inspect_history
 
 COLUMNS = {"table": "clicks", "unit": "arm", "reward": "click", "order": "seq"}

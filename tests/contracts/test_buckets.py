@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from artreplay.history.stores import check_store
 from store_logs import Log, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidFile
-from artreplay.history.stores import check_store
 from real_parts import needed_package
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -11,13 +11,13 @@ from pathlib import Path
 import fsspec
 import pyarrow as pa
 import pytest
+from artreplay.history.stores import check_store, layouts
+from artreplay.history.stores.clustered import DIRECTORY, describe, write_directory
+from artreplay.history.stores.indexed_arms import IndexedArms
 from store_logs import Log, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.history.stores import check_store, layouts
-from artreplay.history.stores.clustered import DIRECTORY, describe, write_directory
-from artreplay.history.stores.indexed_arms import IndexedArms
 
 BASE = ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5))
 

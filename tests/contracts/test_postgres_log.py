@@ -18,7 +18,7 @@ from postgres_server import running_server
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.log import NextRows
+from artreplay.history.log_protocol import NextRows
 from artreplay.history.postgres import PostgresLog, Table, postgres_log, table
 from artreplay.history.sources import Columns
 from artreplay.history.stored_log import StoredLog
@@ -192,6 +192,14 @@ def check_is(log: PostgresLog, model: Model, data: st.DataObject) -> None:
         assert log.fingerprint.digests.tolist() == known.fingerprint.digests.tolist()
     for totals in (log.totals(), StoredLog.totals(log)):
         assert earned(totals) == earned(ar.Totals.of(known))
+
+
+def test_the_last_row_belongs_to_the_log_though_its_order_is_rounded(address):
+    """A real of 0.1 is more than the double 0.1."""
+    made(address, [("red", -0.0, 0.05), ("red", -0.0, 0.1)], "arm text, click float8, seq real")
+    log = opened(address)
+    assert (len(log), asked(log, ("red", 0, 9)), len(log.load())) == (2, [[0.0, 0.0]], 2)
+    assert earned(log.totals()) == earned(ar.Totals.of(log.load())) == {"red": (2, (0.0).hex())}
 
 
 def earned(totals: ar.Totals) -> dict[object, tuple[int, str]]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from artreplay.history.stores.merging import MergedArms
 from postgres_server import running_server
 from store_logs import played
 
 import artreplay as ar
 from artreplay.errors import InvalidHistory
-from artreplay.history.stores.merging import MergedArms
 
 pytestmark = pytest.mark.long
 COLUMNS = {"unit": "arm", "reward": "click", "order": "seq"}

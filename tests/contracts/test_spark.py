@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from artreplay.history.stores import clustered, spark
 from store_logs import Log, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidHistory
-from artreplay.history.stores import clustered, spark
 from real_parts import spark_session
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]

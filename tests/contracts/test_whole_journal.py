@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from artreplay.history.stores import Store
+from artreplay.history.stores.indexed_points import Cut
+from artreplay.history.stores.layouts import PointLayout
 from bases import CERTIFIED, EXACT
 from journals import Difference, Oracle, OwnOracle, Shelf, play
 from own_bases import OWN_ANY, OWN_EXACT, OWN_READ_ALL
 from point_bases import EFFORT, EXACT_POINTS, REGRESSIONS
 
 import artreplay as ar
-from artreplay.history.stores import Store
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
 
 # Full Start of these is the whole journal; replay need not be.
 FULL_ONLY = {

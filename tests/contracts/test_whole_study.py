@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from artreplay.history.stores import Store
+from artreplay.history.stores.indexed_points import Cut
+from artreplay.history.stores.layouts import PointLayout
 from bases import EXACT
 from journals import Difference, Shelf
 from point_bases import EXACT_POINTS, PRACTICAL
 from study_journals import live
 
 import artreplay as ar
-from artreplay.history.stores import Store
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
 from artreplay.studies import folding
 from artreplay.studies.study_tables import SQLiteTables
 

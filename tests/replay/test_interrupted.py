@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from artreplay.history.stores import Store
 from policy_kit import LeastSeen
 
 import artreplay as ar
 from artreplay.compiling import Loop, using
 from artreplay.errors import Interrupted, InvalidAction
-from artreplay.history.stores import Store
 from artreplay.replay import drive
 from artreplay.replay.reader import Reader
 

@@ -17,7 +17,7 @@ from artreplay.history.parquet import is_laid_out
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
 
-_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False}
+_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delim", "\\t"): "\t"}
 
 
 class Log(NamedTuple):

@@ -13,8 +13,8 @@ from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, e
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
-from artreplay.history.labels import Label, encode_labels
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.labels import Label, encode_labels, present_labels
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
@@ -266,8 +266,14 @@ class History(Recognised):
         return Totals.of(self)
 
     def first(self, rows: int) -> History:
-        """The log as it was when it had this many rows."""
-        return self.rows(np.arange(rows))
+        """The log as it was when it had this many rows, with the labels that occur in them."""
+        if not 0 <= rows <= len(self):
+            raise InvalidParameter(f"rows must be at most {len(self)}, as many as the log has, got {rows}")
+        first = self.rows(np.arange(rows))
+        if first.points is None:
+            present, first.codes = present_labels(first.codes)
+            first.labels = [self.labels[code] for code in present.tolist()]
+        return first
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """Yields the log from a row on: all of it at once, because it is in memory."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.addresses import check_address, is_address, shown
+from artreplay.addresses import check_log_address, is_address, shown
 from artreplay.compiling import Ints, resized
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
-from artreplay.history.labels import present_labels
 from artreplay.history.memory import check_fits
 from artreplay.history.parquet import is_laid_out, open_log
 from artreplay.history.postgres import PostgresLog, Table, is_postgres
@@ -68,7 +67,7 @@ def open_history(
     ['blue', 'red', 'red']
     """
     until = None if until is None else checked_count("until", until, least=0)
-    check_address(source)
+    check_log_address(source)
     if count is not None or sum is not None:
         others = {"reward": reward, "level": level, "order": order, "allowance": allowance, "seed": seed}
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
@@ -165,12 +164,8 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
         order = np.argsort(shuffle_keys(0, len(whole), seed), kind="stable")
     else:
         order = _sorted([column for _, column in found], Order(str(columns.sorted_by), source.name))
-    first = whole.rows(order[:until])
-    if until is None or first.points is not None:
-        return first
-    present, codes = present_labels(first.codes)
-    labels = [first.labels[code] for code in present.tolist()]
-    return History.made(first.rewards, labels, codes, allowances=first.allowances)
+    ordered = whole.rows(order)
+    return ordered if until is None else ordered.first(min(until, len(ordered)))
 
 
 def _sorted(columns: list[Any], order: Order) -> Ints:

@@ -10,7 +10,7 @@ import numpy as np
 from artreplay.compiling import Ints
 from artreplay.history.history import History, Recognised
 from artreplay.history.labels import Label, present_labels
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.memory import check_fits
 from artreplay.history.sources.parts import joined
 from artreplay.history.totals import Totals, added_in_order

@@ -46,7 +46,7 @@ def test_a_connection_is_a_source(connection, tmp_path):
 
 
 def test_what_is_wrong_with_a_connection_is_a_sentence(connection):
-    with pytest.raises(InvalidParameter, match="the connection to .* is a database: table= must name a table"):
+    with pytest.raises(InvalidParameter, match=r"the connection to .* is a database: table= must name a table"):
         ar.open_history(connection, **COLUMNS)
     with pytest.raises(InvalidFile, match=r"the connection to \w+ \(nothing\) cannot be read as .*nothing"):
         ar.open_history(connection, table="nothing", **COLUMNS)

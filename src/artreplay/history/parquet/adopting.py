@@ -37,6 +37,8 @@ def adopt(
             raise InvalidFile("is being indexed by another process: try again when that is done", file=folder.name)
         names = _parquet_files(folder)
         before = open_log(source) if folder.has(MANIFEST) else None
+        if mine:
+            folder.remove_unfinished(() if before is None else listed_files(before.manifest), adopted=True)
         given = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
         found = _Found(folder, before, given, names)
         for number, name in enumerate(names[len(found.files) :]):

@@ -55,14 +55,21 @@ class Directory(NamedTuple):
 def read_directory(file: StoredFile, manifest: dict[str, Any]) -> Directory:
     """The directory that a manifest names."""
     arrays = read_arrays(file, manifest["directory"])
-    labels = decode_labels(arrays["labels"].tobytes())
+    labels = decode_labels(arrays.pop("labels").tobytes())
+    if not isinstance(labels, list) or len(set(labels)) < len(labels):
+        raise InvalidFile("must have different labels: index the log again", file=file.name)
+    if any(array.ndim != 1 or array.dtype != np.int64 for array in arrays.values()):
+        raise InvalidFile("must have lists of whole numbers: index the log again", file=file.name)
     entries = manifest["files"]
     groups = np.cumsum([entry["groups"] for entry in entries])[:-1]
     checks = {name.removeprefix(_CHECKS): np.split(arrays[name], groups) for name in arrays if _CHECKS in name}
     runs = _from_arrays("file", arrays, len(labels), file)
     appends = _from_arrays("append", arrays, len(labels), file)
-    rows = [int(one.counts.sum()) for one in runs], [int(one.counts.sum()) for one in appends]
-    if rows != ([entry["rows"] for entry in entries], [entry["rows"] for entry in manifest["appends"]]):
+    rows = [sum(one.counts.tolist()) for one in runs], [sum(one.counts.tolist()) for one in appends]
+    by_label = [sum(np.bincount(one.codes, one.counts, len(labels)) for one in parts) for parts in (runs, appends)]
+    if rows != ([entry["rows"] for entry in entries], [entry["rows"] for entry in manifest["appends"]]) or np.any(
+        by_label[0] != by_label[1]
+    ):
         raise InvalidFile("must have the rows that the manifest says: index the log again", file=file.name)
     files = [
         LogFile(entry, runs[number], {role: found[number] for role, found in checks.items()})

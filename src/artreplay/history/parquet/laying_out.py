@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.addresses import check_address
+from artreplay.addresses import check_log_address
 from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter, checked_count
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.labels import Label
@@ -107,7 +107,7 @@ def index_history(
     check_seed_and_order(columns, seed)
     seed = None if seed is None else checked_seed(seed)
     until = None if until is None else checked_count("until", until, least=0)
-    check_address(path)
+    check_log_address(path)
     target = StoreFolder(path)
     if target.exists():
         raise InvalidFile("exists already: append to it, or choose another name", file=target.name)
@@ -185,7 +185,7 @@ def append_history(
         lengths = [entry["rows"] for entry in after["files"]]
         try:
             _merge(folder, _first_to_merge(lengths))
-        except (ArtReplayError, OSError) as error:
+        except Exception as error:  # the rows are there, whatever happened then
             warnings.warn(f"the rows were added, but could not be merged with earlier ones: {error}", stacklevel=2)
     return imported.own.rows
 
@@ -254,7 +254,9 @@ def _written(work: Path, labels: Sequence[Label], batches: Iterable[SortedRows],
     entry, footer = described_file(file)
     entry |= {"name": name, "rows": footer.num_rows, "groups": footer.num_row_groups}
     checks = {
-        column: np.array([zlib.crc32(chunk_of(file, footer, group, column)[0]) for group in range(entry["groups"])])
+        column: np.array(
+            [zlib.crc32(chunk_of(file, footer, group, column)[0]) for group in range(entry["groups"])], np.int64
+        )
         for column in schema.names
     }
     return LogFile(entry, Runs(codes, counts[codes]), checks)

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import secrets
-import zipfile
 import zlib
 from collections.abc import Sequence
 from decimal import Decimal
@@ -18,7 +17,7 @@ import numpy as np
 
 from artreplay.errors import CannotSave, InvalidFile
 from artreplay.history.labels import Label
-from artreplay.history.parquet.store_folder import StoredFile, StoreFolder, check_plain
+from artreplay.history.parquet.store_folder import StoredFile, StoreFolder, check_own, check_plain
 from artreplay.whole_files import private_opener
 
 FORMAT = 6
@@ -26,6 +25,31 @@ MANIFEST = "manifest.json"
 MAGIC = "artreplay log"
 DAMAGED = "does not fit its checksum: index the log again"
 _OLDER = "artreplay store"
+
+_SIZE = range(1 << 62)
+_WORD = range(1 << 64)
+_ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD}
+_NAME = (str, None)
+_BOUNDS = ([float], None)
+_SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, lists by their first, tuples are choices
+    "magic": str,
+    "format": _SIZE,
+    "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME},
+    "source": str,
+    "until": (_SIZE, None),
+    "seed": (int, None),
+    "adopted": bool,
+    "names": dict,
+    "rows": _SIZE,
+    "rewards": _BOUNDS,
+    "allowances": _BOUNDS,
+    "block": _SIZE,
+    "appends": [{"rows": _SIZE, "partial": _WORD, "own": _WORD}],
+    "files": [_ARRAYS | {"footer": _SIZE, "rows": _SIZE, "groups": _SIZE}],
+    "directory": _ARRAYS,
+    "digests": (_ARRAYS, None),
+    "replaced": [str],
+}
 
 
 def read_manifest(folder: StoreFolder) -> dict[str, Any]:
@@ -48,9 +72,29 @@ def read_manifest(folder: StoreFolder) -> dict[str, Any]:
         )
     if document.pop("checksum", None) != zlib.crc32(_text(document)):
         raise InvalidFile(DAMAGED, file=path)
-    for name in [*listed_files(document), *document.get("replaced", ())]:
-        check_plain(name, path)
+    if not _fits(document, _SHAPE | ({"last": int} if document.get("adopted") else {})) or document["block"] == 0:
+        raise InvalidFile("is not a manifest: index the log again", file=path)
+    theirs = {entry["name"] for entry in document["files"]} if document["adopted"] else set()
+    for name in [*listed_files(document), *document["replaced"]]:
+        check_plain(name, path) if name in theirs else check_own(name, path)
     return document
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether a value of JSON has a shape."""
+    if isinstance(shape, dict):
+        return (
+            isinstance(value, dict)
+            and value.keys() == shape.keys()
+            and all(_fits(value[name], shape[name]) for name in shape)
+        )
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(one, shape[0]) for one in value)
+    if isinstance(shape, tuple):
+        return any(_fits(value, one) for one in shape)
+    if isinstance(shape, range):
+        return type(value) is int and value in shape
+    return value is None if shape is None else type(value) is shape
 
 
 def write_manifest(folder: StoreFolder, document: dict[str, Any]) -> None:
@@ -98,8 +142,8 @@ def read_arrays(file: StoredFile, entry: dict[str, Any]) -> dict[str, np.ndarray
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return dict(arrays)
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, MemoryError, TypeError) as error:
-        raise InvalidFile(f"is not a file of arrays: {error}", file=file.name) from None
+    except Exception as error:  # whatever is in the file, it is the file that is wrong
+        raise InvalidFile(f"is not a file of arrays: {type(error).__name__}", file=file.name) from None
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------

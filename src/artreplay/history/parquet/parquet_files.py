@@ -40,13 +40,15 @@ class ParquetColumns:
         self._groups = []
         for file, one in zip(files, known, strict=True):
             footer = _footer(file, one.entry)
-            if footer.num_row_groups != one.entry["groups"]:
+            if (footer.num_row_groups, footer.num_rows) != (one.entry["groups"], one.entry["rows"]):
                 raise InvalidFile("has other row groups than its manifest says: index the log again", file=file.name)
             self._groups += [(file, footer, number) for number in range(footer.num_row_groups)]
         roles = list(known[0].checks) if known else []
         self._checks = {role: np.concatenate([one.checks[role] for one in known]) for role in roles}
         sizes = [footer.row_group(number).num_rows for _, footer, number in self._groups]
         self.edges: Ints = np.cumsum([0, *sizes], dtype=np.int64)
+        if min(sizes, default=0) < 0:
+            raise InvalidFile("has a row group of fewer than no rows: index the log again")
         if any(len(values) != len(sizes) for values in self._checks.values()) or not self._names.keys() <= {*roles}:
             raise InvalidFile("has not the checksums of all its row groups: index the log again")
         self._decoded: OrderedDict[tuple[str, int], np.ndarray[Any, Any]] = OrderedDict()
@@ -96,10 +98,13 @@ class ParquetColumns:
         """A column of a row group, decoded. Those that were used last are kept while they fit."""
         key = role, group
         if key not in self._decoded:
-            _, footer, number = self._groups[group]
+            file, footer, number = self._groups[group]
             data, start = self._bytes(role, group)
-            found = decoded(self._groups[group][0], footer, number, self._names[role], data, start)
-            self._decoded[key] = as_row_numbers(found) if role == "row" else as_numbers_of(found, np.float64)
+            found = decoded(file, footer, number, self._names[role], data, start)
+            if len(found) != self.edges[group + 1] - self.edges[group]:
+                raise InvalidFile("has a row group without some of its rows: index the log again", file=file.name)
+            with as_parquet(file.name):
+                self._decoded[key] = as_row_numbers(found) if role == "row" else as_numbers_of(found, np.float64)
             self._decoded_bytes += self._decoded[key].nbytes
             while len(self._decoded) > 1 and self._decoded_bytes > CACHE_BYTES:
                 self._decoded_bytes -= self._decoded.popitem(last=False)[1].nbytes
@@ -122,6 +127,8 @@ def decoded(file: StoredFile, footer: Any, number: int, name: str, data: bytes, 
     import pyarrow.parquet as pq
 
     with as_parquet(file.name):
+        if footer.row_group(number).num_rows == 0:  # such a group may have no pages to decode
+            return footer.schema.to_arrow_schema().empty_table().column(name)
         chunk = pa.PythonFile(_Chunk(data, start, file.size), "r")
         opened = pq.ParquetFile(chunk, metadata=footer, page_checksum_verification=True)
         return opened.read_row_group(number, columns=[name], use_threads=False).column(name)
@@ -215,8 +222,8 @@ def _span_of(group: Any, name: str, file: StoredFile) -> tuple[int, int]:
     for place in range(group.num_columns):
         chunk = group.column(place)
         if chunk.path_in_schema == name:
-            start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
-            if start + chunk.total_compressed_size > file.size:
+            start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)), default=0)
+            if not 0 < start <= start + chunk.total_compressed_size <= file.size:
                 break
             return start, chunk.total_compressed_size
     raise InvalidFile(f"has no whole column {name!r}", file=file.name)
@@ -229,8 +236,8 @@ def as_parquet(name: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidFile(f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=name) from None
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise InvalidFile(f"cannot be read as Parquet: {(str(error).splitlines() or ['?'])[0]}", file=name) from None
 
 
 # -- writing --------------------------------------------------------------------------------------------------------

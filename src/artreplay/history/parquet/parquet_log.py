@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from artreplay.addresses import check_address, is_postgres
+from artreplay.addresses import check_log_address, is_postgres
 from artreplay.compiling import Floats, Ints, resized
-from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.fingerprint import Fingerprint
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.parquet.directory import Runs, read_directory
 from artreplay.history.parquet.manifest import MANIFEST, listed_files, read_arrays, read_manifest
 from artreplay.history.parquet.parquet_files import ParquetColumns
@@ -233,7 +233,10 @@ class ParquetLog(StoredLog):
     @cached_property
     def _all_digests(self) -> np.ndarray[Any, Any]:
         assert self._digests is not None
-        return read_arrays(self._digests, self.manifest["digests"])["digests"]
+        digests = read_arrays(self._digests, self.manifest["digests"]).get("digests", np.empty(0))
+        if digests.dtype != np.uint64 or digests.shape != (-(-self.manifest["rows"] // self.manifest["block"]),):
+            raise InvalidFile("must have a number for each block of rows: index the log again", file=self._digests.name)
+        return digests
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -290,7 +293,7 @@ def is_laid_out(where: object) -> bool:
 
 def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = None) -> ParquetLog:
     """The log in a folder. Columns that are `given` must be those it was made of."""
-    check_address(where)
+    check_log_address(where)
     folder = StoreFolder(where)
     for tries in range(_TRIES):
         manifest = read_manifest(folder)
@@ -301,8 +304,10 @@ def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = No
             if tries + 1 < _TRIES and read_manifest(folder) != manifest:
                 continue  # it was compacted, or made anew, between the manifest and the files
             raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
-            raise InvalidFile(f"is not a manifest: {type(error).__name__}", file=f"{folder.name}/{MANIFEST}") from error
+        except ArtReplayError:
+            raise
+        except Exception as error:  # whatever is in the folder, it is the folder that is wrong
+            raise InvalidFile(f"is damaged ({type(error).__name__}): index the log again", file=folder.name) from error
     raise InvalidFile("changes all the time", file=folder.name)
 
 

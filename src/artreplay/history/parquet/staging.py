@@ -12,7 +12,7 @@ from pathlib import Path
 
 from artreplay.addresses import check_address
 from artreplay.errors import InvalidFile
-from artreplay.history.parquet.manifest import MANIFEST, listed_files, read_manifest
+from artreplay.history.parquet.manifest import listed_files, read_manifest
 from artreplay.history.parquet.store_folder import StoreFolder
 
 _ENDING = ".part"
@@ -54,7 +54,8 @@ def writing_to(path: str | os.PathLike[str]) -> Iterator[StoreFolder]:
         if mine is False:
             raise InvalidFile("is being added to by another process: try again when that is done", file=folder.name)
         if mine:
-            folder.remove_unfinished({MANIFEST, *listed_files(read_manifest(folder))})
+            manifest = read_manifest(folder)
+            folder.remove_unfinished(listed_files(manifest), manifest["adopted"])
         yield folder
 
 

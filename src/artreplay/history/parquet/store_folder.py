@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,7 @@ class StoreFolder:
 
     def remove(self, name: str) -> None:
         """Remove one of our own files, if that is possible. Nothing else is ever removed."""
-        if not _OWN.fullmatch(name):
-            raise InvalidFile(f"names {name!r}, which is no file of a log: it was changed by someone", file=self.name)
+        check_own(name, self.name)
         if self.path is not None:
             with suppress(OSError):
                 os.unlink(self._inside(name))
@@ -118,10 +118,14 @@ class StoreFolder:
             with suppress(Exception):  # whoever comes next tries again
                 self._system.rm_file(self._inside(name))
 
-    def remove_unfinished(self, listed: set[str]) -> None:
-        """Remove files that a killed process left: those of ours that the manifest does not list."""
+    def remove_unfinished(self, listed: Collection[str], adopted: bool = False) -> None:
+        """Remove files that a killed process left: those of ours that the manifest does not list.
+
+        In an adopted folder all files with rows are somebody else's.
+        """
         for name in self.names() if self.path is not None else ():
-            if (_OWN.fullmatch(name) and name not in listed) or _UNFINISHED.fullmatch(name):
+            ours = _OWN.fullmatch(name) and name not in listed and not (adopted and name.endswith(".parquet"))
+            if ours or _UNFINISHED.fullmatch(name):
                 (Path(self._root) / name).unlink(missing_ok=True)
 
     def _inside(self, name: str) -> str:
@@ -180,6 +184,13 @@ def check_plain(name: object, folder: str) -> None:
     """Refuse a name that is more than the name of a file, because it could lead out of the folder."""
     if not isinstance(name, str) or name in ("", ".", "..") or not set(name).isdisjoint("/\\\0"):
         raise InvalidFile(f"must name files by plain names, got {name!r}: it was changed by someone", file=folder)
+
+
+def check_own(name: object, folder: str) -> None:
+    """Refuse a name that we did not give."""
+    check_plain(name, folder)
+    if not _OWN.fullmatch(str(name)):
+        raise InvalidFile(f"names {name!r}, which is no file of a log: it was changed by someone", file=folder)
 
 
 def sync_folder(path: Path) -> None:

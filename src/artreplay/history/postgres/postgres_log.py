@@ -15,7 +15,7 @@ from artreplay.errors import ChangedHistory, InvalidHistory, checked_count, erro
 from artreplay.history.column_values import as_numbers, refuse_where
 from artreplay.history.history import History
 from artreplay.history.labels import Label
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.postgres.table import Table, in_statement
 from artreplay.history.sources.log_columns import Columns
 from artreplay.history.sources.source import quoted

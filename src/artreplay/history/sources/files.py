@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from artreplay.errors import errors_in
+from artreplay.history.column_values import as_frame
 from artreplay.history.labels import as_label
 from artreplay.history.sources.log_columns import check_names
-from artreplay.history.sources.source import Source, checked_frame, dataset_batches, reading
+from artreplay.history.sources.source import Source, checked, dataset_batches, reading
 from artreplay.history.sources.source_files import ORC, PARQUET, SourceFile
 
 # A damaged ORC file can end the process that reads it, and arrow has no check that comes before.
@@ -39,21 +40,21 @@ class FileSource(Source):
 
     def column_names(self) -> list[str]:
         """The columns of the first file, and those that its folders add; the others must have those that are read."""
-        with reading(self.files[0].name, self._kind):
+        with reading(self.files[0].name, self._kind, self.files[0].address):
             names = self._names_of(self.files[0])
         return names + [name for name in self.files[0].partition if name not in names]
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows of all files, in the order of their names."""
         for file in self.files:
-            with reading(file.name, self._kind):
+            with reading(file.name, self._kind, file.address):
                 names = self._names_of(file)
                 folders = {name: value for name, value in file.partition.items() if name not in names}
                 with errors_in(file=file.name):
                     check_names([*names, *folders], [(None, name) for name in columns])
                 added = {name: folders[name] for name in columns if name in folders}
                 for batch in self._batches_of(file, [name for name in columns if name in names]):
-                    yield checked_frame(self._with_folders(batch, added))
+                    yield as_frame(self._with_folders(batch, added))
 
     def _with_folders(self, batch: Any, folders: dict[str, str | None]) -> Any:
         """A batch and the columns that are names of folders; numbers among them are numbers, as in text."""
@@ -83,7 +84,7 @@ class ArrowFiles(FileSource):
         """The sum of what the files say of themselves."""
         total = 0
         for file in self.files:
-            with reading(file.name, self._kind):
+            with reading(file.name, self._kind, file.address):
                 total += self._dataset(file).count_rows()
         return total
 
@@ -92,13 +93,14 @@ class ArrowFiles(FileSource):
 
     def _batches_of(self, file: SourceFile, columns: Sequence[str]) -> Iterator[Any]:
         if self._kind != ORC:
-            yield from dataset_batches(self._dataset(file), columns)
+            yield from map(checked, dataset_batches(self._dataset(file), columns))
             return
         with tempfile.NamedTemporaryFile(suffix=".orc") as copy:
             if file.system is not None:
                 shutil.copyfileobj(file.open(), copy)
                 copy.flush()
-            yield from _read_by_a_child(file.path if file.system is None else copy.name, columns)
+            path = file.path if file.system is None else copy.name
+            yield from map(checked, _read_by_a_child(path, columns))
 
     def _dataset(self, file: SourceFile) -> Any:
         import pyarrow.dataset as ds

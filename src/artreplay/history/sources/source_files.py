@@ -43,6 +43,7 @@ _PACKAGES = {  # that read an address, by its first word
     **dict.fromkeys(("http", "https"), "fsspec aiohttp"),
     **dict.fromkeys(("sftp", "ssh"), "fsspec paramiko"),
 }
+_UNKNOWN = "Protocol not known"  # what fsspec says
 _TABLES = {"_delta_log", ".hoodie", "metadata"}  # folders of tables that keep a list of their files
 _TWO_LINES = {
     "a Delta table": (
@@ -71,9 +72,14 @@ class SourceFile(NamedTuple):
     partition: dict[str, str | None] = {}  # noqa: RUF012 - nobody changes it
 
     @property
+    def address(self) -> str | None:
+        """Where the file is, if it is not on the disk. It may have secrets in it."""
+        return None if self.system is None else str(self.system.unstrip_protocol(self.path))
+
+    @property
     def name(self) -> str:
         """The file as people know it."""
-        return self.path if self.system is None else self.system.unstrip_protocol(self.path)
+        return shown(self.address or self.path)
 
     @property
     def is_packed(self) -> bool:
@@ -128,7 +134,7 @@ def kind_of(file: SourceFile) -> str:
     known = _kind_by_name(file.path)
     if known is not None:
         return known
-    with said_in_a_sentence(file.name, file.name), file.open() as opened:
+    with said_in_a_sentence(file.address or file.path, file.name), file.open() as opened:
         start = opened.read(65_536)
     for beginning, kind in _BEGINNINGS.items():
         if start.startswith(beginning):
@@ -174,10 +180,15 @@ def file_system(where: str) -> tuple[Any, str]:
             import fsspec
 
             system, root = fsspec.core.url_to_fs(where)
-        except ImportError as error:
+        except (ImportError, ValueError) as error:
+            if isinstance(error, ValueError) and _UNKNOWN not in str(error):
+                raise
+            if isinstance(error, ValueError) and scheme not in _PACKAGES:
+                known = "a path, s3://, gs://, az://, https://, postgresql:// or what else fsspec reads"
+                raise InvalidFile(f"is at no address that is known: a log is at {known}", file=shown(where)) from None
+            install = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else str(error)
             download = ", or download the file first" if scheme.startswith("http") else ""
-            install = f"pip install {_PACKAGES.get(scheme, 'fsspec')}{download}"
-            raise MissingPackage(f"{shown(where)} needs a package that is not installed: {install}") from error
+            raise MissingPackage(f"{shown(where)} needs a package that is not there: {install}{download}") from error
         return system, root
 
 
@@ -202,7 +213,7 @@ def files_at(where: str) -> list[SourceFile]:
 
 def _listed(root: str, system: Any) -> list[str]:
     """All files at a path, in a folder or of a pattern."""
-    if system.isfile(root):
+    if root.startswith(("http://", "https://")) or system.isfile(root):  # a question mark of the web is no pattern
         return [root]
     if glob.has_magic(root) and not system.isdir(root):
         return list(system.glob(root))

@@ -30,15 +30,16 @@ _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 _PLAIN = {"delim": ",", "quote": '"', "escape": '"', "skip": 0, "header": True, "comment": ""}
 _LONGEST = 1 << 21  # bytes of a line that DuckDB takes
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "delim": (lambda value: isinstance(value, str) and len(value) == 1, "one character"),
-    "quote": (lambda value: isinstance(value, str) and len(value) <= 1, "one character, or none"),
+    "delim": (lambda value: _is_character(value) and value != "", "one character"),
+    "quote": (lambda value: _is_character(value), "one character, or none"),
+    "comment": (lambda value: _is_character(value), "one character, or none"),
     "skip": (lambda value: str(value).isdecimal(), "a number of lines"),
     "header": (lambda value: isinstance(value, bool), "True or False"),
     "decimal_separator": (lambda value: value in (".", ","), 'a point or a comma ("." or ",")'),
     "encoding": (lambda value: _is_encoding(value), "the name of an encoding of text, such as utf-16"),
 }
 _OURS = ("decimal_separator", "encoding")
-_OPTIONS = (*_CHECKS, "sep", "escape", "comment", "nullstr", "new_line", "null_padding", "strict_mode")
+_OPTIONS = (*_CHECKS, "sep", "escape", "nullstr", "new_line", "null_padding", "strict_mode")
 
 
 def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -54,7 +55,13 @@ def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
         good, expected = _CHECKS.get(name, (lambda value: True, ""))
         if not good(value):
             raise InvalidParameter(f"{name} must be {expected}, got {value!r}")
+    if options.get("delim") == options.get("quote", '"'):
+        raise InvalidParameter(f"delim and quote must be two characters, got {options['delim']!r} for both")
     return options
+
+
+def _is_character(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 1 and value not in ("\n", "\r", "\0")
 
 
 def _is_encoding(name: Any) -> bool:
@@ -225,7 +232,7 @@ def _sniffed(path: str, asked: dict[str, Any]) -> dict[str, Any]:
     asked = {"header": True, "comment": ""} | asked
     if not asked["header"]:
         asked = {"skip": 0} | asked  # DuckDB would pass over rows that do not look like the others
-    call = _call("sniff_csv", path, asked | {"all_varchar": True, "hive_partitioning": False})
+    call = _call("sniff_csv", path, asked | {"all_varchar": True})
     try:
         with shared_cursor() as database:
             (found,) = database.sql(f"SELECT Delimiter, Quote, Escape, SkipRows, Columns FROM {call}").fetchall()
