@@ -32,6 +32,7 @@ PAGE = DOCS / "large-logs.md"
 ARMS = 1_000
 FAR = 10**10
 HORIZON = 1_000
+RUNS = 3  # of a decision: the best one counts
 SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 TIMES = ((7200, "h"), (120, "min"), (1, "s"))
 UNITS: dict[str, Callable[[float], str]] = {
@@ -102,19 +103,21 @@ def first_decision(folder: Path) -> dict[str, float]:
     import artreplay as ar
     from artreplay.history.parquet.store_folder import StoredFile
 
-    sizes: list[int] = []
     whole = StoredFile.read
+    best = float("inf")
+    for _ in range(RUNS):
+        sizes: list[int] = []
 
-    def counted(file: StoredFile, start: int, size: int) -> bytes:
-        sizes.append(size)
-        return whole(file, start, size)
+        def counted(file: StoredFile, start: int, size: int, sizes: list[int] = sizes) -> bytes:
+            sizes.append(size)
+            return whole(file, start, size)
 
-    with mock.patch.object(StoredFile, "read", counted), ar.compiling.using("compiled"):
-        began = time.process_time()
-        ar.ArtificialReplay(ar.MonUCB(ARMS, HORIZON), ar.open_history(folder)).ask()
-        took = time.process_time() - began
-    read = {"decision bytes": sum(sizes), "decision requests": len(sizes)}
-    return {"decision seconds": took, **read}
+        def decide() -> None:
+            ar.ArtificialReplay(ar.MonUCB(ARMS, HORIZON), ar.open_history(folder)).ask()
+
+        with mock.patch.object(StoredFile, "read", counted), ar.compiling.using("compiled"):
+            best = min(best, seconds(decide))
+    return {"decision seconds": best, "decision bytes": sum(sizes), "decision requests": len(sizes)}
 
 
 def by_spark(lengths: list[int], folder: Path) -> dict[int, float]:

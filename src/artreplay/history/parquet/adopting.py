@@ -173,8 +173,8 @@ class _Found:
         bad = np.flatnonzero(order <= before)
         if len(bad):
             row = int(bad[0])
-            problem = f"must rise inside an arm, and does not after the row before it of {part.unit(row)!r}: {_SORT}"
-            raise InvalidHistory(problem, what="order", row=row, column=self._columns.order)
+            problem = f"must rise inside an arm, row {row} of {part.unit(row)!r} does not come after the one before it"
+            raise InvalidHistory(f"{self._columns.order} {problem}: {_SORT}", row=row)
         self._orders[codes] = order  # the last one of a label stays
         self._last = max(self._last, int(order.max(initial=self._last)))
 
