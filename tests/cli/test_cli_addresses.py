@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 
 import pytest
-from artreplay.history.stores import check_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artreplay.history.stores import Store
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
 from bases import CERTIFIED, EXACT
 from journals import Difference, Oracle, OwnOracle, Shelf, play
 from own_bases import OWN_ANY, OWN_EXACT, OWN_READ_ALL

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artreplay.history.stores import Store
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
 from bases import EXACT
 from journals import Difference, Shelf
 from point_bases import EXACT_POINTS, PRACTICAL

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from artreplay.history.stores import Store
 from policy_kit import LeastSeen
 
 import artreplay as ar

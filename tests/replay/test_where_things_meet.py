@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
-from artreplay.history.stores.indexed_arms import IndexedArms
 from test_certified import OwnUCB
 
 import artreplay as ar

@@ -115,10 +115,9 @@ def totals_of(source: Any, unit: str | None = None, reward: str | None = None, *
 
 def _refuse_until(until: int | None, source: Any) -> None:
     if until is not None:
-        where = shown(os.fspath(source))
+        opened = f"ar.open_history({shown(os.fspath(source))!r}).first({until})"
         raise InvalidParameter(
-            f"until= is for logs that are read into memory: ar.open_history({where!r}).first({until}) is this log as it "
-            "was when it had that many rows"
+            f"until= is for logs that are read into memory: {opened} is this log as it was when it had that many rows"
         )
 
 

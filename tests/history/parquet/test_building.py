@@ -15,9 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from artreplay.history.stores import append_history, check_store
+from artreplay.history.stores import append_history
 from artreplay.history.stores.intake import Sorter
-from artreplay.history.stores.workplace import alone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

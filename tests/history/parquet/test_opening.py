@@ -157,5 +157,3 @@ def test_rows_behind_until_are_not_looked_at(tmp_path):
     for source in (log, log.to_batches()[0], log.to_pandas(), indexed, pl.from_arrow(log), *tmp_path.iterdir()):
         assert samples(ar.open_history(source, "arm", "click", until=2)) == [("a", 1.0), ("b", 0.0)]
     assert len(ar.open_history(log, "arm", "click", until=0)) == 0
-
-
