@@ -15,8 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from artreplay.history.stores import append_history
-from artreplay.history.stores.intake import Sorter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
