@@ -316,7 +316,7 @@ def test_what_is_no_log_of_ours_is_said(tmp_path):
         manifest.write_text(text)
         with pytest.raises(InvalidFile, match=sentence):
             ar.open_history(tmp_path / "log")
-    with pytest.raises(InvalidFile, match="strange://x cannot be read"):
+    with pytest.raises(InvalidFile, match="strange://x is at no address that is known"):
         ar.open_history("strange://x", "arm", "click")
     with pytest.raises(InvalidFile, match="does not exist"):
         append_history(log_of(3), tmp_path / "none")
