@@ -16,9 +16,8 @@ from artreplay.history.labels import as_label
 from artreplay.history.parquet import is_laid_out
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
-from artreplay.history.sources.text_files import PLAIN
 
-_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delimiter", "tab"): "\t"}
+_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delim", "\\t"): "\t"}
 
 
 class Log(NamedTuple):
@@ -63,8 +62,8 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
 def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
     """How a CSV file is written, from NAME=VALUE.
 
-    >>> csv_of(["delimiter=;", "header=no"]), csv_of(["delimiter=tab"])
-    ({'delimiter': ';', 'header': False}, {'delimiter': '\\t'})
+    >>> csv_of(["delim=;", "header=no"])
+    {'delim': ';', 'header': False}
     """
     found: dict[str, Any] = {}
     for pair in pairs or []:
@@ -79,8 +78,8 @@ def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
 
 def say_dialect(source: Any) -> None:
     """Say how text was read, unless it was as plain as can be."""
-    if source.dialect not in (None, PLAIN):
-        print(f"{source.name} is read as text {source.dialect}", file=sys.stderr)
+    if source.dialect is not None:
+        print(f"{source.name} is read with {source.dialect}", file=sys.stderr)
 
 
 def say_dialect_of(path: str, table: str | None, csv: dict[str, Any] | None) -> None:

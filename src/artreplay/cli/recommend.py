@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, tuning_of
 from artreplay.cli.labelled_arms import HEADINGS, best_first, entry_of, row_of
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import name_of
@@ -90,7 +90,8 @@ def recommend(
     """
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "until": until}
     columns |= {"order": order, "seed": order_seed, "table": table, "allow_scan": allow_scan or None}
-    columns |= {"count": count, "sum": sum_, "csv": csv_of(csv)}
+    allowance, drift = column_or_drift(drift)
+    columns |= {"count": count, "sum": sum_, "csv": csv_of(csv), "allowance": allowance}
     parameters: dict[str, Any] = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
     found = recommended(Request(log, columns, algorithm, parameters, arms or None, unknown, policy, drift), state)

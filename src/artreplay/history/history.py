@@ -14,7 +14,7 @@ from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
 from artreplay.history.labels import Label, encode_labels, present_labels
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
@@ -44,6 +44,11 @@ class Recognised:
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self)
+
+    @property
+    def has_allowances(self) -> bool:
+        """Whether each row says how far its mean may lie from today's."""
+        return False
 
     def _parts(self) -> Iterable[Any]:
         """The log in parts that have hashes of their rows; one in memory is such a part."""
@@ -80,7 +85,8 @@ class History(Recognised):
     Labels may be anything hashable; the policy that reads the history decides which arm a label means. Rows are
     numbered from 0. `until` keeps only the first rows: rows appended later, perhaps by the policy itself, are not part
     of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of
-    allocations can be given instead.
+    allocations can be given instead. `allowance` says of each row how far its mean may lie from today's, in units of
+    the reward; `ar.drift.age` makes such a column of times.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -90,6 +96,8 @@ class History(Recognised):
     artreplay.errors.InvalidHistory: reward in row 1 is nan, expected a finite number
     >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1])
     <History of 2 samples at points of dimension 2, at 2 levels>
+    >>> History(["red", "blue"], [1, 0], allowance=[0.1, 0]).allowances
+    array([0.1, 0. ])
     """
 
     def __init__(
@@ -161,12 +169,13 @@ class History(Recognised):
         reward: str,
         *,
         level: str | None = None,
+        allowance: str | None = None,
         until: int | None = None,
     ) -> History:
         """A history from the columns of a pandas, polars or pyarrow frame.
 
         `unit` names the column of labels, or, as a list of names, the coordinates of a point. `level` names the
-        column that says how much effort went to each point.
+        column that says how much effort went to each point, and `allowance` that of the allowances.
 
         >>> import pyarrow as pa
         >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
@@ -179,9 +188,11 @@ class History(Recognised):
             else np.column_stack([column_values.numbers(frame, name) for name in _coordinates(unit)])
         )
         levels = None if level is None else column_values.numbers(frame, level, "level")
+        allowances = None if allowance is None else column_values.numbers(frame, allowance, "allowance")
         named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
-        with errors_in(columns=named):
-            return cls(units, column_values.numbers(frame, reward, "reward"), levels=levels, until=until)
+        with errors_in(columns=named | {"allowance": allowance}):
+            rewards = column_values.numbers(frame, reward, "reward")
+            return cls(units, rewards, levels=levels, allowance=allowances, until=until)
 
     def __len__(self) -> int:
         return len(self.rewards)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from artreplay.addresses import check_address, is_address, shown
+from artreplay.addresses import check_log_address, is_address, shown
 from artreplay.compiling import Ints, resized
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
+from artreplay.history.memory import check_fits
 from artreplay.history.parquet import is_laid_out, open_log
 from artreplay.history.postgres import PostgresLog, Table, is_postgres
 from artreplay.history.source_of import source_of
@@ -33,6 +33,7 @@ def open_history(
     order: str | None = None,
     until: int | None = None,
     *,
+    allowance: str | None = None,
     seed: int | None = None,
     table: str | None = None,
     allow_scan: bool = False,
@@ -42,18 +43,19 @@ def open_history(
 ) -> History | Totals | StoredLog:
     """Open a log: a file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or a store.
 
-    Files are CSV, JSON lines, Parquet, Feather, ORC, SQLite or DuckDB. How CSV is written is found out; `csv` says what
-    is found wrongly: `{"delimiter": ";", "quote": "'", "encoding": "latin-1", "header": False, "decimal": ","}`.
+    Files are CSV, JSON lines, Parquet, Feather, ORC, SQLite or DuckDB. DuckDB finds out how CSV is written; `csv` has
+    options of its `read_csv`, and an encoding: `{"delim": ";", "decimal_separator": ",", "encoding": "latin-1"}`.
 
     A store, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms is read in
     parts too, if it has an index on (unit, order) or you set `allow_scan`; a table of points is read as a whole, and
-    needs `allow_scan`. Everything else is read into memory. `table` names a table of a database (`postgresql://…`, or
-    a DuckDB or SQLite file), or is a query.
+    needs `allow_scan`. Everything else is read into memory. `table` names a table of a database, or is a query; the
+    database is `postgresql://…`, a DuckDB or SQLite file, or a connection of duckdb, sqlite3 or psycopg.
 
     `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` names the column of
-    efforts. `order` names the column to sort by: numbers, or times with or without a zone. Rows with equal values keep
-    their order, and a warning says how many there are. `"shuffle"` with a `seed` gives the order of
-    `History.shuffled(seed)`. By default the log keeps its order. `until` keeps only the first rows.
+    efforts. `allowance` names a column that says how far the mean of a row may lie from today's. `order` names the
+    column to sort by: numbers, or times with or without a zone. Rows with equal values keep their order, and a warning
+    says how many there are. `"shuffle"` with a `seed` gives the order of `History.shuffled(seed)`. By default the log
+    keeps its order. `until` keeps only the first rows.
 
     With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
     columns that say how often an arm was played, and what its rewards add up to.
@@ -65,16 +67,16 @@ def open_history(
     ['blue', 'red', 'red']
     """
     until = None if until is None else checked_count("until", until, least=0)
-    check_address(source)
+    check_log_address(source)
     if count is not None or sum is not None:
-        others = {"reward": reward, "level": level, "order": order, "seed": seed}
+        others = {"reward": reward, "level": level, "order": order, "allowance": allowance, "seed": seed}
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
-    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
+    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed, "allowance": allowance}
     if is_laid_out(source):
         _refuse_until(until, source)
         return open_log(source, given)
-    columns = as_columns(unit, reward, level, order)
+    columns = as_columns(unit, reward, level, order, allowance)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
         _refuse_until(until, source)
@@ -113,10 +115,9 @@ def totals_of(source: Any, unit: str | None = None, reward: str | None = None, *
 
 def _refuse_until(until: int | None, source: Any) -> None:
     if until is not None:
-        where = shown(os.fspath(source))
+        opened = f"ar.open_history({shown(os.fspath(source))!r}).first({until})"
         raise InvalidParameter(
-            f"until= is for logs that are read into memory: ar.open_history({where!r}).first({until}) is this log as it "
-            "was when it had that many rows"
+            f"until= is for logs that are read into memory: {opened} is this log as it was when it had that many rows"
         )
 
 
@@ -149,8 +150,13 @@ def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], unt
 
 def read_whole(source: Source, columns: Columns, until: int | None, seed: int | None) -> History:
     """The log in memory, in its order."""
-    _check_memory(source, columns, until)
-    found = list(parts_of(source, columns, until if columns.order is None else None))
+    bytes_per_row = 16 * (2 + len(columns.read()))  # columns, codes, row hashes, and all again while they are built
+    wanted = until if columns.order is None else None
+    found, rows = [], source.rows() if wanted is None else None
+    check_fits(source.name, rows or 0, bytes_per_row)
+    for part, column in parts_of(source, columns, wanted):
+        found.append((part, column))
+        check_fits(source.name, sum(len(part) for part, _ in found), bytes_per_row)
     whole = joined(part for part, _ in found)
     if columns.order is None or len(whole) == 0:
         return whole
@@ -172,26 +178,3 @@ def _sorted(columns: list[Any], order: Order) -> Ints:
     keys = pa.chunked_array([order.keys(column) for column in columns])
     order.tell_of_ties(len(keys) - pc.count_distinct(keys).as_py())
     return np.asarray(pc.sort_indices(keys)).astype(np.int64)
-
-
-def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
-    """Refuse a log that cannot fit, before the machine is out of memory."""
-    rows = source.rows()
-    if rows is None or (until is not None and columns.order is None):
-        return
-    need = rows * 16 * (2 + len(columns.read()))  # columns, codes, row hashes, and all again while they are built
-    free = _free_memory()
-    if free is not None and need > free:
-        raise InvalidHistory(
-            f"{source.name} has {rows:,} rows, which take about {need / 1e9:.1f} GB in memory, {free / 1e9:.1f} GB are "
-            "free: `artreplay index` lays it out so that it is read in parts"
-        )
-
-
-def _free_memory() -> int | None:
-    """The bytes of memory available, including what the system uses to cache files; None where it does not tell."""
-    try:
-        told = Path("/proc/meminfo").read_text(encoding="ascii")
-        return int(told.partition("MemAvailable:")[2].split()[0]) << 10
-    except (OSError, ValueError, IndexError):
-        return None

@@ -10,9 +10,12 @@ import numpy as np
 from artreplay.compiling import Ints
 from artreplay.history.history import History, Recognised
 from artreplay.history.labels import Label, present_labels
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
+from artreplay.history.memory import check_fits
 from artreplay.history.sources.parts import joined
 from artreplay.history.totals import Totals, added_in_order
+
+_BYTES_PER_ROW = 80  # codes, rewards and hashes, and all again while parts are joined
 
 
 class StoredLog(Recognised):
@@ -56,7 +59,8 @@ class StoredLog(Recognised):
             yield self._as_history(rows)
 
     def load(self) -> History:
-        """The whole log in memory."""
+        """The whole log in memory, if it takes at most half of the memory there is."""
+        check_fits(self.name, len(self), _BYTES_PER_ROW)
         return joined(self.stream())
 
     def _as_history(self, rows: Rows) -> History:

@@ -31,15 +31,16 @@ def inspect_history(
     level: str | None = None,
     order: str | None = None,
     *,
+    allowance: str | None = None,
     seed: int | None = None,
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
 ) -> Inspection:
     """Report what someone who wants to start from a log should know. Rows without a reward are counted, not refused."""
     if _is_laid_out(source):  # indexed logs have no incomplete rows
-        history: Any = open_history(source, unit, reward, level, order, seed=seed, table=table)
+        history: Any = open_history(source, unit, reward, level, order, allowance=allowance, seed=seed, table=table)
         return inspected(history.stream())
-    columns = as_columns(unit, reward, level, order)
+    columns = as_columns(unit, reward, level, order, allowance)
     check_seed_and_order(columns, seed)
     found = source_of(source, columns, table, csv)
     columns.check(found.column_names())
@@ -102,7 +103,7 @@ class _Lenient:
     def _lacking(self, table: Any) -> Flags:
         """Which rows lack a unit or a finite number."""
         columns = self._columns
-        numbers = {columns.reward: "reward", columns.level: "level"}
+        numbers = {columns.reward: "reward", columns.level: "level", columns.allowance: "allowance"}
         numbers |= dict.fromkeys(columns.units, "coordinate") if columns.are_points else {}
         lacking = np.zeros(len(table), np.bool_)
         for name in columns.read(with_order=False):

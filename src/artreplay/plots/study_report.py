@@ -289,7 +289,7 @@ def _sentences(view: View) -> list[str]:
     if log["rows"]:
         share = log["used"] / log["rows"]
         lines.append(f"Of the {log['rows']:,} samples of the log {log['used']:,} were used ({share:.1%}).")
-        if facts["drift"] != 0.0:
+        if facts["drift"] != 0.0 or facts["allowances"]:
             lines.append("It is read as a log that may be stale, with an allowance for drift.")
     else:
         lines.append("There is no log.")

@@ -16,6 +16,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in, exact
 from artreplay.history import History, StoredLog, Totals
 from artreplay.replay.bases import Base
+from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Drift
 
 AnyHistory = History | Totals | StoredLog
 Flags = NDArray[np.bool_]
@@ -47,6 +48,7 @@ class Part(NamedTuple):
     units: Ints
     rewards: Floats
     samples: Ints | None = None  # of each row, where they are totals
+    allowances: Floats | None = None  # of each row, where they have some
 
     def counted(self, count: Callable[[Ints], Ints], which: Flags | slice) -> Ints:
         """The samples of these rows by unit or box, as `count` does it; those of totals by arm."""
@@ -59,17 +61,17 @@ class Part(NamedTuple):
 class Log:
     """A log in memory, or one that is read in parts, which is checked, as far as possible, without reading its rows."""
 
-    def __init__(self, base: Base, history: AnyHistory, unknown: Unknown) -> None:
+    def __init__(self, base: Base, history: AnyHistory, unknown: Unknown, drift: Drift | None = None) -> None:
         checked_history(history)
         self.base = base
         self.history = history
         self._unknown: Unknown = unknown
+        self._drift = Drift(0.0, base) if drift is None else drift
         self.whole: Part | None = None  # of a log in memory
-        self.row_of: Ints | None = None  # of each row of it, where they are numbered by the order of reading
-        self.numbers: Ints = np.empty(
-            0, np.int64
-        )  # of each label of a log outside memory: its unit, −1 if it is skipped
+        self.numbers: Ints = np.empty(0, np.int64)  # of each label outside memory: its unit, −1 if it is skipped
         if isinstance(history, Totals):
+            if self.has_allowances:
+                raise InvalidParameter(NO_DRIFT_OF_TOTALS)
             self.whole, self.skipped = rows_of_totals(base, history, unknown)
         elif isinstance(history, History):
             self.whole = self._part(history, unknown, 0)
@@ -88,24 +90,30 @@ class Log:
         """Whether its rows are totals, which are loaded at once."""
         return isinstance(self.history, Totals)
 
+    @property
+    def has_allowances(self) -> bool:
+        """Whether rows come with allowances, by the log itself or by `drift=`."""
+        return self._drift.is_there
+
+    def allowances_of(self, units: Ints, column: Floats | None = None) -> Floats | None:
+        """The allowances of rows as the base sees them; `column` has what the log says of these rows."""
+        allowances = self._drift.of_rows(units, column)
+        return None if allowances is None else self._drift.scaled(allowances)
+
     def in_memory(self) -> Log:
         """The same log, all of it read."""
-        return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown)
+        return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
         if self.whole is None or not isinstance(self.history, History):
             return 0
-        return self.history.unit(int(self.rows_as_logged(self.whole.rows[place : place + 1])[0]))
-
-    def rows_as_logged(self, rows: Ints) -> Ints:
-        """The numbers that rows of a part have in the log."""
-        return rows if self.row_of is None else self.row_of[rows]
+        return self.history.unit(int(self.whole.rows[place]))
 
     @property
     def end(self) -> int:
         """The mark after all rows."""
-        return self.history.n_rows if self.row_of is None else len(self.row_of)
+        return self.history.n_rows
 
     # -- what is checked at the door ----------------------------------------------------------------------------
 
@@ -123,15 +131,22 @@ class Log:
             self._look_for_trouble(self._unknown)
             error.row = None  # it is a place among the labels, and no row has this one
             raise
+        if self.has_allowances and not self._drift.from_log:
+            allowed = self._drift.of_rows(self.numbers, None)
+            if allowed is not None:  # all rows of some arms say nothing
+                self.numbers = np.where(allowed < self._drift.width, self.numbers, -1)
         strange = self.numbers < 0
         return int(store.counts[strange].sum()) if strange.any() else 0
 
-    def is_one_cell_each(self, cells: UnitCells) -> bool:
-        """Whether each label is a cell of its own, so that its rows can be asked for."""
+    def is_readable_by(self, cells: UnitCells) -> bool:
+        """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
         if not isinstance(cells.find, Table):
             return False
         known = cells.of(self.numbers[self.numbers >= 0])
-        return len(np.unique(known)) == len(known)
+        if len(np.unique(known)) < len(known):
+            return False
+        bounds = self.store.allowance_bounds
+        return not self._drift.from_log or (bounds is not None and bounds[1] < self._drift.width)
 
     def _look_for_trouble(self, unknown: Unknown) -> None:
         """Read the log until a row is refused, so that the error can name it."""
@@ -141,13 +156,22 @@ class Log:
             first += len(history)
 
     def _part(self, history: History, unknown: Unknown, first: int) -> Part:
-        """Some rows of a log as the base sees them; an error counts rows from the beginning of the log."""
+        """Some rows of a log as the base sees them; an error counts rows from the beginning of the log.
+
+        A row says nothing if its allowance is as wide as the range of rewards.
+        """
         with errors_in(rows_before=first):
             units = self.base.numbers_of(history, unknown == "skip")
             rewards = self.base.rewards_of(history)
         known = units >= 0
+        allowances = self._drift.of_rows(units, history.allowances)
+        if allowances is not None:
+            known &= allowances < self._drift.width
+            allowances = self._drift.scaled(allowances[known])
         rows = first + np.flatnonzero(known)
-        return Part(rows, units, rewards) if len(rows) == len(known) else Part(rows, units[known], rewards[known])
+        if len(rows) == len(known):
+            return Part(rows, units, rewards, None, allowances)
+        return Part(rows, units[known], rewards[known], None, allowances)
 
     def checked_rewards(self, rewards: Floats) -> Floats:
         """Rewards that were read from a cell of a store, as the base sees them."""
@@ -169,7 +193,9 @@ class Log:
         for rows in self.store.scan():
             units = self.numbers[rows.codes]
             known = np.flatnonzero(units >= 0)
-            yield Part(first + known, units[known], self.checked_rewards(rows.rewards[known]))
+            allowances = self.allowances_of(units[known], None if rows.allowances is None else rows.allowances[known])
+            rewards = self.checked_rewards(rows.rewards[known])
+            yield Part(first + known, units[known], rewards, None, allowances)
             first += len(units)
 
     # -- what is counted ----------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ class Ahead(NamedTuple):
     left: Ints  # rows of each that the log has beyond them; 1 for some where nobody counts them
     units: Ints
     rewards: Floats
+    allowances: Floats | None
 
 
 class Reader:
@@ -94,13 +95,15 @@ class Reader:
             left = self.counts[cells] - ends - found.sizes
             if (left < 0).any() or (found.sizes < sizes).any():
                 raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
+        units = np.repeat(self.log.numbers[self._code[cells]], found.sizes)
+        allowances = self.log.allowances_of(units, found.allowances)
         if queued.any():
-            starts, new = np.cumsum(queued + found.sizes) - queued - found.sizes, rewards
-            rewards = np.empty(int(queued.sum()) + len(new))
-            rewards[_spread(starts, queued)] = ledger.reward[_spread(ledger.next[cells], queued)]
-            rewards[_spread(starts + queued, found.sizes)] = new
-        units = np.repeat(self.log.numbers[self._code[cells]], queued + found.sizes)
-        return Ahead(cells, queued + found.sizes, found.sizes, left, units, rewards)
+            old, starts = _spread(ledger.next[cells], queued), np.cumsum(queued + found.sizes) - queued - found.sizes
+            to_old, to_new = _spread(starts, queued), _spread(starts + queued, found.sizes)
+            rewards = _interleaved(to_old, ledger.reward[old], to_new, rewards)
+            allowances = None if allowances is None else _interleaved(to_old, ledger.allowance[old], to_new, allowances)
+            units = np.repeat(self.log.numbers[self._code[cells]], queued + found.sizes)
+        return Ahead(cells, queued + found.sizes, found.sizes, left, units, rewards, allowances)
 
     def _wanted(self, ledger: Ledger, cell: int) -> tuple[Ints, Ints]:
         """The cell that is wanted, and those after it that have few rows left; how many rows of each to read."""
@@ -128,6 +131,8 @@ class Reader:
         start, stop = self._free, self._free + count
         ledger.unit[start:stop] = read.units
         ledger.reward[start:stop] = read.rewards
+        if read.allowances is not None:
+            ledger.allowance[start:stop] = read.allowances
         ends = start + np.cumsum(read.sizes)
         ledger.next[read.cells], ledger.stop[read.cells] = ends - read.sizes, ends
         ledger.end[read.cells] += read.new
@@ -144,15 +149,17 @@ class Reader:
         size = int(sizes.sum())
         places = _spread(ledger.next[live], sizes)
         space = max(2 * (size + need), _SPACE)
+        allowed = self.log.has_allowances
         next_, stop = np.zeros_like(ledger.next), np.zeros_like(ledger.stop)
         next_[live], stop[live] = ends - sizes, ends
         self._free = size
         return ledger._replace(
             unit=_taken(ledger.unit, places, space),
             reward=_taken(ledger.reward, places, space),
+            allowance=_taken(ledger.allowance, places, space) if allowed else ledger.allowance,
             next=next_,
             stop=stop,
-            **spare_arrays(ledger.cells, space),
+            **spare_arrays(ledger.cells, space, allowed),
         )
 
 
@@ -161,6 +168,13 @@ def _taken(values: np.ndarray[Any, Any], places: Ints, space: int) -> Any:
     longer = np.zeros(space, values.dtype)
     np.take(values, places, out=longer[: len(places)], mode="clip")  # any other mode makes a copy first
     return longer
+
+
+def _interleaved(to_old: Ints, old: Floats, to_new: Ints, new: Floats) -> Floats:
+    """Values that were in queues, and those that were read, where each of them belongs."""
+    both = np.empty(len(old) + len(new))
+    both[to_old], both[to_new] = old, new
+    return both
 
 
 def _spread(starts: Ints, sizes: Ints) -> Ints:
@@ -186,8 +200,9 @@ def open_ledger(
         marks = inherited_marks(marks, cells.parent)
     if log.whole is not None:
         part = log.whole
-        return filled_ledger(cells, part.units, part.rewards, None if counts else part.rows, log.end, marks), None
-    ledger = empty_ledger(cells, _SPACE, counts)
+        rows = None if counts else part.rows
+        return filled_ledger(cells, part.units, part.rewards, rows, log.end, marks, part.allowances), None
+    ledger = empty_ledger(cells, _SPACE, counts, log.has_allowances)
     if marks is not None:
         if len(marks) > cells.size:
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")

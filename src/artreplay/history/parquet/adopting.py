@@ -23,7 +23,7 @@ from artreplay.history.parquet.parquet_log import ParquetLog, open_log
 from artreplay.history.parquet.staging import NEW, locked, remove_leftovers, staging
 from artreplay.history.parquet.store_folder import StoredFile, StoreFolder
 from artreplay.history.sources import Columns, as_columns
-from artreplay.history.sources.found_files import by_number
+from artreplay.history.sources.source_files import by_number
 
 _SORT = "write each file sorted by arm and order"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.addresses import check_address
+from artreplay.addresses import check_log_address
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
 from artreplay.history.fingerprint import Fingerprint
@@ -107,7 +107,7 @@ def index_history(
     check_seed_and_order(columns, seed)
     seed = None if seed is None else checked_seed(seed)
     until = None if until is None else checked_count("until", until, least=0)
-    check_address(path)
+    check_log_address(path)
     target = StoreFolder(path)
     if target.exists():
         raise InvalidFile("exists already: append to it, or choose another name", file=target.name)

@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from artreplay.addresses import check_address, is_postgres
+from artreplay.addresses import check_log_address, is_postgres
 from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.fingerprint import Fingerprint
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.parquet.directory import Runs, read_directory
 from artreplay.history.parquet.manifest import MANIFEST, listed_files, read_arrays, read_manifest
 from artreplay.history.parquet.parquet_files import ParquetColumns
@@ -293,7 +293,7 @@ def is_laid_out(where: object) -> bool:
 
 def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = None) -> ParquetLog:
     """The log in a folder. Columns that are `given` must be those it was made of."""
-    check_address(where)
+    check_log_address(where)
     folder = StoreFolder(where)
     for tries in range(_TRIES):
         manifest = read_manifest(folder)

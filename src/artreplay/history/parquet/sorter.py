@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.history.duckdb_connection import connect
 from artreplay.history.sources.source import arrow_reader
 from artreplay.optional_packages import needed
 
@@ -33,7 +34,7 @@ class Sorter:
 
     @cached_property
     def _database(self) -> Any:
-        return self._duckdb.connect(config={"memory_limit": self._memory, "temp_directory": str(self.folder)})
+        return connect(memory_limit=self._memory, temp_directory=str(self.folder))
 
     def sorted(self, batches: Iterator[Any], by: Sequence[str], most: int | None = None) -> Iterator[Any]:
         """The rows of all batches in the order of some columns; only the first `most` if that is given."""
@@ -49,7 +50,6 @@ class Sorter:
         names = ", ".join(f'"{name}"' for name in by)
         try:
             with self._database.cursor() as connection:
-                connection.execute("SET enable_progress_bar=false")
                 for number, table in enumerate(itertools.chain(first, tables)):
                     connection.register("batch", table)
                     into = "INSERT INTO unsorted" if number else "CREATE TEMP TABLE unsorted AS"

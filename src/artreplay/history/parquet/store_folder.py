@@ -15,7 +15,7 @@ from typing import Any
 
 from artreplay.addresses import said_in_a_sentence, shown
 from artreplay.errors import InvalidFile
-from artreplay.history.sources.found_files import file_system
+from artreplay.history.sources.source_files import file_system
 from artreplay.whole_files import private_opener
 
 _OWN = re.compile(
