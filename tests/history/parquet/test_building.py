@@ -127,7 +127,7 @@ def test_without_locks_the_second_one_to_add_rows_notices(tmp_path, monkeypatch)
 
 def test_what_a_killed_process_left_is_removed(tmp_path):
     log, store = log_of(20), tmp_path / "log"
-    for name in (".log.abc.part", ".other.arh.abc.part"):
+    for name in (".log.abc.part", ".other.abc.part"):
         (tmp_path / name / "sorting").mkdir(parents=True)
     seen = []
 
@@ -139,7 +139,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
     with pytest.raises(InvalidFile, match="cannot be written"):
         ar.index_history(log, store, **COLUMNS, advance=other)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.arh.abc.part", "log"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.abc.part", "log"]
     for ending in ("rows-0badcafe0badcafe.parquet", "directory-0badcafe0badcafe.npz"):
         (store / ending).write_text("half a file")
     (store / ".new.0badcafe.part").mkdir()
