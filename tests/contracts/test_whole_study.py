@@ -88,11 +88,12 @@ def test_every_decision_of_a_study_is_that_of_the_whole_journal_in_many_cases(na
 LOGS = {
     "drift": {"drift": 0.05},
     "drift by arm": {"drift": {0: 0.3, 2: 0.05}},
+    "allowances": {"allowances": True},
     "totals": {"totals": True},
 }
 
 
-@pytest.mark.parametrize("log", ["drift by arm", "totals"])
+@pytest.mark.parametrize("log", ["drift by arm", "allowances", "totals"])
 def test_the_same_holds_for_logs_that_are_stale_or_totals(log, tmp_path):
     happened = check("MonUCB", 3, "interpreted", tmp_path, seed=1, **LOGS[log])
     assert happened["decide"] > 3
@@ -108,7 +109,13 @@ def test_the_same_holds_for_logs_that_are_stale_or_totals_in_many_cases(name, lo
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "log"),
-    [("TreeUCB, d=2", "drift"), ("GridUCB", "drift"), ("UCB1", "totals"), ("ThompsonSampling", "totals")],
+    [
+        ("TreeUCB, d=2", "drift"),
+        ("TreeUCB, d=2", "allowances"),
+        ("GridUCB", "drift"),
+        ("UCB1", "totals"),
+        ("ThompsonSampling", "totals"),
+    ],
 )
 def test_the_same_holds_for_points_and_for_certified_reading(name, log, tmp_path):
     check(name, 60, "interpreted", tmp_path, seed=2, **LOGS[log])

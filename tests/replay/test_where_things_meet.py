@@ -64,16 +64,17 @@ class Wary(NamedTuple):
 
 @pytest.mark.parametrize("drift", [0.1, [0.1, 0.2, 0.1, 0.1]])
 def test_a_component_with_values_can_have_drift(drift) -> None:
-    log = ar.History([0, 1, 1, 2], [0.0, 1.0, 0.0, 1.0])
+    column = drift if isinstance(drift, list) else None
+    log = ar.History([0, 1, 1, 2], [0.0, 1.0, 0.0, 1.0], allowance=column)
     base = Wary(np.zeros(3, np.int64), np.zeros(3), 3, (0.0, 1.0))
-    replay, full = (policy(base, log, drift=drift) for policy in (ar.ArtificialReplay, ar.FullStart))
+    replay, full = (policy(base, log, drift=0 if column else drift) for policy in (ar.ArtificialReplay, ar.FullStart))
     assert replay.ask() == full.ask()
 
 
-def test_with_drift_by_row_people_see_the_rows_that_were_used() -> None:
+def test_with_allowances_people_see_the_rows_that_were_used() -> None:
     rng = random.Random(2)
-    log = ar.History([rng.randrange(2) for _ in range(40)], [rng.random() for _ in range(40)])
-    policy = ar.ArtificialReplay(ar.KLUCB(2, 100), log, drift=[0.1] * 40)
+    log = ar.History([rng.randrange(2) for _ in range(40)], [rng.random() for _ in range(40)], allowance=[0.1] * 40)
+    policy = ar.ArtificialReplay(ar.KLUCB(2, 100), log)
     policy.ask()
     assert sum(policy.used_by_cell().values()) == policy.used == sum(cell.used for cell in policy.cells())
 
