@@ -15,6 +15,11 @@ from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 _NEARLY = re.compile(r"^\s*postgres(ql)?(\+\w+)?(:|//)|(^|\s)password\s*=", re.IGNORECASE)
 _SECRET_NAMES = re.compile(r"pass|pwd|secret|token|key|sign|credential", re.IGNORECASE)
+_IN_A_FILE = ("sqlite", "duckdb")  # databases that are given as a path
+_NOT_SUPPORTED = (
+    *("bigquery", "clickhouse", "databricks", "jdbc", "mariadb", "mongodb", "mssql", "mysql", "odbc", "oracle"),
+    *("presto", "redis", "redshift", "snowflake", "trino"),
+)
 _SHORT = 4  # letters below which a part of a password is found as a whole word only
 
 
@@ -34,7 +39,7 @@ def for_libpq(address: str) -> str:
 
 
 def check_address(where: Any) -> None:
-    """Refuse what is meant as the address of a database but is none: as a name of a file it would be shown."""
+    """Refuse what is meant as the address of a PostgreSQL database but is none."""
     if not isinstance(where, (str, os.PathLike)):
         return
     text = os.fspath(where)
@@ -46,6 +51,25 @@ def check_address(where: Any) -> None:
         raise InvalidParameter(
             f"the address of {shown(text)} must have one @ and no / before it: in a user name or a password write "
             "%40 for @ and %2F for /"
+        )
+
+
+def check_log_address(where: Any) -> None:
+    """Refuse addresses of logs that cannot be read, and say what to give instead."""
+    check_address(where)
+    if not is_address(where):
+        return
+    scheme, _, rest = where.partition("://")
+    database = re.split("[+:]", scheme.lower())[0]
+    if database in _IN_A_FILE:
+        path = rest.partition("?")[0].removeprefix("/") or "shop.db"
+        raise InvalidParameter(
+            f"{database}:// is no address of a log: give the path of the file, {path!r}, with table="
+        )
+    if database in _NOT_SUPPORTED:
+        raise InvalidParameter(
+            f"{shown(where)} is of a database that is not supported: run the query with its own driver, and give the "
+            "result as a frame, such as pandas.read_sql makes"
         )
 
 

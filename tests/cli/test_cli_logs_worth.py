@@ -94,6 +94,41 @@ def test_simulate_shows_what_an_allowance_for_drift_costs(run: Run) -> None:
     assert one["regret_with_drift"] is not None
 
 
+def test_a_column_of_the_log_can_have_the_allowances(run: Run, refused: Refused) -> None:
+    table = pa.csv.read_csv("log.csv")
+    stale = [0.2 if arm == "blue" else 0.05 for arm in table["arm"].to_pylist()]
+    pa.csv.write_csv(table.append_column("stale", pa.array(stale)), "stale.csv")
+    rest = ("--horizon", 2000, "--json")
+    by_arm, by_column = (
+        {
+            "recommend": run("recommend", "stale.csv", *COLUMNS, *rest, "--drift", drift).json["arms"],
+            "simulate": run(
+                "simulate",
+                "--log",
+                "stale.csv",
+                *COLUMNS,
+                "--drift",
+                drift,
+                "--horizon",
+                30,
+                "--replications",
+                3,
+                "--json",
+            ).json,
+        }
+        for drift in ("red=0.05,green=0.05,blue=0.2", "stale")
+    )
+    assert by_arm == by_column
+    shares = [
+        run("inspect", "stale.csv", *COLUMNS, "--drift", drift, "--json").json["outlook"]["read_share"]
+        for drift in ("red=0.05,green=0.05,blue=0.2", "stale", "0")
+    ]
+    assert shares[0] == pytest.approx(shares[1])
+    assert shares[1] > shares[2]
+    said = refused("recommend", "stale.csv", *COLUMNS, "--drift", "stale", "--algorithm", "ucb1")
+    assert "UCB1 has no place for an allowance" in said
+
+
 def test_recommend_takes_what_an_algorithm_can_be_told(run: Run) -> None:
     for options in (
         ("--algorithm", KL, "--level", "moss", "--drift", "0.1"),
@@ -107,7 +142,7 @@ def test_recommend_takes_what_an_algorithm_can_be_told(run: Run) -> None:
 def test_recommend_takes_totals(run: Run) -> None:
     out = run("recommend", *TOTALS, "--algorithm", "mon-ucb", "--horizon", 1000).out
     assert "next action: blue" in out
-    assert "used 1,500 of 1,500 samples, 100.0 %; read 2 sums" in out
+    assert "used 1,500 of 1,500 samples, 100.0 %; read 2 rows" in out
 
 
 @pytest.mark.parametrize(
@@ -128,7 +163,9 @@ def test_recommend_takes_totals(run: Run) -> None:
         (("simulate", "--drift", "0.1"), "--drift belongs to a log of your own"),
         (("simulate", "--log", "log.csv", *COLUMNS, "--reward-range", 0.5, 1), "rewards must lie in [0.5, 1]"),
         (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "pink=1"), "--drift must name arms of the log"),
-        (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "much"), "--drift must be a number, got 'much'"),
+        (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "much"), "there must be one column 'much' (--drift)"),
+        (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "red=much"), "--drift must be a number, got 'much'"),
+        (("inspect", *TOTALS, "--drift", "p"), "--drift does not go with"),
         (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--level", "high"), "--level must be ++, log, moss, got"),
         (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", "-1"), "drift"),
         (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", "inf"), "drift"),

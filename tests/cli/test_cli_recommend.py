@@ -215,7 +215,7 @@ def test_the_dialect_is_found_out_told_and_can_be_described(run: Run, folder: Pa
     other = run("recommend", write_csv(folder / "other.csv", rows, ";"), *OPTIONS, "--json")
     assert other.json == plain.json
     assert plain.err == ""
-    assert other.err.strip() == f"{folder / 'other.csv'} is read as text separated by ';', quoted by '\"', in utf-8"
+    assert other.err.strip() == f"{folder / 'other.csv'} is read with delim=';'"
     (folder / "tilde.csv").write_text((folder / "log.csv").read_text().replace(",", "~"), encoding="utf-16-be")
-    described = ("--csv", "delimiter=~", "--csv", "encoding=utf-16-be")
+    described = ("--csv", "delim=~", "--csv", "encoding=utf-16-be")
     assert run("recommend", "tilde.csv", *OPTIONS, *described, "--json").json == plain.json

@@ -20,7 +20,7 @@ from command_kit import COLUMNS, OPTIONS, Refused, Run
         ("arm,click\nred,1\nblue,often\n", "reward (column 'click') in row 1 is 'often', expected a number"),
         ("arm,click\nred,1\nblue,1\nred,7\n", "reward in row 2 is 7, expected a number in [0, 1]"),
         ("arm,click\nred,1\n,1\n", "unit (column 'arm') in row 1 is missing"),
-        ("arm,click\nred,1,2\n", "Expected Number of Columns: 2 Found: 3"),
+        ("arm,click\nred,1,2\n", "the columns are 'red', '1', '2'"),
         ("arm,clicks\nred,1\n", "there must be one column 'click' (--reward), the columns are 'arm', 'clicks'"),
         ("arm;clicks\nred;1\n", "there must be one column 'click' (--reward), the columns are 'arm', 'clicks'"),
         ("arm,click,arm\nred,1,blue\n", "there must be one column 'arm'"),
@@ -64,7 +64,7 @@ def test_a_dialect_is_refused_as_it_was_typed(refused: Refused, folder: Path) ->
     ("content", "words"),
     [
         (b"", "the columns are none"),
-        (b"hello\n", "the columns are 'hello'"),
+        (b"hello\n", "got 'hello': --csv delim= must say what separates them, --csv skip= how many"),
         (b"a,b\0\n", "log is of no kind that is known: CSV, JSON, Parquet"),
         (b"PAR1 and nothing", "log cannot be read as Parquet"),
         (b"\x89PNG\r\n", "log is not in utf-8"),

@@ -112,6 +112,20 @@ def test_totals_and_drift_from_the_shell(run: Run, refused: Refused, folder: Pat
     assert "s was made with drift 0.1, got 0.2" in refused(*drifting[:-1], "0.2")
 
 
+def test_a_study_remembers_the_column_of_allowances(run: Run, refused: Refused, log: Path) -> None:
+    rows = [f"{row},0.1" for row in log.read_text().splitlines()]
+    rows[0] = rows[0].replace(",0.1", ",stale")
+    Path("stale.csv").write_text("\n".join(rows) + "\n")
+    run("study", "create", WHERE, "stale.csv", *OPTIONS, "--drift", "stale")
+    assert "the log may be stale: its rows say by how much" in run("study", "show", WHERE).out
+    Path("stale.csv").write_text("\n".join([*rows, "red,1,0.3"]) + "\n")
+    assert run("study", "extend", WHERE, "stale.csv").out == f"{WHERE} has a log of 201 samples\n"
+    recommended = ("recommend", "stale.csv", *OPTIONS, "--state", "s")
+    first = run(*recommended, "--drift", "stale").out
+    assert run(*recommended).out == first
+    assert "s was made with drift 0, got 0.2" in refused(*recommended, "--drift", "0.2")
+
+
 def test_studies_without_a_log(run: Run, refused: Refused, folder: Path) -> None:
     assert run("study", "create", "a", "--arms", "1,2,x", "--horizon", 50).code == 0
     assert run("study", "decide", "a", "--json").json["action"] == 1

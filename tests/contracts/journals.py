@@ -36,15 +36,15 @@ class Oracle:
     def __init__(self, base: Any) -> None:
         self.base = self.copied(base)
         self.rounds = 0
-        self._waiting: list[tuple[Any, float]] = []
+        self._waiting: list[tuple[Any, ...]] = []
         self._logged: list[bool] = []  # of each waiting entry
         self._pending: Any = None
 
-    def add(self, entries: list[tuple[Any, float]]) -> None:
+    def add(self, entries: list[tuple[Any, ...]]) -> None:
         self._waiting += entries
         self._logged += [True] * len(entries)
 
-    def tell(self, entries: list[tuple[Any, float]]) -> None:
+    def tell(self, entries: list[tuple[Any, ...]]) -> None:
         self.add(entries)
         self._logged[len(self._logged) - len(entries) :] = [False] * len(entries)
         self.rounds += 1
@@ -71,11 +71,11 @@ class Oracle:
         return units if self.base.proposes_list else units[0]
 
     def fold(self) -> None:
-        for (unit, reward), logged in zip(self._waiting, self._logged, strict=True):
+        for entry, logged in zip(self._waiting, self._logged, strict=True):
             if logged:
-                self.show_row(self.base, unit, reward)
+                self.show_row(self.base, *entry)
             else:
-                self.show_played(unit, reward)
+                self.show_played(*entry)
         self._waiting, self._logged = [], []
 
     def show_played(self, unit: Any, reward: float) -> None:
@@ -88,18 +88,21 @@ class Oracle:
 
 
 class DriftOracle(Oracle):
-    """The same for rows of a log that come with an allowance: a number, or one for each arm."""
+    """The same for rows of a log that come with an allowance: a number, one for each arm, or one of their own."""
 
-    def __init__(self, base: Any, drift: Any) -> None:
+    def __init__(self, base: Any, drift: Any = None) -> None:
         super().__init__(base)
         self._drift = drift
         self.base.allow_drift()
 
-    def show_row(self, base: Any, unit: Any, reward: float) -> None:
-        base.make_room(1)
-        drift = self._drift
+    def show_row(self, base: Any, unit: Any, reward: float, own: float | None = None) -> None:
+        drift = self._drift if own is None else own
         allowance = drift.get(unit, 0.0) if isinstance(drift, dict) else drift
-        base.component.update_logged(base.checked_number(unit), base.scaled(reward), allowance)
+        low, high = base.reward_range
+        if allowance < high - low:
+            base.make_room(1)
+            scale = high - low if base.scales else 1.0
+            base.component.update_logged(base.checked_number(unit), base.scaled(reward), allowance / scale)
 
 
 class TotalsOracle(Oracle):
@@ -160,7 +163,7 @@ def play(
     makers = {"replay": make_replay, "full start": make_full}
     policies = {name: make(make_base(), opened(rows)) for name, make in makers.items() if make is not None}
     oracle = make_oracle(make_base())
-    oracle.add(_rows(whole, 0, rows))
+    oracle.add(rows_of(whole, 0, rows))
     asked: list[Any] = []
     decided_on = -1  # rows of the log when the pending decision was made, if there is one
     foreign = late = grown = loaded = 0
@@ -195,7 +198,7 @@ def play(
             oracle.tell(list(zip(action, rewards, strict=True)) if several else [(action, rewards)])
         if event == "grow" and rows < len(whole):
             more = rng.randint(rows + 1, len(whole))
-            oracle.add(_rows(whole, rows, more))
+            oracle.add(rows_of(whole, rows, more))
             rows = more
             for policy in policies.values():
                 policy.extend(opened(rows))
@@ -241,8 +244,10 @@ def _given_again(policy: Any, make_base: Callable[[], Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name == "base" or callable(value)}
 
 
-def _rows(whole: ar.History, first: int, last: int) -> list[tuple[Any, float]]:
-    return [(whole.unit(row), float(whole.rewards[row])) for row in range(first, last)]
+def rows_of(whole: ar.History, first: int, last: int) -> list[tuple[Any, ...]]:
+    """Rows of a log: the unit, the reward, and the allowance where there are some."""
+    columns = [column for column in (whole.rewards, whole.allowances) if column is not None]
+    return [(whole.unit(row), *(float(column[row]) for column in columns)) for row in range(first, last)]
 
 
 def _foreign(oracle: Oracle, whole: ar.History, rng: random.Random) -> Any:
@@ -257,32 +262,43 @@ def _check_completion(policies: dict[str, Any], oracle: Oracle, whole: ar.Histor
     oracle.fold()
     for name, policy in policies.items():
         for row in policy.unused_rows():
-            oracle.show_row(policy.base, whole.unit(row), float(whole.rewards[row]))
+            oracle.show_row(policy.base, *rows_of(whole, row, row + 1)[0])
         differs = state_difference(state_of_base(oracle.base), state_of_base(policy.base))
         if differs is not None:
             raise Difference(f"the state of {name} differs in {differs}")
 
 
+def with_allowances(log: ar.History, allowances: Any) -> ar.History:
+    """The same rows with these allowances."""
+    return ar.History([log.unit(row) for row in range(len(log))], log.rewards, allowance=allowances)
+
+
+def some_allowances(log: ar.History, rng: random.Random) -> ar.History:
+    """The same rows with allowances of their own, some of which are as wide as rewards are."""
+    return with_allowances(log, [rng.choice([0.0, 0.1, 0.3, 0.8, 1.0, 1.5]) for _ in range(len(log))])
+
+
 class Shelf:
-    """Some random logs for a base, in memory and in indexed stores that are laid out in small portions."""
+    """Some random logs for a base, in memory and, if they are of arms, laid out."""
 
     def __init__(self, make_base: Callable[[], Any], folder: Path, logs: int, stores: int, seed: int = 0) -> None:
         made = [random_log(make_base(), ROWS, seed + number) for number in range(logs)]
         self._logs = [log.history() for log in made]
-        self._paths = [folder / f"{number}.arh" for number in range(min(stores, logs))]
+        are_arms = isinstance(made[0].columns["unit"], str)
+        self._paths = [folder / f"log {number}" for number in range(min(stores, logs) if are_arms else 0)]
         self._opened: dict[tuple[int, int], Any] = {}
         for path, log in zip(self._paths, made, strict=False):
             ar.index_history(log.table, path, **log.columns)
 
     def take(self, rng: random.Random, from_store: bool) -> tuple[Opened, ar.History]:
-        if not from_store:
+        if not from_store or not self._paths:
             whole = rng.choice(self._logs)
             return (lambda rows: whole.rows(np.arange(rows))), whole
         number = rng.randrange(len(self._paths))
 
         def opened(rows: int) -> Any:
             if (number, rows) not in self._opened:
-                self._opened[number, rows] = ar.open_history(self._paths[number], until=rows)
+                self._opened[number, rows] = ar.open_history(self._paths[number]).first(rows)
             return self._opened[number, rows]
 
         return opened, self._logs[number]

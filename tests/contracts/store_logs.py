@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import artreplay as ar
-from artreplay.history.stores import Store, append_history, layouts
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
+from artreplay.history.parquet import parquet_files, parquet_log
+from artreplay.replay import reader
 
 REWARDS = (0.0, 0.5, 1.0)
 
@@ -53,76 +52,82 @@ def random_log(base: Any, rows: int, seed: int) -> Log:
 
 
 def indexed(log: Log, folder: Path) -> Any:
-    ar.index_history(log.table, folder / "log.arh", **log.columns)
-    return ar.open_history(folder / "log.arh")
+    ar.index_history(log.table, folder / "log", **log.columns)
+    return ar.open_history(folder / "log")
 
 
 def grown(log: Log, folder: Path) -> Any:
     half = len(log.table) // 2
     pq.write_table(log.table[:half], folder / "log.parquet")
-    ar.index_history(folder / "log.parquet", folder / "log.arh", **log.columns)
+    ar.index_history(folder / "log.parquet", folder / "log", **log.columns)
     pq.write_table(log.table, folder / "log.parquet")
-    append_history(folder / "log.parquet", folder / "log.arh", grown=True)
-    return ar.open_history(folder / "log.arh")
+    ar.append_history(folder / "log.parquet", folder / "log", grown=True)
+    return ar.open_history(folder / "log")
 
 
-def in_days(log: Log, folder: Path, format: str | None = None, compact: bool = False) -> Any:
-    """A store to which short parts of the log were added, some of which are put together."""
+def in_days(log: Log, folder: Path) -> Any:
+    """A log to which short parts were added, some of which are merged."""
     cuts = [0, *sorted({len(log.table) * part // 16 for part in (9, 12, 13, 15)}), len(log.table)]
-    ar.index_history(log.table[: cuts[1]], folder / "log.arh", format=format, **log.columns)
+    ar.index_history(log.table[: cuts[1]], folder / "log", **log.columns)
     for first, last in itertools.pairwise(cuts[1:]):
-        assert append_history(log.table[first:last], folder / "log.arh", grown=False) == last - first
-    if compact:
-        ar.compact_history(folder / "log.arh")
-    return ar.open_history(folder / "log.arh")
-
-
-def days_as_parquet(log: Log, folder: Path) -> Any:
-    return in_days(log, folder, "parquet" if "arm" in log.table.column_names else None)
+        assert ar.append_history(log.table[first:last], folder / "log", grown=False) == last - first
+    return ar.open_history(folder / "log")
 
 
 def compacted(log: Log, folder: Path) -> Any:
-    return in_days(log, folder, compact=True)
-
-
-def cut(log: Log, folder: Path) -> Any:
-    """A store of a longer log, of which the first rows are opened."""
-    longer = pa.concat_tables([log.table, log.table[:7]])
-    ar.index_history(longer, folder / "log.arh", **log.columns)
-    return ar.open_history(folder / "log.arh", until=len(log.table))
-
-
-def clustered(log: Log, folder: Path) -> Any:
-    """Clustered Parquet where that is possible, in row groups of three rows; points have no such layout."""
-    if "arm" not in log.table.column_names:
-        return indexed(log, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layouts, "GROUP", 3)
-        ar.index_history(log.table, folder / "log", format="parquet", **log.columns)
+    in_days(log, folder)
+    ar.compact_history(folder / "log")
     return ar.open_history(folder / "log")
+
+
+def as_it_was(log: Log, folder: Path) -> Any:
+    """A longer log, as it was when it had its first rows."""
+    return in_days(log._replace(table=pa.concat_tables([log.table, log.table[:7]])), folder).first(len(log.table))
+
+
+def sorted_files(log: Log, folder: Path, files: int = 3, group: int = 3) -> Path:
+    """The log as another engine writes it: each file sorted by arm and order, in row groups of a few rows."""
+    numbered = log.table.append_column("at", pa.array(np.arange(len(log.table)) * 2 - 9))
+    (folder / "adopted").mkdir()
+    for number in range(files):
+        rows = slice(len(numbered) * number // files, len(numbered) * (number + 1) // files)
+        part = numbered[rows].sort_by([("arm", "ascending"), ("at", "ascending")])
+        pq.write_table(part, folder / "adopted" / f"part-{number}.parquet", row_group_size=group)
+    return folder / "adopted"
+
+
+def adopted(log: Log, folder: Path) -> Any:
+    place = sorted_files(log, folder)
+    ar.index_history(place, already_sorted=True, order="at", **log.columns)
+    return ar.open_history(place)
 
 
 PLACES: dict[str, Callable[[Log, Path], Any]] = {
     "indexed": indexed,
     "grown": grown,
     "in days": in_days,
-    "days as Parquet": days_as_parquet,
     "compacted": compacted,
-    "cut": cut,
-    "clustered": clustered,
+    "as it was": as_it_was,
+    "adopted": adopted,
 }
 
 
 @contextlib.contextmanager
+def small_portions() -> Iterator[None]:
+    """Logs are laid out, sorted, read and decoded a few rows at a time, so that a short log is many portions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_files, "GROUP", 3)
+        patch.setattr(parquet_files, "_GAP", 2)
+        patch.setattr(parquet_log, "_BATCH", 5)
+        patch.setattr(reader, "_FIRST_ROWS", 1)
+        yield
+
+
+@contextlib.contextmanager
 def opened(log: Log, place: str) -> Iterator[Any]:
-    """The log in a place, laid out and read in the smallest portions, so that a few rows are many of them."""
-    kept = PointLayout.cut, Store.first_prefetch
-    PointLayout.cut, Store.first_prefetch = Cut(4, 16, 2), 1
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            yield PLACES[place](log, Path(folder))
-    finally:
-        PointLayout.cut, Store.first_prefetch = kept
+    """The log in a place, in small portions."""
+    with small_portions(), tempfile.TemporaryDirectory() as folder:
+        yield PLACES[place](log, Path(folder))
 
 
 def played(policy: Any, rounds: int, seed: int) -> list[Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from journals import REWARDS, Difference, DriftOracle, Opened, Oracle, TotalsOracle
+from journals import REWARDS, Difference, DriftOracle, Opened, Oracle, TotalsOracle, rows_of, some_allowances
 
 import artreplay as ar
 from artreplay.algorithms import IndexArmAlgorithm
@@ -37,7 +37,7 @@ class StudyOracle:
 
     def __init__(self, make_base: Callable[[], Any], given: dict[str, Any]) -> None:
         self.made, self.given = make_base(), dict(given)
-        self.entries: list[tuple[int | None, list[tuple[Any, float]]]] = []  # the decision, and what came of it
+        self.entries: list[tuple[int | None, list[tuple[Any, ...]]]] = []  # the decision, and what came of it
         self.open: dict[int, list[Any]] = {}
         self.void: set[int] = set()
         self.added: list[Any] = []
@@ -64,6 +64,8 @@ class StudyOracle:
     def _shown(self, base: Any) -> Oracle:
         if self.given.get("drift", 0.0) != 0.0:
             return DriftOracle(base, self.given["drift"])
+        if self.given.get("allowances"):
+            return DriftOracle(base)
         return TotalsOracle(base) if self.given.get("totals") else Oracle(base)
 
     def labels(self) -> list[Any]:
@@ -132,6 +134,9 @@ class Life:
         self.oracle = StudyOracle(make_base, given)
         if given.get("totals"):
             self.opened = self._totals
+        if given.get("allowances"):
+            self.whole = some_allowances(whole, rng)
+            self.opened = self._allowed
         self.base = self.oracle.made
         self.of_arms = hasattr(self.base, "arms")
         self.limits = self.of_arms and self.base.coupled  # whether the oracle knows what to do about some arms only
@@ -144,16 +149,18 @@ class Life:
         self.place = place
         self.rows = self.rng.randint(0, len(self.whole))
         self._log(0, self.rows)
-        given = {name: value for name, value in self.oracle.given.items() if name != "totals"}
+        given = {name: value for name, value in self.oracle.given.items() if name not in ("totals", "allowances")}
         self.study = ar.Study.create(place, self.oracle.made, self.opened(self.rows), **given)
 
     def _totals(self, rows: int) -> ar.Totals:
         units = [self.whole.unit(row) for row in range(rows)]
         return ar.Totals(units, [2] * rows, 2 * self.whole.rewards[:rows])
 
+    def _allowed(self, rows: int) -> ar.History:
+        return self.whole.rows(np.arange(rows))
+
     def _log(self, first: int, last: int) -> None:
-        samples = [(self.whole.unit(row), float(self.whole.rewards[row])) for row in range(first, last)]
-        self.oracle.entries.append((LOGGED, samples))
+        self.oracle.entries.append((LOGGED, rows_of(self.whole, first, last)))
 
     def _value(self, units: list[Any]) -> Any:
         values = [self.rng.choice(REWARDS) for _ in units]

@@ -8,12 +8,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from artreplay.history.stores.merging import MergedArms
 from postgres_server import running_server
 from store_logs import played
 
 import artreplay as ar
 from artreplay.errors import InvalidHistory
-from artreplay.history.stores.merging import MergedArms
 
 pytestmark = pytest.mark.long
 COLUMNS = {"unit": "arm", "reward": "click", "order": "seq"}
@@ -87,7 +87,7 @@ def test_opening_and_replaying_scan_nothing(address):
     before = scans(address)
     store = opened(address)
     ar.ArtificialReplay(ar.MonUCB(arms=store.labels, horizon=10), store).ask()
-    store._table.close()
+    store._table._connection.close()
     for _ in range(100):  # the server counts in its own time
         after = scans(address)
         if after[1] > before[1]:

@@ -16,9 +16,7 @@ from point_bases import EXACT_POINTS, PRACTICAL
 from study_journals import live
 
 import artreplay as ar
-from artreplay.history.stores import Store
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
+from artreplay.replay import reader
 from artreplay.studies import folding
 from artreplay.studies.study_tables import SQLiteTables
 
@@ -48,8 +46,7 @@ CASES, MANY = 5, 150
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows of a store are many portions; a study is not forced to disk; past the horizon is no matter."""
     monkeypatch.setattr(SQLiteTables, "synchronous", "OFF")
-    monkeypatch.setattr(PointLayout, "cut", Cut(4, 16, 2))
-    monkeypatch.setattr(Store, "first_prefetch", 1)
+    monkeypatch.setattr(reader, "_FIRST_ROWS", 1)
 
 
 def some_lives(name: str, shelf: Shelf, rng: random.Random) -> None:
@@ -91,11 +88,12 @@ def test_every_decision_of_a_study_is_that_of_the_whole_journal_in_many_cases(na
 LOGS = {
     "drift": {"drift": 0.05},
     "drift by arm": {"drift": {0: 0.3, 2: 0.05}},
+    "allowances": {"allowances": True},
     "totals": {"totals": True},
 }
 
 
-@pytest.mark.parametrize("log", ["drift by arm", "totals"])
+@pytest.mark.parametrize("log", ["drift by arm", "allowances", "totals"])
 def test_the_same_holds_for_logs_that_are_stale_or_totals(log, tmp_path):
     happened = check("MonUCB", 3, "interpreted", tmp_path, seed=1, **LOGS[log])
     assert happened["decide"] > 3
@@ -111,7 +109,13 @@ def test_the_same_holds_for_logs_that_are_stale_or_totals_in_many_cases(name, lo
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "log"),
-    [("TreeUCB, d=2", "drift"), ("GridUCB", "drift"), ("UCB1", "totals"), ("ThompsonSampling", "totals")],
+    [
+        ("TreeUCB, d=2", "drift"),
+        ("TreeUCB, d=2", "allowances"),
+        ("GridUCB", "drift"),
+        ("UCB1", "totals"),
+        ("ThompsonSampling", "totals"),
+    ],
 )
 def test_the_same_holds_for_points_and_for_certified_reading(name, log, tmp_path):
     check(name, 60, "interpreted", tmp_path, seed=2, **LOGS[log])

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import artreplay as ar
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 
 MAKERS = {
     "pandas": pd.DataFrame,
@@ -317,3 +317,16 @@ def test_a_name_that_is_no_text_is_looked_up_or_refused(unit):
     """Columns of a pandas frame may be numbered; whatever is not there is refused in a sentence."""
     with pytest.raises((InvalidHistory, InvalidParameter)):
         ar.History.from_frame(pd.DataFrame({"arm": ["a"], "r": [0.5]}), unit, "r")
+
+
+def test_arrow_data_that_point_beyond_their_buffers_are_refused():
+    """To read them could end the process, in a way that no test can catch."""
+    offsets, letters = pa.array([0, 1 << 30, 7], pa.int32()).buffers()[1], pa.py_buffer(b"redblue")
+    arms = pa.Array.from_buffers(pa.string(), 2, [None, offsets, letters])
+    table = pa.table({"arm": arms, "r": [0.0, 1.0]})
+    with pytest.raises(InvalidHistory, match="is damaged: "):
+        ar.History.from_frame(table, "arm", "r")
+    with pytest.raises(InvalidFile, match="the Table cannot be read as a frame: "):
+        ar.open_history(table, "arm", "r")
+    with pytest.raises(InvalidFile, match="the RecordBatchReader cannot be read as a stream: "):
+        ar.open_history(table.to_reader(), "arm", "r")

@@ -11,9 +11,14 @@ import pyarrow as pa
 import pytest
 
 import artreplay as ar
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
+from artreplay.history.sources.parts import joined
 
 LOG = ar.History(["red", "blue", "red"], [0.0, 1.0, 1.0])
+
+
+def with_allowances(allowances: list[float]) -> ar.History:
+    return ar.History(["red", "blue", "red"], [0.0, 1.0, 1.0], allowance=allowances)
 
 
 def base() -> ar.KLUCB:
@@ -26,17 +31,13 @@ def base() -> ar.KLUCB:
         (-0.1, "drift must be finite and at least 0, got -0.1"),
         (math.inf, "drift must be finite and at least 0, got inf"),
         (math.nan, "drift must be finite and at least 0, got nan"),
-        ("much", "drift must be a number, got 'much'"),
+        ("much", r"got 'much': a column is named where the log is opened, open_history\(..., allowance='much'\)"),
         (None, "drift must be a number, got None"),
         ({"green": 0.1}, "drift has 'green', which is not an arm; the arms are 'red', 'blue'"),
         ({"red": -1}, "drift of 'red' must be finite and at least 0, got -1"),
-        ([0.1, 0.2], "drift must have one number for each row, got 2 for 3 rows"),
-        ([0.1, 0.2, -0.3], r"drift must be finite and at least 0, got -0.3 for row 2"),
-        (["a", "b", "c"], "drift must be a number, or one for each arm or row"),
-        (ar.drift.age(0.1, 5, [1, 2]), "drift must have one number for each row, got 2 for 3 rows"),
-        (ar.drift.age(0.1, 5, None), "ages need a column of times, one for each row of the log, got None"),
-        (ar.drift.age(0.1, 5, "when"), "ages need a column of times, one for each row of the log, got 'when'"),
-        (ar.drift.age(0.1, datetime(2024, 1, 1), [1, 2, 3]), "ages need one time for each row, of the same kind"),
+        ([0.1, 0.2, 0.3], r"allowances of rows belong to the log, History\(..., allowance=\)"),
+        (ar.drift.age(0.1, 5, [1, 2, 3]), r"allowances of rows belong to the log, History\(..., allowance=\)"),
+        (1.0, "drift is as wide as the range of rewards"),
     ],
 )
 def test_what_is_no_drift_is_refused(drift, said):
@@ -45,9 +46,77 @@ def test_what_is_no_drift_is_refused(drift, said):
             policy(base(), LOG, drift=drift)
 
 
+@pytest.mark.parametrize(
+    ("allowance", "said"),
+    [
+        ([0.1, 0.2], "allowance must have one number for each of 3 rows, got 2"),
+        ([0.1, 0.2, -0.3], "allowance in row 2 is -0.3, expected a finite number of at least 0"),
+        ([0.1, math.inf, 0.0], "allowance in row 1 is inf, expected a finite number of at least 0"),
+        ([0.1, None, 0.0], "allowance in row 1 is (missing|nan)"),
+        (["a", "b", "c"], "allowance in row 0 is 'a', expected a number"),
+        ("stale", "allowance must be one number per row, got 'stale'"),
+    ],
+)
+def test_what_is_no_column_of_allowances_is_refused(allowance, said):
+    with pytest.raises(InvalidHistory, match=said):
+        ar.History(["red", "blue", "red"], [0.0, 1.0, 1.0], allowance=allowance)
+
+
+def test_a_column_of_a_table_has_allowances(tmp_path):
+    table = pa.table({"arm": ["red", "blue", "red"], "click": [0, 1, 1], "stale": [0.5, 0.0, 0.25], "at": [2, 1, 0]})
+    opened = ar.open_history(table, "arm", "click", order="at", allowance="stale")
+    assert opened.allowances.tolist() == [0.25, 0.0, 0.5]
+    framed = ar.History.from_frame(table, "arm", "click", allowance="stale", until=2)
+    assert framed.allowances.tolist() == [0.5, 0.0]
+    assert (
+        ar.open_history(table, "arm", "click", allowance="stale", until=2).fingerprint.first_difference(
+            framed.fingerprint
+        )
+        is None
+    )
+    again = opened.shuffled(3).rows(np.argsort(opened.shuffled(3).rewards, kind="stable"))
+    assert sorted(again.allowances.tolist()) == [0.0, 0.25, 0.5]
+    points = ar.open_history(pa.table({"x": [0.5], "y": [1], "v": [0.1]}), ["x"], "y", allowance="v")
+    assert points.allowances.tolist() == [0.1]
+    for wrong, said in (
+        ({"allowance": "click"}, "allowance must be a column of its own, got 'click'"),
+        ({"allowance": 3}, "allowance must name a column, got 3"),
+        ({"allowance": "none"}, r"there must be one column 'none' \(allowance=\)"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ar.open_history(table, "arm", "click", **wrong)
+    (tmp_path / "log.csv").write_text("arm,click,stale\nred,1,0.5\nred,0,-1\n")
+    with pytest.raises(
+        InvalidHistory, match=r"allowance \(column 'stale'\) in row 1 is -1.0, expected a finite number"
+    ):
+        ar.open_history(tmp_path / "log.csv", "arm", "click", allowance="stale")
+    with pytest.raises(InvalidParameter, match="allowance= does not go with count= and sum="):
+        ar.open_history(table, "arm", count="click", sum="at", allowance="stale")
+
+
+def test_parts_of_a_log_all_have_allowances_or_none():
+    with pytest.raises(InvalidHistory, match="the parts of a log must all have allowances, or none"):
+        joined([LOG, with_allowances([0.1, 0.2, 0.3])])
+    both = joined([with_allowances([0.1, 0.2, 0.3]), with_allowances([0.4, 0.5, 0.6])])
+    assert both.allowances.tolist() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+
+
+def test_ages_are_a_column():
+    assert ar.drift.age(0.5, 5, [1, 2, 5]).tolist() == [2.0, 1.5, 0.0]
+    days = ar.drift.age(0.5, datetime(2024, 1, 3), [datetime(2024, 1, 1), datetime(2024, 1, 2, 12)])
+    assert days.tolist() == [1.0, 0.25]
+    for times, now, said in (
+        (None, 5, "times must be one time for each row of the log, got None"),
+        ("when", 5, "times must be one time for each row of the log, got 'when'"),
+        ([1, 2, 3], datetime(2024, 1, 1), "times must be one time for each row, of the same kind as now"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            ar.drift.age(0.1, now, times)
+
+
 def test_a_time_after_now_is_refused_with_its_row():
     with pytest.raises(InvalidHistory, match="the time in row 1 must not lie after now"):
-        ar.ArtificialReplay(base(), LOG, drift=ar.drift.age(0.1, 5, [1, 6, 2]))
+        ar.drift.age(0.1, 5, [1, 6, 2])
     with pytest.raises(InvalidParameter, match="rate must be finite and at least 0, got -1"):
         ar.drift.age(-1, 5, [1, 2, 3])
 
@@ -65,11 +134,11 @@ def test_bases_without_a_place_for_it_refuse_it(make, said):
     with pytest.raises(InvalidParameter, match=said):
         ar.ArtificialReplay(make(), log, drift=0.1)
     ar.ArtificialReplay(make(), log, drift=0)
+    with pytest.raises(InvalidParameter, match=said):
+        ar.ArtificialReplay(make(), ar.History([0, 1], [0.0, 1.0], allowance=[0.0, 0.1]))
 
 
-def test_a_word_is_no_drift_and_drift_by_arm_is_for_arms():
-    with pytest.raises(InvalidParameter, match="drift must be a number, got 'auto'"):
-        ar.ArtificialReplay(base(), LOG, drift="auto")
+def test_drift_by_arm_is_for_arms():
     with pytest.raises(InvalidParameter, match="drift by arm is for algorithms over arms"):
         ar.ArtificialReplay(ar.TreeUCB(1, 50), ar.History([[0.1]], [1.0]), drift={0: 0.1})
 
@@ -101,7 +170,7 @@ class Deaf(Plain):
 
 
 def test_an_object_of_the_users_own_hears_allowances_if_it_offers_to():
-    policy = ar.ArtificialReplay(Plain(), LOG, drift=[0.1, 0.2, 0.3])
+    policy = ar.ArtificialReplay(Plain(), with_allowances([0.1, 0.2, 0.3]))
     policy.ask()
     assert policy.base.seen == [("red", 0.0, 0.1), ("red", 1.0, 0.3)]
     assert ar.FullStart(Plain(), LOG, drift=0.25).ask() == "red"
@@ -133,41 +202,65 @@ def test_a_component_hears_allowances_too():
     assert policy.base.allowed.tolist() == [0.5, 0.0]
 
 
-def test_rows_of_their_own_need_a_log_in_memory(tmp_path):
+def test_stores_take_a_number_or_numbers_by_arm(tmp_path):
     table = pa.table({"arm": ["red", "blue", "red"], "reward": [0, 1, 1]})
     ar.index_history(table, tmp_path / "log", unit="arm", reward="reward")
     store = ar.open_history(tmp_path / "log")
-    with pytest.raises(InvalidParameter, match="drift by row needs a log in memory"):
-        ar.ArtificialReplay(base(), store, drift=[0.1, 0.2, 0.3])
     assert ar.ArtificialReplay(base(), store, drift={"red": 1.0}).skipped == 2
     with pytest.raises(InvalidParameter, match="drift is as wide as the range of rewards"):
         ar.ArtificialReplay(base(), store, drift=1.5)
 
 
-def test_what_extend_is_given_must_fit():
-    more = ar.History(["red", "blue", "red", "blue"], [0.0, 1.0, 1.0, 0.0])
-    policy = ar.ArtificialReplay(base(), LOG, drift=[0.1, 0.1, 0.1])
-    with pytest.raises(InvalidParameter, match=r"extend\(history, drift=\) needs one number for each row"):
-        policy.extend(more)
-    with pytest.raises(InvalidParameter, match=r"extend\(history, drift=\) needs one number for each row"):
-        policy.extend(more, drift=ar.drift.age(0.1, 4, [1, 2, 3, 4]))
-    policy.extend(more, drift=[0.9, 0.9, 0.9, 0.2])
-    assert policy._drift.kept()[1].tolist() == [0.1, 0.1, 0.1, 0.2]  # what is known stays as it was
-    fixed = ar.ArtificialReplay(base(), LOG, drift=0.1)
-    with pytest.raises(InvalidParameter, match="drift was fixed when the policy was made"):
-        fixed.extend(more, drift=0.2)
-    fixed.extend(more)
+def test_beside_allowances_of_the_log_there_is_no_drift():
+    log = with_allowances([0.1, 0.0, 0.1])
+    numbered = ar.History([0, 1], [0.0, 1.0], allowance=[0.1, 0.1])
+    for drift in (0.1, {"red": 0.1}):
+        with pytest.raises(InvalidParameter, match="drift must be left out where the log has allowances of its own"):
+            ar.FullStart(base(), log, drift=drift)
+        with pytest.raises(InvalidParameter, match="drift must be left out where the log has allowances of its own"):
+            ar.simulate(ar.KLUCB(2, 9), ar.environments.KArmed(2), history=numbered, drift=0.1)
+    ar.FullStart(base(), log, drift=0.0)
+    with pytest.raises(InvalidParameter, match="a relation and drift do not go together"):
+        ar.ArtificialReplay(base(), log, relation=lambda *_: True)
 
 
-def test_the_newest_rows_are_read_first():
-    log = ar.History([0] * 6, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
-    when = np.array(
-        ["2024-01-01", "2024-01-02", "2024-01-03", "2024-03-01", "2024-03-02", "2024-03-03"], "datetime64[D]"
-    )
-    policy = ar.ArtificialReplay(ar.KLUCB(2, 50), log, drift=ar.drift.age(0.001, datetime(2024, 3, 4), when))
+def test_whether_rows_have_allowances_is_fixed(tmp_path):
+    more, allowed = LOG.rows(np.array([0, 1, 2, 1])), with_allowances([0.1, 0.2, 0.3]).rows(np.array([0, 1, 2, 1]))
+    for drift in (0.0, 0.1):
+        without = ar.ArtificialReplay(base(), LOG, drift=drift)
+        with pytest.raises(InvalidParameter, match="the log has allowances now, and had none when the policy was made"):
+            without.extend(allowed)
+        without.extend(more)
+    policy = ar.ArtificialReplay(base(), with_allowances([0.1, 0.2, 0.3]))
+    policy.save(tmp_path / "policy")
+    for one in (policy, ar.load(tmp_path / "policy")):
+        with pytest.raises(InvalidParameter, match="the log must have allowances, as it had when the policy was made"):
+            one.extend(more)
+        one.extend(allowed)
+        assert one.ask() == policy.ask()
+    changed = ar.History(["red", "blue", "red", "blue"], [0.0, 1.0, 1.0, 1.0], allowance=[0.1, 0.2, 0.4, 0.0])
+    with pytest.raises(ChangedHistory, match="row 2 changed"):
+        policy.extend(changed)
+
+
+@pytest.mark.parametrize("drift", [0.25, {"red": 0.5, "blue": 0.0}, {"red": 1.0}])
+def test_a_policy_keeps_its_drift_for_new_rows(drift, tmp_path):
+    more = LOG.rows(np.array([0, 1, 2, 1, 0, 0]))
+    policy = ar.ArtificialReplay(base(), LOG, drift=drift)
     policy.ask()
-    assert policy.used == 5
-    assert policy.unused_rows() == [0]
+    policy.save(tmp_path / "policy")
+    again, fresh = ar.load(tmp_path / "policy", more), ar.FullStart(base(), more, drift=drift)
+    policy.extend(more)
+    for one in (policy, again, fresh):
+        one.tell("red", 0.0)
+        one.tell("blue", 0.0)
+    assert again.cells() == policy.cells()
+    assert (again.skipped, again.used) == (policy.skipped, policy.used) == (fresh.skipped, fresh.used)
+
+
+def test_simulations_over_drawn_logs_leave_no_arm_out():
+    with pytest.raises(InvalidParameter, match="drift as wide as the range of rewards needs a log that is given"):
+        ar.simulate(ar.KLUCB(2, 9), ar.environments.KArmed(2), history=5, drift={0: 1.0})
 
 
 def test_contradictions_are_what_chance_does_not_explain(tmp_path):

@@ -109,7 +109,7 @@ def test_other_archives_are_not_policies(path):
 def test_another_format_is_named(path, number):
     asked_policy().save(path)
     rewritten(path, lambda document, parts: document.update(format=number))
-    with pytest.raises(InvalidFile, match=f"in format {number!r}, this version of artreplay reads 4"):
+    with pytest.raises(InvalidFile, match=f"in format {number!r}, this version of artreplay reads 5"):
         ar.load(path, small_log())
 
 

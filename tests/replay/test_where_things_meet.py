@@ -12,7 +12,7 @@ from test_certified import OwnUCB
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidAction, InvalidHistory, InvalidParameter
-from artreplay.history.stores.indexed_arms import IndexedArms
+from artreplay.history.parquet import ParquetLog
 
 
 @pytest.fixture
@@ -20,16 +20,13 @@ def store(tmp_path) -> Any:
     rng = random.Random(1)
     arms = [rng.randrange(3) for _ in range(60)]
     table = pa.table({"arm": arms, "reward": [float(rng.random() < (0.3, 0.5, 0.6)[arm]) for arm in arms]})
-    ar.index_history(table, tmp_path / "log.arh", unit="arm", reward="reward")
-    return ar.open_history(tmp_path / "log.arh")
+    ar.index_history(table, tmp_path / "log", unit="arm", reward="reward")
+    return ar.open_history(tmp_path / "log")
 
 
-@pytest.mark.parametrize("more", [1, -1])
-def test_a_store_that_has_other_rows_than_it_counted_is_refused_and_not_asked_for_ever(
-    store, monkeypatch, more
-) -> None:
-    counts = IndexedArms.counts
-    monkeypatch.setattr(IndexedArms, "counts", lambda self: counts(self) + more)
+def test_a_log_that_has_fewer_rows_than_it_counted_is_refused_and_not_asked_for_ever(store, monkeypatch) -> None:
+    counts = store.counts
+    monkeypatch.setattr(ParquetLog, "counts", property(lambda self: counts + 1))
     policy = ar.ArtificialReplay(ar.UCB1(3), store)
     with pytest.raises(ChangedHistory, match="as many rows of each arm as were counted"):
         policy.ask()
@@ -67,16 +64,17 @@ class Wary(NamedTuple):
 
 @pytest.mark.parametrize("drift", [0.1, [0.1, 0.2, 0.1, 0.1]])
 def test_a_component_with_values_can_have_drift(drift) -> None:
-    log = ar.History([0, 1, 1, 2], [0.0, 1.0, 0.0, 1.0])
+    column = drift if isinstance(drift, list) else None
+    log = ar.History([0, 1, 1, 2], [0.0, 1.0, 0.0, 1.0], allowance=column)
     base = Wary(np.zeros(3, np.int64), np.zeros(3), 3, (0.0, 1.0))
-    replay, full = (policy(base, log, drift=drift) for policy in (ar.ArtificialReplay, ar.FullStart))
+    replay, full = (policy(base, log, drift=0 if column else drift) for policy in (ar.ArtificialReplay, ar.FullStart))
     assert replay.ask() == full.ask()
 
 
-def test_with_drift_by_row_people_see_the_rows_that_were_used() -> None:
+def test_with_allowances_people_see_the_rows_that_were_used() -> None:
     rng = random.Random(2)
-    log = ar.History([rng.randrange(2) for _ in range(40)], [rng.random() for _ in range(40)])
-    policy = ar.ArtificialReplay(ar.KLUCB(2, 100), log, drift=[0.1] * 40)
+    log = ar.History([rng.randrange(2) for _ in range(40)], [rng.random() for _ in range(40)], allowance=[0.1] * 40)
+    policy = ar.ArtificialReplay(ar.KLUCB(2, 100), log)
     policy.ask()
     assert sum(policy.used_by_cell().values()) == policy.used == sum(cell.used for cell in policy.cells())
 

@@ -6,6 +6,7 @@ import math
 import threading
 from datetime import timedelta
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -374,7 +375,8 @@ def test_past_the_horizon_is_said_once():
         ({"history": [1, 2]}, "history must be a History, Totals, or what open_history gives, got list"),
         ({"drift": -1.0}, "drift must be finite and at least 0, got -1.0"),
         ({"drift": {"pink": 0.1}}, "drift has 'pink', which is not an arm"),
-        ({"drift": [0.1, 0.2]}, "drift must have one number for each row, got 2 for 4 rows"),
+        ({"drift": [0.1, 0.2]}, "allowances of rows belong to the log"),
+        ({"drift": np.array([0.1, 0.2])}, "allowances of rows belong to the log"),
         ({"history": ar.Totals(COLOURS, [1, 2], [0, 3])}, "expected a sum of 2 rewards"),
         ({"history": ar.Totals(COLOURS, [1, 2], [0, 1]), "drift": 0.1}, "drift is for rows"),
     ],
@@ -402,7 +404,7 @@ def test_a_change_of_how_the_log_is_treated_folds_the_journal_again(tmp_path):
         study.change(drift={"blue": 0.1})
         assert study.drift == {"blue": 0.1}
         for change, sentence in (
-            ({"drift": [0.1] * 60}, "drift by row is given with the rows"),
+            ({"drift": [0.1] * 60}, "allowances of rows belong to the log"),
             ({"drift": math.inf}, "drift must be finite"),
         ):
             with pytest.raises(InvalidParameter, match=sentence):
@@ -423,25 +425,24 @@ def test_rows_of_the_log_that_are_no_arms_cannot_be_refused_afterwards():
         assert study.decide().action in (*COLOURS, "green")
 
 
-@pytest.mark.parametrize("by_age", [False, True])
-def test_rows_with_allowances_of_their_own_are_those_of_a_policy(by_age, tmp_path):
+def test_rows_with_allowances_of_their_own_are_those_of_a_policy(tmp_path):
     arms, rewards = ["red", "blue", "blue"] * 8, [0.0, 1.0, 0.5] * 8
-    allowances = [0.1, 0.0, 0.3, 0.2] * 6
-
-    def drift(rows):
-        return ar.drift.age(1.0, 2.0, [2.0 - one for one in allowances[:rows]]) if by_age else allowances[:rows]
+    allowances = [0.1, 0.0, 0.3, 1.0] * 6
 
     def log(rows):
-        return ar.History(arms[:rows], rewards[:rows])
+        return ar.History(arms[:rows], rewards[:rows], allowance=allowances[:rows])
 
-    policy = ar.ArtificialReplay(ar.KLUCB(arms=COLOURS, horizon=200), log(9), drift=drift(9))
-    study = ar.Study.create(tmp_path / "s", ar.KLUCB(arms=COLOURS, horizon=200), log(9), drift=drift(9))
+    policy = ar.ArtificialReplay(ar.KLUCB(arms=COLOURS, horizon=200), log(9))
+    study = ar.Study.create(tmp_path / "s", ar.KLUCB(arms=COLOURS, horizon=200), log(9))
     for round_ in range(12):
         if round_ == 5:
-            policy.extend(log(24), drift=drift(24))
-            with pytest.raises(InvalidParameter, match="drift was given by row"):
-                study.extend(log(24))
-            study.extend(log(24), drift=drift(24))
+            policy.extend(log(24))
+            with pytest.raises(InvalidParameter, match="the log must have allowances"):
+                study.extend(ar.History(arms, rewards))
+            with pytest.raises(InvalidParameter, match="drift must be left out"):
+                study.change(drift=0.1)
+            ids = ["mine"] * 24
+            study.extend(log(24), exclude=ids)
         if round_ in (3, 8):
             study._tables.close() if round_ == 3 else study.close()
             study._tables.disown()
@@ -450,9 +451,21 @@ def test_rows_with_allowances_of_their_own_are_those_of_a_policy(by_age, tmp_pat
         assert decision.action == policy.ask()
         study.reward(decision.id, round_ % 2)
         policy.tell(decision.action, round_ % 2)
-    assert study.drift.tolist() == pytest.approx(allowances)
+    assert study.drift == 0.0
+    assert study.facts()["allowances"]
+    assert study.facts()["log"]["skipped"] == policy.skipped == 6
     assert [(cell.used, cell.index) for cell in study.cells()] == [(cell.used, cell.index) for cell in policy.cells()]
     study.close()
+
+
+def test_a_study_without_allowances_stays_without():
+    log = ar.History(["red"], [1.0], allowance=[0.1])
+    refused = pytest.raises(InvalidParameter, match="the log has allowances now, and had none")
+    with colours(history=None) as study, refused:
+        study.extend(log)
+    with colours(history=ar.History([], [], allowance=[])) as study:
+        study.extend(log)
+        assert study.facts()["log"]["rows"] == 1
 
 
 def test_totals_may_grow_and_are_no_rows():
@@ -485,7 +498,7 @@ def test_a_study_of_another_version_is_refused(tmp_path):
     with colours(tmp_path / "s") as study:
         study._tables.run("UPDATE study SET version = 9")
         study._tables.commit()
-    with pytest.raises(InvalidFile, match="is a study of version 9, this version of artreplay reads 1"):
+    with pytest.raises(InvalidFile, match="is a study of version 9, this version of artreplay reads 2"):
         ar.Study.open(tmp_path / "s")
     with pytest.raises(StudyRefused, match="is a study already"):
         colours(tmp_path / "s")

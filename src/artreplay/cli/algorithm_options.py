@@ -19,7 +19,10 @@ Bonus = Annotated[
 Prior = Annotated[str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")]
 Drift = Annotated[
     str | None,
-    typer.Option(metavar="V", help="How far the log's means may lie from today's: a number, or red=0.1,blue=0 by arm."),
+    typer.Option(
+        metavar="V",
+        help="How far the log's means may lie from today's: a number, red=0.1,blue=0 by arm, or a column of the log.",
+    ),
 ]
 
 
@@ -33,6 +36,21 @@ def tuning_of(level: str | None, bonus_: str | None, prior: str | None) -> dict[
 def horizon_of(cls: type[Algorithm], rounds: int, rows: int) -> int:
     """The horizon of an algorithm for so many rounds to come: for some it counts the rows of the log too."""
     return rounds + rows if issubclass(cls, KLUCB) else rounds
+
+
+def column_or_drift(text: str | None) -> tuple[str | None, str | None]:
+    """What --drift says: the column it names, or a number, or pairs of arms and numbers.
+
+    >>> column_or_drift("stale"), column_or_drift("0.1"), column_or_drift("red=0.1")
+    (('stale', None), (None, '0.1'), (None, 'red=0.1'))
+    """
+    if text is None or "=" in text:
+        return None, text
+    try:
+        float(text)
+    except ValueError:
+        return text, None
+    return None, text
 
 
 def drift_of(text: str | None, labels: dict[str, Any]) -> Any:

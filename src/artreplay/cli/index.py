@@ -2,87 +2,84 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 import typer
 
-from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
+from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of
 from artreplay.console.options import Csv, Order, OrderSeed, Reward, Source, Table
 from artreplay.console.output import show, size
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import append_history, compact_history, index_history
-from artreplay.history.stores import check_store, open_store
-from artreplay.history.stores.manifest import bytes_of, read_manifest
-from artreplay.history.stores.places import Place
-
-_MOST_ROWS = 20
-
-
-class Format(StrEnum):
-    """What a log is laid out as."""
-
-    STORE = "store"
-    PARQUET = "parquet"
-
+from artreplay.history.parquet import check_files, open_log
 
 _BAR = 30  # letters of the longest bar
 
 
 def index(
     log: Source,
-    unit: Annotated[
-        list[str] | None, typer.Option(help="The column with the arm; for points, one --unit for each coordinate.")
-    ] = None,
+    unit: Annotated[str | None, typer.Option(help="The column with the arm.")] = None,
     reward: Reward = None,
-    level: Annotated[str | None, typer.Option(help="For points, the column with the effort at each.")] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="The store to make: a new folder, or an address (s3://…).")
+        str | None,
+        typer.Option("--output", "-o", help="Where to lay the log out: a new folder, or an address (s3://…)."),
     ] = None,
     order: Order = None,
     order_seed: OrderSeed = None,
+    allowance: Annotated[
+        str | None, typer.Option(help="The column that says how far the mean of a row may lie from today's.")
+    ] = None,
     until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     table: Table = None,
     csv: Csv = None,
-    format_: Annotated[
-        Format | None,
-        typer.Option(
-            "--format", help="Raw columns, or, for logs of arms, clustered Parquet, which is the default in a bucket."
-        ),
-    ] = None,
     memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
+    sorted_: Annotated[
+        bool,
+        typer.Option(
+            "--sorted",
+            help="LOG is a folder of Parquet files that another engine sorted by arm and order: only look through it.",
+        ),
+    ] = False,
     append: Annotated[
-        bool, typer.Option("--append", help="Add the rows of LOG, such as a new day's file, to the store.")
+        bool, typer.Option("--append", help="Add the rows of LOG, such as a new day's file, to the indexed log -o.")
     ] = False,
     grown: Annotated[
         bool | None,
         typer.Option(
             "--grown/--no-grown",
-            help="With --append: LOG begins with the rows of the store and has grown, or all its rows are new.",
+            help="With --append: LOG begins with the rows that are there and has grown, or all its rows are new.",
             show_default="all are new, and what looks otherwise is refused",
         ),
     ] = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Put what was added to the store LOG into one piece.")
+        bool, typer.Option("--compact", help="Merge what was added to the indexed log LOG into one file.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare the files of the store LOG with their checksums.")
+        bool, typer.Option("--check", help="Compare the files of the indexed log LOG with their checksums.")
     ] = False,
 ) -> None:
     """Index a log: write it to disk in an order that lets policies read only the part they need.
 
-    The store appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it.
+    The folder appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it.
     """
     if check:
         _check(log)
         return
     if compact:
-        pieces = compact_history(log, memory=memory)
-        show(f"{log}: {pieces} {'piece' if pieces == 1 else 'pieces'} before, one now, {size(_size_of(log))}")
+        files = compact_history(log)
+        show(f"{log}: {files} {'file' if files == 1 else 'files'} before, one now, {size(open_log(log).bytes)}")
+        return
+    columns: Any = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
+    if sorted_:
+        with Stages() as stages:
+            how: Any = {"until": until, "seed": order_seed, "table": table, "csv": csv_of(csv)}
+            index_history(log, output, **columns, **how, already_sorted=True, advance=stages.advance)
+        adopted = open_log(log)
+        show(f"{place_of(log)}: {len(adopted):,} rows in {len(adopted.directory.files):,} files")
         return
     if output is None:
-        raise InvalidParameter("-o must name the store to make or, with --append, the store to add to")
+        raise InvalidParameter("-o must name the folder to make or, with --append, the indexed log to add to")
     where: Any = {"table": table, "csv": csv_of(csv)}
     with errors_in(file=place_of(log)):
         say_dialect_of(log, **where)
@@ -91,25 +88,17 @@ def index(
             added = append_history(log, output, grown=grown, **where, memory=memory, advance=stages.advance)
         else:
             added = -1
-            columns = {"unit": units_of(unit), "reward": reward, "level": level, "order": order, "until": until}
-            how: Any = {"seed": order_seed, **where, "format": format_ and format_.value, "memory": memory}
+            how = {"until": until, "seed": order_seed, **where, "memory": memory}
             index_history(log, output, **columns, **how, advance=stages.advance)
-    rows = f"{len(open_store(output)):,} rows"
-    taken = size(_size_of(output))
-    where = place_of(output)
+    laid_out = open_log(output)
+    rows, taken, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(output)
     show(f"{where}: {rows}, {taken}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {taken}")
-
-
-def _size_of(path: str) -> int:
-    """The bytes that a store takes."""
-    place = Place(path)
-    return bytes_of(place, read_manifest(place))
 
 
 def _check(path: str) -> None:
     with Progress("checking", 1) as bar:
-        manifest = check_store(path, lambda done, whole: bar.update(done / whole))
-    show(f"{path}: {manifest['rows']:,} rows, {size(_size_of(path))} as they were written")
+        log = check_files(path, lambda done, whole: bar.update(done / max(whole, 1)))
+    show(f"{path}: {len(log):,} rows, {size(log.bytes)} as they were written")
 
 
 class Stages:

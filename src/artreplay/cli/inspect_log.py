@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, drift_of, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, horizon_of, tuning_of
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
@@ -69,7 +70,8 @@ def inspect(
     kind = None if out is None else checked_figure(out)
     cls = class_of(algorithm)
     given = tuning_of(level, bonus, prior) | {"reward_range": reward_range}
-    columns = {"unit": units_of(unit), "reward": reward, "order": order}
+    allowance, drift = column_or_drift(drift)
+    columns = {"unit": units_of(unit), "reward": reward, "order": order, "allowance": allowance}
     totals = {"count": count_, "sum": sum_}
     how: dict[str, Any] = {"table": table, "csv": csv_of(csv)}
     with errors_in(file=place_of(log)):
@@ -140,14 +142,14 @@ def _outlook(
     rounds = found.rows if rounds is None else rounds
     fixed = {"horizon": horizon_of(cls, rounds, found.rows)} if takes(cls, "horizon") else {}
     base = make_base(cls, given, arms=[g.name for g in groups], **fixed)
-    return Decided(outlook(totals, base, rounds, _allowed(drift, base)), base, totals)
+    return Decided(outlook(totals, base, rounds, _allowed(drift, base, groups)), base, totals)
 
 
-def _allowed(drift: str | None, base: ArmAlgorithm) -> dict[Any, float]:
-    """The allowance of each arm."""
+def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> dict[Any, float]:
+    """The allowance of each arm; the mean of its rows where the log has a column of them."""
     labels = {str(label): label for label in base.arms}
     given = drift_of(drift, labels)
-    if given is None:
+    if given is None and not (given := {group.name: group.allowance for group in groups if group.allowance}):
         return {}
     ArtificialReplay(base, History([], []), drift=given)  # which refuses what cannot be
     return given if isinstance(given, dict) else dict.fromkeys(labels.values(), given)

@@ -11,22 +11,20 @@ from typing import Any, NamedTuple
 
 from artreplay.addresses import shown
 from artreplay.errors import InvalidParameter, errors_in
-from artreplay.history import History, Store, Totals, open_history
+from artreplay.history import History, StoredLog, Totals, open_history
 from artreplay.history.labels import as_label
+from artreplay.history.parquet import is_laid_out
 from artreplay.history.postgres import is_postgres
 from artreplay.history.sources import find_source
-from artreplay.history.sources.text_files import PLAIN
-from artreplay.history.stores import PointStore
-from artreplay.history.stores.manifest import is_store
 
-_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delimiter", "tab"): "\t"}
+_MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delim", "\\t"): "\t"}
 
 
 class Log(NamedTuple):
     """A log that was opened. Whether its labels are texts decides how other labels on the command line are read."""
 
     path: str
-    history: History | Totals | Store
+    history: History | Totals | StoredLog
     typed_as_text: bool
 
     def labels(self) -> list[Hashable]:
@@ -48,13 +46,11 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
         raise InvalidParameter(f"--unit and --reward must be two columns, both are {columns['unit']!r}")
     totals = columns.get("count") is not None or columns.get("sum") is not None
     for name in ("unit", "count", "sum") if totals else ("unit", "reward"):
-        if columns.get(name) is None and not is_store(path):
+        if columns.get(name) is None and not is_laid_out(path):
             raise InvalidParameter(f"--{name} must name a column of {place_of(path)}")
     with errors_in(file=place_of(path)):
         history = open_history(path, **columns)
-    if isinstance(history, PointStore):
-        raise InvalidParameter(f"{place_of(path)} is a log of points. {_in_python(path, history.dim)}")
-    in_memory = not isinstance(history, Store) and not is_postgres(path)
+    in_memory = not isinstance(history, StoredLog) and not is_postgres(path)
     source = find_source(path, columns.get("table"), columns.get("csv")) if in_memory else None
     written = source is not None and source.written
     if source is not None:
@@ -66,8 +62,8 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
 def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
     """How a CSV file is written, from NAME=VALUE.
 
-    >>> csv_of(["delimiter=;", "header=no"]), csv_of(["delimiter=tab"])
-    ({'delimiter': ';', 'header': False}, {'delimiter': '\\t'})
+    >>> csv_of(["delim=;", "header=no"])
+    {'delim': ';', 'header': False}
     """
     found: dict[str, Any] = {}
     for pair in pairs or []:
@@ -82,13 +78,13 @@ def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
 
 def say_dialect(source: Any) -> None:
     """Say how text was read, unless it was as plain as can be."""
-    if source.dialect not in (None, PLAIN):
-        print(f"{source.name} is read as text {source.dialect}", file=sys.stderr)
+    if source.dialect is not None:
+        print(f"{source.name} is read with {source.dialect}", file=sys.stderr)
 
 
 def say_dialect_of(path: str, table: str | None, csv: dict[str, Any] | None) -> None:
     """Say how the text at a place is read."""
-    if not is_postgres(path) and not is_store(path):
+    if not is_postgres(path) and not is_laid_out(path):
         say_dialect(find_source(path, table, csv))
 
 

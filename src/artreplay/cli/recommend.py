@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, tuning_of
 from artreplay.cli.labelled_arms import HEADINGS, best_first, entry_of, row_of
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import name_of
@@ -29,10 +29,10 @@ from artreplay.console.options import (
     Unknown,
     WithLog,
 )
-from artreplay.console.output import NONE, percent, show, show_json, size, text_of
+from artreplay.console.output import NONE, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction
-from artreplay.history import Reading
+from artreplay.history import History
 
 _MOST_ROWS = 20
 
@@ -90,7 +90,8 @@ def recommend(
     """
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "until": until}
     columns |= {"order": order, "seed": order_seed, "table": table, "allow_scan": allow_scan or None}
-    columns |= {"count": count, "sum": sum_, "csv": csv_of(csv)}
+    allowance, drift = column_or_drift(drift)
+    columns |= {"count": count, "sum": sum_, "csv": csv_of(csv), "allowance": allowance}
     parameters: dict[str, Any] = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
     found = recommended(Request(log, columns, algorithm, parameters, arms or None, unknown, policy, drift), state)
@@ -138,22 +139,14 @@ def _use_of_log(found: Recommended) -> list[str]:
     policy, rounds = found.policy, found.rounds
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
-    lines[-1] += _what_was_read(policy.reading)
+    read = policy.reading.rows
+    if not isinstance(policy.history, History):
+        lines[-1] += f"; read {read:,} row{'' if read == 1 else 's'}"
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose label is not an arm")
     if rounds:
         lines.append(f"{rounds:,} online round{'s' if rounds > 1 else ''} told so far")
     return lines + [f"the log may be out of date: {found}" for found in policy.contradictions()]
-
-
-def _what_was_read(reading: Reading) -> str:
-    """What was read in its own unit: rows, sums that stand for many rows, or both."""
-    units = [("row", reading.rows)] if reading.rows or not reading.sums else []
-    units += [("sum", reading.sums)] if reading.sums else []
-    read = " and ".join(f"{number:,} {name}{'' if number == 1 else 's'}" for name, number in units)
-    if reading.requests:
-        return f"; read {read}, {size(reading.bytes)}, in {reading.requests:,} requests"
-    return f"; read {read}" if reading.sums else ""
 
 
 def _as_json(found: Recommended) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from artreplay.cli.log_arguments import Log, read_log
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.output import NONE, percent, show, show_json, table
-from artreplay.engine.log_worth import Worth, worth_of
+from artreplay.engine.log_worth import Worth, without_allowances, worth_of
 from artreplay.engine.runs import mean_and_error
 from artreplay.errors import InvalidParameter
-from artreplay.history import History, Store, Totals
+from artreplay.history import History, StoredLog, Totals
 
 RECOMMENDED: tuple[type[ArmAlgorithm], ...] = (KLUCB, ThompsonSampling)
 
@@ -48,8 +48,9 @@ def simulate_log(
             given["prior"] = "log"
         make = partial(_base, cls, given, labels)
         # Of those that are compared only some can allow for drift; one that was chosen says so itself.
-        drifting = allowed if algorithm is not None or issubclass(cls, IndexArmAlgorithm) else None
-        one = worth_of(name_of(cls), make, history, drift=_in_units(drifting, reward), **how)
+        allows = algorithm is not None or issubclass(cls, IndexArmAlgorithm)
+        drift_, known = (allowed, history) if allows else (None, without_allowances(history))
+        one = worth_of(name_of(cls), make, known, drift=_in_units(drift_, reward), **how)
         found.append(_in_units_of_reward(one, reward))
     said = _sentences(found, how["rounds"], how["worlds"], len(history), len(labels))
     if out is not None and kind is not None:
@@ -75,7 +76,7 @@ def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rou
 
 def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
     """The log in memory with rewards in [0, 1], and what 1 is worth."""
-    history = log.history.load() if isinstance(log.history, Store) else log.history
+    history = log.history.load() if isinstance(log.history, StoredLog) else log.history
     if len(history) == 0:
         raise InvalidParameter("--log must have rows: worlds are drawn from what it says of the arms")
     low, high = reward_range or (0.0, 1.0)
@@ -89,7 +90,10 @@ def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History
         sums = (history.sums - low * history.counts) / (high - low)
         arms = [history.unit(row) for row in range(history.n_rows)]
         return Totals(arms, history.counts, sums), high - low
-    return History.made((history.rewards - low) / (high - low), history.labels, history.codes), high - low
+    width = high - low
+    allowances = None if history.allowances is None else history.allowances / width
+    rewards = (history.rewards - low) / width
+    return History.made(rewards, history.labels, history.codes, allowances=allowances), width
 
 
 def _in_units(drift: Any, reward: float) -> Any:

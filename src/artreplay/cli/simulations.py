@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm, LinUCB, MonUCB, RandomChoice
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, horizon_of, tuning_of
 from artreplay.cli.compare import FULL_START, REPLAY, Comparison, Contestant, compare, show_comparison
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import IN_SIMULATIONS, class_of, make_base, name_of, takes
@@ -118,11 +118,12 @@ def simulate(
     tuning = tuning_of(level, bonus, prior)
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "table": table}
     columns |= {"count": count, "sum": sum_, "csv": csv_of(csv)}
+    allowance, number = column_or_drift(drift)
     if log not in [shares.value for shares in LogShares]:
         how = {"rounds": checked_count("horizon", horizon), "seed": seed, "threads": threads}
         how["worlds"] = checked_count("replications", replications)
-        given = {name: value for name, value in columns.items() if value is not None}
-        simulate_log(log, given, algorithm, tuning | {"reward_range": reward_range}, drift, how, out, as_json)
+        given = {name: value for name, value in (columns | {"allowance": allowance}).items() if value is not None}
+        simulate_log(log, given, algorithm, tuning | {"reward_range": reward_range}, number, how, out, as_json)
         return
     _refuse_without_log({**columns, "drift": drift, "reward_range": reward_range, "out": out})
     cls = class_of(algorithm or "kl-ucb", IN_SIMULATIONS)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.algorithms import KLUCB
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, drift_of, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, horizon_of, tuning_of
 from artreplay.cli.labelled_arms import Arms
 from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
@@ -35,9 +35,9 @@ from artreplay.console.output import count as counted
 from artreplay.console.output import number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidParameter, errors_in
-from artreplay.history import Store
+from artreplay.history import StoredLog
 from artreplay.history.labels import as_label
-from artreplay.history.stores.indexed_store import Indexed
+from artreplay.history.parquet import ParquetLog
 from artreplay.studies import Decision, Study
 
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
@@ -89,7 +89,8 @@ def create(
         "count": count,
         "sum": sum_,
     }
-    columns |= {"csv": csv_of(csv)}
+    allowance, drift = column_or_drift(drift)
+    columns |= {"csv": csv_of(csv), "allowance": allowance}
     given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
     request = Request(log or "", columns, algorithm, parameters, arms or None, unknown, None, drift)
     if log is None:
@@ -97,7 +98,7 @@ def create(
     else:
         base, opened, given["note"] = made_base(request)
         history = opened.history
-        if isinstance(history, Store) and not isinstance(history, Indexed):
+        if isinstance(history, StoredLog) and not isinstance(history, ParquetLog):
             raise InvalidParameter(
                 f"{place_of(log)} must be indexed first, so that the study finds it again: "
                 "`artreplay index LOG --output STORE` does that"
@@ -245,9 +246,9 @@ def extend(
         known = look.note
     given = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
     columns = {name: known.get(name) if value is None else value for name, value in given.items()}
-    columns |= {name: known[name] for name in ("until", "order", "table") if known.get(name) is not None}
+    columns |= {name: known[name] for name in ("until", "order", "table", "allowance") if known.get(name) is not None}
     history = read_log(log, {name: value for name, value in columns.items() if value is not None}).history
-    with Study.open(place, history if isinstance(history, Store) else None) as opened:
+    with Study.open(place, history if isinstance(history, StoredLog) else None) as opened:
         with errors_in(file=place_of(log)):
             if exclude is None:
                 opened.extend(history)
@@ -276,7 +277,9 @@ def show_study(
         horizon = "" if facts["horizon"] is None else f", for {facts['horizon']:,} decisions"
         horizon += " and rows of the log" if horizon and horizon_of(type(opened.base), 0, 1) else ""
         show(f"{opened.place}: {facts['algorithm']} over {_many(opened)}{horizon}")
-        if facts["drift"] != 0.0:
+        if facts["allowances"]:
+            show("the log may be stale: its rows say by how much")
+        elif facts["drift"] != 0.0:
             show(f"the log may be stale: drift {_drift_in_words(opened.drift)}")
         show(
             f"{sum(states.values()):,} decisions: "
@@ -301,7 +304,7 @@ def show_study(
 def _drift_in_words(drift: Any) -> str:
     if isinstance(drift, dict):
         return ",".join(f"{text_of(label)}={value:g}" for label, value in drift.items())
-    return f"{drift:g}" if isinstance(drift, (int, float)) else "of each row"
+    return f"{drift:g}"
 
 
 @study.command()

@@ -77,7 +77,7 @@ Source = Annotated[
     typer.Argument(
         metavar="LOG",
         help="The log: a file (CSV, JSON lines, Parquet, Feather, ORC, SQLite, DuckDB), a folder of them, a pattern, a "
-        "Delta or Iceberg table, a bucket, a store, postgresql://…",
+        "bucket, a store, postgresql://…",
     ),
 ]
 Order = Annotated[
@@ -88,8 +88,8 @@ Csv = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="How a CSV file is written, where that is found out wrongly: delimiter, quote, encoding, header (yes or "
-        "no) or decimal (a comma). May be repeated.",
+        help="How a CSV file is written, where that is not found out: options of DuckDB's read_csv, such as delim, "
+        "quote, skip, header (yes or no) and decimal_separator, or encoding. May be repeated.",
     ),
 ]
 Table = Annotated[str | None, typer.Option(help="A table of the database, or a query.")]

@@ -19,12 +19,12 @@ from artreplay.history.postgres import is_postgres
 _WRONG, _INTERRUPTED = 2, 130
 # Options as sentences for Python name them: with a value, with None, or by the name alone.
 _OPTION = re.compile(
-    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|unknown|replay|allow_scan|delimiter|quote|encoding"
-    r"|decimal)="
+    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|allowance|unknown|replay|allow_scan|delim|quote|encoding"
+    r"|skip|decimal_separator)="
     r"(None\b|True\b|\"\w+\")?(?=(.?))"
 )
-_OTHERWISE_CALLED = {name: f"csv {name}=" for name in ("delimiter", "quote", "encoding", "decimal")}
-_OTHERWISE_CALLED |= {"seed": "order-seed", "allow_scan": "allow-scan", "replay": ""}
+_OTHERWISE_CALLED = {name: f"csv {name}=" for name in ("delim", "quote", "encoding", "skip", "decimal_separator")}
+_OTHERWISE_CALLED |= {"seed": "order-seed", "allow_scan": "allow-scan", "replay": "", "allowance": "drift"}
 
 
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:

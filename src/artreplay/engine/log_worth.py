@@ -43,7 +43,10 @@ def worth_of(
     threads: int | None = None,
     drift: Any = None,
 ) -> Worth:
-    """Let an algorithm play in worlds drawn from a log of rewards in [0, 1], without the log and with it."""
+    """Let an algorithm play in worlds drawn from a log of rewards in [0, 1], without the log and with it.
+
+    It plays a third time with `drift`, or with the allowances that the log has.
+    """
     base = make_base(rounds, len(history))
     totals = Totals.of(history)
     counts, sums = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
@@ -54,9 +57,10 @@ def worth_of(
     # Others than index algorithms are shown the whole log: their decisions would be others, or reading takes long.
     start: Any = "artificial-replay" if isinstance(base, IndexArmAlgorithm) else "full-start"
     without = simulate(make_base(rounds, 0), start="ignorant", history=0, **how)
-    with_log = simulate(base, start=start, history=history, **how)
-    more: dict[str, Any] = {"drift": drift}
-    allowing = None if drift is None else simulate(base, start=start, history=history, **more, **how)
+    with_log = simulate(base, start=start, history=without_allowances(history), **how)
+    more: dict[str, Any] = {"drift": 0.0 if drift is None else drift}
+    allows = drift is not None or history.has_allowances
+    allowing = simulate(base, start=start, history=history, **more, **how) if allows else None
     return Worth(
         name,
         without.regret[:, -1],
@@ -64,3 +68,10 @@ def worth_of(
         None if allowing is None else allowing.regret[:, -1],
         float(with_log.used[:, -1].mean()) / max(len(history), 1),
     )
+
+
+def without_allowances(history: History | Totals) -> History | Totals:
+    """A log of arms without its allowances."""
+    if isinstance(history, Totals) or not history.has_allowances:
+        return history
+    return History.made(history.rewards, history.labels, history.codes)

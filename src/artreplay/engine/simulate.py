@@ -24,7 +24,6 @@ from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, ex
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
 from artreplay.replay import (
-    NO_DRIFT_OF_TOTALS,
     Base,
     ComponentBase,
     Drift,
@@ -60,9 +59,9 @@ def simulate(
     the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
     `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
     and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `drift` is that of the
-    policies; by row it needs a log that is given. With `keep="final"` only the last round is kept, with a list of
-    rounds, counted from 0, only those. `env` is one of `ar.environments`, or an object of your own with `n_arms`,
-    `mean(arm, round)` and `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
+    policies. With `keep="final"` only the last round is kept, with a list of rounds, counted from 0, only those. `env`
+    is one of `ar.environments`, or an object of your own with `n_arms`, `mean(arm, round)` and
+    `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -223,15 +222,15 @@ def _checked_drift(drift: Any, base: Base, start: str, given: History | Totals |
     """The allowances of the log, for a base that is made to take them; none where there is no log."""
     if start == "ignorant":
         return Drift(0.0, base)
-    allowed = Drift(drift, base)
-    if allowed.is_there and isinstance(given, Totals):
-        raise InvalidParameter(NO_DRIFT_OF_TOTALS)
+    allowed = Drift(drift, base, given is not None and given.has_allowances)
     if given is not None:
-        allowed.applied_to(Log(base, given, "error"))
-    elif allowed.is_by_row or allowed.leaves_out_units():
+        Log(base, given, "error", allowed)
+    elif allowed.leaves_out_arms:
         raise InvalidParameter(
-            "drift by row, or as wide as the range of rewards, needs a log that is given: history= is a number here"
+            "drift as wide as the range of rewards needs a log that is given: history= is a number here"
         )
+    if allowed.is_there:
+        base.allow_drift()
     return allowed
 
 

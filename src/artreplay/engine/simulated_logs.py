@@ -24,6 +24,7 @@ class DrawnLog(NamedTuple):
 
     arms: Ints  # scratch: the arm of each row
     values: Floats  # scratch: its reward
+    allowed: Floats  # of each arm: the allowance of its rows; empty where rows have none
 
     def begin(self, ledger: Any) -> None:
         """Forget the log of the previous replication."""
@@ -61,13 +62,16 @@ class DrawnLog(NamedTuple):
             start += count
 
     def place(self, ledger: Any, first: int, last: int) -> None:
-        """Put these rows where they are served from: behind the others of their cell."""
+        """Put these rows where they are served from: after the others of their cell."""
+        has_allowances = len(self.allowed) > 0
         for row in range(first, last):
             cell = natural(ledger.cells.table_entry(self.arms[row]))
             at = natural(ledger.stop[cell])
             ledger.stop[cell] = at + 1
             ledger.unit[at] = self.arms[row]
             ledger.reward[at] = self.values[row]
+            if has_allowances:
+                ledger.allowance[at] = self.allowed[self.arms[row]]
 
 
 @compiled

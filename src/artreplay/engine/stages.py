@@ -148,7 +148,10 @@ class ArmStage(Stage):
             number_arms(base, env.n_arms)
         self._ledgers = self._open_ledgers()
         rows = 0 if setting.given is not None else setting.rows
-        self._log = DrawnLog(np.empty(rows, np.int64), np.empty(rows))
+        drift = setting.drift
+        allowed = drift.of_rows(np.arange(env.n_arms), None) if rows else None
+        of_arms = np.empty(0) if allowed is None else drift.scaled(allowed)
+        self._log = DrawnLog(np.empty(rows, np.int64), np.empty(rows), of_arms)
 
     def open(self, batch: range) -> tuple[Ledgers, Any, Any]:
         """The ledgers, the rewards and the log of these replications."""
@@ -168,20 +171,18 @@ class ArmStage(Stage):
         if not shows_all:
             queue = self._queue(cells)
             return Ledgers(queue, queue, arms[:0])
-        if base.coupled and not base.reads_whole_log and not setting.drift.numbers_rows:
+        if base.coupled and not base.reads_whole_log:
             queue = self._queue(cells)
             return Ledgers(queue, queue, np.unique(cells.find.cell, return_index=True)[1])
         return Ledgers(empty_ledger(cells), self._queue(one_cell()), np.zeros(1, np.int64))
 
     def _queue(self, cells: UnitCells) -> Ledger:
         """The given log by these cells, or the place for one."""
-        setting, drift = self.setting, self.setting.drift
+        setting = self.setting
         if setting.given is None:
-            return drift.entered(empty_ledger(cells, setting.rows))
-        log = drift.applied_to(Log(self.base, setting.given, "error"))
-        part = cast(Part, log.whole)
-        rows = part.rows if drift.numbers_rows else None
-        return drift.entered(filled_ledger(cells, part.units, part.rewards, rows), log.row_of)
+            return empty_ledger(cells, setting.rows, allowed=setting.drift.is_there)
+        part = cast(Part, Log(self.base, setting.given, "error", setting.drift).whole)
+        return filled_ledger(cells, part.units, part.rewards, allowances=part.allowances)
 
 
 class PointStage(Stage):
@@ -208,16 +209,14 @@ class PointStage(Stage):
             points, levels, rewards = self.env.draw_log(key, setting.rows)
             values = np.array(self.env.level_values())[levels]
             history = History(points, rewards, levels=None if self.env.levels is None else values)
-        drift = setting.drift
-        log = drift.applied_to(Log(base, history, "error"))
+        log = Log(base, history, "error", setting.drift)
         part = cast(Part, log.whole)
         if setting.start == "artificial-replay" and not base.reads_whole_log:
-            rows = None if base.counts_rows and not drift.numbers_rows else part.rows
-            ledger = filled_ledger(base.unit_cells(part.units), part.units, part.rewards, rows, log.end)
-            return Ledgers(drift.entered(ledger, log.row_of), queue, nothing)
-        rows = part.rows if drift.numbers_rows else None
-        shown = filled_ledger(one_cell(), part.units, part.rewards, rows, log.end)
-        return Ledgers(ledger_without_rows(base), drift.entered(shown, log.row_of), first)
+            cells, rows = base.unit_cells(part.units), None if base.counts_rows else part.rows
+            ledger = filled_ledger(cells, part.units, part.rewards, rows, log.end, allowances=part.allowances)
+            return Ledgers(ledger, queue, nothing)
+        shown = filled_ledger(one_cell(), part.units, part.rewards, allowances=part.allowances)
+        return Ledgers(ledger_without_rows(base), shown, first)
 
     def _rewards(self, worlds: PointWorlds) -> PointRewards:
         width = self.setting.width

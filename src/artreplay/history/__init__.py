@@ -4,7 +4,8 @@ from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import Allocation, History
 from artreplay.history.labels import Label, encode_labels
 from artreplay.history.open_log import open_history
-from artreplay.history.stores import Reading, Store, append_history, compact_history, index_history
+from artreplay.history.parquet import append_history, compact_history, index_history
+from artreplay.history.stored_log import StoredLog
 from artreplay.history.totals import Totals
 
 __all__ = [
@@ -12,8 +13,7 @@ __all__ = [
     "Fingerprint",
     "History",
     "Label",
-    "Reading",
-    "Store",
+    "StoredLog",
     "Totals",
     "append_history",
     "compact_history",

@@ -164,11 +164,16 @@ def as_frame(frame: Any) -> Any:
 
 def column(frame: Any, name: str) -> Any:
     """One column: an arrow array where that loses nothing, else as the frame has it."""
-    frame = as_frame(frame)
+    is_unchecked, frame = is_arrow(frame), as_frame(frame)
     if name not in frame.columns:
         listed = ", ".join(map(repr, frame.columns))
         raise InvalidHistory(f"the frame must have a column {name!r}, its columns are {listed}")
     found = frame[name].to_native()
+    if is_unchecked:
+        try:
+            found.validate(full=True)
+        except ValueError as error:
+            raise InvalidHistory(f"is damaged: {error}", column=name) from error
     return found if is_arrow(found) else as_arrow(found)
 
 

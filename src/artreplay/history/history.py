@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, e
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
-from artreplay.history.labels import Label, encode_labels
+from artreplay.history.labels import Label, encode_labels, present_labels
+from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
+
+if TYPE_CHECKING:
+    from artreplay.history.totals import Totals
 
 
 class Allocation(NamedTuple):
@@ -40,6 +44,11 @@ class Recognised:
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self)
+
+    @property
+    def has_allowances(self) -> bool:
+        """Whether each row says how far its mean may lie from today's."""
+        return False
 
     def _parts(self) -> Iterable[Any]:
         """The log in parts that have hashes of their rows; one in memory is such a part."""
@@ -76,7 +85,8 @@ class History(Recognised):
     Labels may be anything hashable; the policy that reads the history decides which arm a label means. Rows are
     numbered from 0. `until` keeps only the first rows: rows appended later, perhaps by the policy itself, are not part
     of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of
-    allocations can be given instead.
+    allocations can be given instead. `allowance` says of each row how far its mean may lie from today's, in units of
+    the reward; `ar.drift.age` makes such a column of times.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -86,9 +96,13 @@ class History(Recognised):
     artreplay.errors.InvalidHistory: reward in row 1 is nan, expected a finite number
     >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1])
     <History of 2 samples at points of dimension 2, at 2 levels>
+    >>> History(["red", "blue"], [1, 0], allowance=[0.1, 0]).allowances
+    array([0.1, 0. ])
     """
 
-    def __init__(self, units: Any, rewards: Any, *, levels: Any = None, until: int | None = None) -> None:
+    def __init__(
+        self, units: Any, rewards: Any, *, levels: Any = None, allowance: Any = None, until: int | None = None
+    ) -> None:
         rewards = as_numbers(rewards, "reward")
         units, levels = _without_allocations(units, levels)
         units = as_units(units)
@@ -101,18 +115,28 @@ class History(Recognised):
             levels = as_numbers(levels, "level")
             if len(levels) != len(rewards):
                 raise InvalidHistory(f"levels and rewards must be equally long, got {len(levels)} and {len(rewards)}")
+        allowances = None if allowance is None else as_numbers(allowance, "allowance")
+        if allowances is not None and len(allowances) != len(rewards):
+            raise InvalidHistory(
+                f"allowance must have one number for each of {len(rewards)} rows, got {len(allowances)}"
+            )
         if until is not None:
             if isinstance(until, bool) or not isinstance(until, (int, np.integer)) or until < 0:
                 raise InvalidParameter(f"until must be a number of rows, at least 0, got {until!r}")
             units, rewards = units[:until], rewards[:until]
             levels = None if levels is None else levels[:until]
+            allowances = None if allowances is None else allowances[:until]
         refuse_where(~np.isfinite(rewards), rewards, "reward", "a finite number")
         if levels is not None:
             bad = ~(np.isfinite(levels) & (levels >= 0))
             refuse_where(bad, levels, "level", "a finite number of at least 0")
+        if allowances is not None:
+            bad = ~(np.isfinite(allowances) & (allowances >= 0))
+            refuse_where(bad, allowances, "allowance", "a finite number of at least 0")
         self.rewards: Floats = rewards
         self.points: Floats | None = None
         self.levels: Floats | None = levels
+        self.allowances: Floats | None = allowances
         self.labels: list[Label] = []
         self.codes: Ints = np.empty(0, np.int64)
         if are_points:
@@ -128,10 +152,11 @@ class History(Recognised):
         codes: Ints | None = None,
         points: Floats | None = None,
         levels: Floats | None = None,
+        allowances: Floats | None = None,
     ) -> History:
         """A history of columns that are checked already: labels with their numbers, or points."""
         made = cls([], [])
-        made.rewards, made.points, made.levels = rewards, points, levels
+        made.rewards, made.points, made.levels, made.allowances = rewards, points, levels, allowances
         if labels is not None and codes is not None:
             made.labels, made.codes = labels, codes
         return made
@@ -144,12 +169,13 @@ class History(Recognised):
         reward: str,
         *,
         level: str | None = None,
+        allowance: str | None = None,
         until: int | None = None,
     ) -> History:
         """A history from the columns of a pandas, polars or pyarrow frame.
 
         `unit` names the column of labels, or, as a list of names, the coordinates of a point. `level` names the
-        column that says how much effort went to each point.
+        column that says how much effort went to each point, and `allowance` that of the allowances.
 
         >>> import pyarrow as pa
         >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
@@ -162,9 +188,11 @@ class History(Recognised):
             else np.column_stack([column_values.numbers(frame, name) for name in _coordinates(unit)])
         )
         levels = None if level is None else column_values.numbers(frame, level, "level")
+        allowances = None if allowance is None else column_values.numbers(frame, allowance, "allowance")
         named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
-        with errors_in(columns=named):
-            return cls(units, column_values.numbers(frame, reward, "reward"), levels=levels, until=until)
+        with errors_in(columns=named | {"allowance": allowance}):
+            rewards = column_values.numbers(frame, reward, "reward")
+            return cls(units, rewards, levels=levels, allowance=allowances, until=until)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -174,6 +202,11 @@ class History(Recognised):
             effort = "" if self.levels is None else f", at {len(np.unique(self.levels))} levels"
             return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}{effort}>"
         return f"<History of {len(self)} samples on {len(self.labels)} arms>"
+
+    @property
+    def has_allowances(self) -> bool:
+        """Whether each row says how far its mean may lie from today's."""
+        return self.allowances is not None
 
     def unit(self, row: int) -> Any:
         """The unit of a row: a label, a point as a tuple of floats, or an `Allocation` if there are levels."""
@@ -198,7 +231,49 @@ class History(Recognised):
         points = None if self.points is None else self.points[order]
         levels = None if self.levels is None else self.levels[order]
         codes = self.codes[order] if self.points is None else self.codes
-        return History.made(self.rewards[order], self.labels, codes, points, levels)
+        allowances = None if self.allowances is None else self.allowances[order]
+        return History.made(self.rewards[order], self.labels, codes, points, levels, allowances)
+
+    # -- what every log of arms can do ----------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> Ints:
+        """How many rows each label has."""
+        return np.bincount(self.codes, minlength=len(self.labels)).astype(np.int64)
+
+    @cached_property
+    def _by_label(self) -> tuple[Ints, Ints]:
+        """The rows label by label, and where those of each label begin."""
+        counts = self.counts
+        return np.argsort(self.codes, kind="stable"), np.cumsum(counts) - counts
+
+    def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
+        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
+        order, starts = self._by_label
+        sizes = np.clip(self.counts[codes] - after, 0, n)
+        rows = order[np.repeat(starts[codes] + after - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))]
+        return NextRows(sizes, self.rewards[rows], None if self.allowances is None else self.allowances[rows])
+
+    def scan(self, since: int = 0) -> Iterator[Rows]:
+        """The rows in order, from row `since` on."""
+        allowances = None if self.allowances is None else self.allowances[since:]
+        yield Rows(self.codes[since:], self.rewards[since:], allowances)
+
+    def totals(self) -> Totals:
+        """What each label earned; see `Totals.of`."""
+        from artreplay.history.totals import Totals
+
+        return Totals.of(self)
+
+    def first(self, rows: int) -> History:
+        """The log as it was when it had this many rows, with the labels that occur in them."""
+        if not 0 <= rows <= len(self):
+            raise InvalidParameter(f"rows must be at most {len(self)}, as many as the log has, got {rows}")
+        first = self.rows(np.arange(rows))
+        if first.points is None:
+            present, first.codes = present_labels(first.codes)
+            first.labels = [self.labels[code] for code in present.tolist()]
+        return first
 
     def stream(self, since: int = 0) -> Iterator[History]:
         """Yields the log from a row on: all of it at once, because it is in memory."""
@@ -207,14 +282,15 @@ class History(Recognised):
     @cached_property
     def row_hashes(self) -> Words:
         """A hash of each row."""
+        allowances = [] if self.allowances is None else [self.allowances]
         if self.points is not None:
             # Each dimension has a start of its own, with and without levels: a level is no coordinate.
             kind = 2 * self.points.shape[1] + (self.levels is not None)
             levels = [] if self.levels is None else [self.levels]
-            return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards])
+            return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards, *allowances])
         if not self.labels:
             return np.empty(0, np.uint64)
-        return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards])
+        return hashes_of(label_hashes(self.labels)[self.codes], [self.rewards, *allowances])
 
 
 def shuffle_keys(first: int, rows: int, seed: int) -> Words:

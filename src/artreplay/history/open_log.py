@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from artreplay.addresses import check_address, is_address, shown
-from artreplay.compiling import Ints
+from artreplay.addresses import check_log_address, is_address, shown
+from artreplay.compiling import Ints, resized
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
-from artreplay.history.postgres import PostgresArms, Table, is_postgres
+from artreplay.history.memory import check_fits
+from artreplay.history.parquet import is_laid_out, open_log
+from artreplay.history.postgres import PostgresLog, Table, is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.log_columns import check_names, check_seed_and_order
 from artreplay.history.sources.log_order import Order
-from artreplay.history.stores.manifest import is_store
-from artreplay.history.stores.merging import part_of
-from artreplay.history.stores.opening import open_store
-from artreplay.history.stores.store import Store
-from artreplay.history.totals import Totals
+from artreplay.history.sources.parts import Numbering
+from artreplay.history.stored_log import StoredLog
+from artreplay.history.totals import Totals, added_in_order
 
 
 def open_history(
@@ -34,27 +33,29 @@ def open_history(
     order: str | None = None,
     until: int | None = None,
     *,
+    allowance: str | None = None,
     seed: int | None = None,
     table: str | None = None,
     allow_scan: bool = False,
     count: str | None = None,
     sum: str | None = None,
     csv: Mapping[str, Any] | None = None,
-) -> History | Totals | Store:
+) -> History | Totals | StoredLog:
     """Open a log: a file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or a store.
 
-    Files are CSV, JSON lines, Parquet, Feather, ORC, SQLite or DuckDB. How CSV is written is found out; `csv` says what
-    is found wrongly: `{"delimiter": ";", "quote": "'", "encoding": "latin-1", "header": False, "decimal": ","}`.
+    Files are CSV, JSON lines, Parquet, Feather, ORC, SQLite or DuckDB. DuckDB finds out how CSV is written; `csv` has
+    options of its `read_csv`, and an encoding: `{"delim": ";", "decimal_separator": ",", "encoding": "latin-1"}`.
 
     A store, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms is read in
     parts too, if it has an index on (unit, order) or you set `allow_scan`; a table of points is read as a whole, and
-    needs `allow_scan`. Everything else is read into memory. `table` names a table of a database (`postgresql://…`, or
-    a DuckDB or SQLite file), or is a query.
+    needs `allow_scan`. Everything else is read into memory. `table` names a table of a database, or is a query; the
+    database is `postgresql://…`, a DuckDB or SQLite file, or a connection of duckdb, sqlite3 or psycopg.
 
     `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` names the column of
-    efforts. `order` names the column to sort by: numbers, or times with or without a zone. Rows with equal values keep
-    their order, and a warning says how many there are. `"shuffle"` with a `seed` gives the order of
-    `History.shuffled(seed)`. By default the log keeps its order. `until` keeps only the first rows.
+    efforts. `allowance` names a column that says how far the mean of a row may lie from today's. `order` names the
+    column to sort by: numbers, or times with or without a zone. Rows with equal values keep their order, and a warning
+    says how many there are. `"shuffle"` with a `seed` gives the order of `History.shuffled(seed)`. By default the log
+    keeps its order. `until` keeps only the first rows.
 
     With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
     columns that say how often an arm was played, and what its rewards add up to.
@@ -66,18 +67,20 @@ def open_history(
     ['blue', 'red', 'red']
     """
     until = None if until is None else checked_count("until", until, least=0)
-    check_address(source)
+    check_log_address(source)
     if count is not None or sum is not None:
-        others = {"reward": reward, "level": level, "order": order, "seed": seed}
+        others = {"reward": reward, "level": level, "order": order, "allowance": allowance, "seed": seed}
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
-    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed}
-    if isinstance(source, (str, os.PathLike)) and is_store(source):
-        return open_store(source, given, until)
-    columns = as_columns(unit, reward, level, order)
+    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed, "allowance": allowance}
+    if is_laid_out(source):
+        _refuse_until(until, source)
+        return open_log(source, given)
+    columns = as_columns(unit, reward, level, order, allowance)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
-        return PostgresArms(Table(source, table), columns, allow_scan, until)
+        _refuse_until(until, source)
+        return PostgresLog(Table(source, table), columns, allow_scan)
     if is_postgres(source) and columns.are_points and not allow_scan:
         raise InvalidHistory(
             "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
@@ -92,6 +95,30 @@ def open_history(
             stacklevel=2,
         )
     return read_whole(found, columns, until, seed)
+
+
+def totals_of(source: Any, unit: str | None = None, reward: str | None = None, **how: Any) -> Totals:
+    """What each arm earned in a source that is not opened yet; one that need not be sorted is read as a stream."""
+    is_stream = not is_laid_out(source) and not is_postgres(source) and not how.keys() - {"table", "csv"}
+    if not is_stream:
+        return Totals.of(open_history(source, unit, reward, **how))
+    columns = as_columns(unit, reward)
+    found = source_of(source, columns, how.get("table"), how.get("csv"))
+    columns.check(found.column_names())
+    numbering, counts, sums = Numbering(), np.zeros(0), np.zeros(0)
+    for part, _ in parts_of(found, columns):
+        codes = numbering.codes(part)
+        counts, sums = (resized(one, len(numbering.labels)) for one in (counts, sums))
+        counts, sums = added_in_order(counts, codes, np.ones(len(codes))), added_in_order(sums, codes, part.rewards)
+    return Totals(list(numbering.labels), counts, sums)
+
+
+def _refuse_until(until: int | None, source: Any) -> None:
+    if until is not None:
+        opened = f"ar.open_history({shown(os.fspath(source))!r}).first({until})"
+        raise InvalidParameter(
+            f"until= is for logs that are read into memory: {opened} is this log as it was when it had that many rows"
+        )
 
 
 def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], until: int | None, how: Any) -> Totals:
@@ -123,8 +150,13 @@ def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], unt
 
 def read_whole(source: Source, columns: Columns, until: int | None, seed: int | None) -> History:
     """The log in memory, in its order."""
-    _check_memory(source, columns, until)
-    found = list(parts_of(source, columns, until if columns.order is None else None))
+    bytes_per_row = 16 * (2 + len(columns.read()))  # columns, codes, row hashes, and all again while they are built
+    wanted = until if columns.order is None else None
+    found, rows = [], source.rows() if wanted is None else None
+    check_fits(source.name, rows or 0, bytes_per_row)
+    for part, column in parts_of(source, columns, wanted):
+        found.append((part, column))
+        check_fits(source.name, sum(len(part) for part, _ in found), bytes_per_row)
     whole = joined(part for part, _ in found)
     if columns.order is None or len(whole) == 0:
         return whole
@@ -132,8 +164,8 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
         order = np.argsort(shuffle_keys(0, len(whole), seed), kind="stable")
     else:
         order = _sorted([column for _, column in found], Order(str(columns.sorted_by), source.name))
-    first = whole.rows(order[:until])
-    return first if until is None or first.points is not None else part_of(first.labels, first.codes, first.rewards)
+    ordered = whole.rows(order)
+    return ordered if until is None else ordered.first(min(until, len(ordered)))
 
 
 def _sorted(columns: list[Any], order: Order) -> Ints:
@@ -146,26 +178,3 @@ def _sorted(columns: list[Any], order: Order) -> Ints:
     keys = pa.chunked_array([order.keys(column) for column in columns])
     order.tell_of_ties(len(keys) - pc.count_distinct(keys).as_py())
     return np.asarray(pc.sort_indices(keys)).astype(np.int64)
-
-
-def _check_memory(source: Source, columns: Columns, until: int | None) -> None:
-    """Refuse a log that cannot fit, before the machine is out of memory."""
-    rows = source.rows()
-    if rows is None or (until is not None and columns.order is None):
-        return
-    need = rows * 16 * (2 + len(columns.read()))  # columns, codes, row hashes, and all again while they are built
-    free = _free_memory()
-    if free is not None and need > free:
-        raise InvalidHistory(
-            f"{source.name} has {rows:,} rows, which take about {need / 1e9:.1f} GB in memory, {free / 1e9:.1f} GB are "
-            "free: `artreplay index` makes a store of it that is read in parts"
-        )
-
-
-def _free_memory() -> int | None:
-    """The bytes of memory available, including what the system uses to cache files; None where it does not tell."""
-    try:
-        told = Path("/proc/meminfo").read_text(encoding="ascii")
-        return int(told.partition("MemAvailable:")[2].split()[0]) << 10
-    except (OSError, ValueError, IndexError):
-        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from artreplay.addresses import check_address, is_postgres
+from artreplay.addresses import check_log_address, is_postgres
 from artreplay.errors import InvalidHistory
 from artreplay.history.postgres.table import Table
 from artreplay.history.sources import Columns, Source, find_source
@@ -14,7 +14,7 @@ from artreplay.history.sources.databases import table_of_rows
 
 def source_of(where: Any, columns: Columns, table: str | None, csv: Mapping[str, Any] | None = None) -> Source:
     """The source behind an address, a path, a folder, a pattern or a frame; its rows must have an order."""
-    check_address(where)
+    check_log_address(where)
     found = _in_postgres(Table(where, table), columns) if is_postgres(where) else find_source(where, table, csv)
     if not found.has_order and columns.sorted_by is None:
         raise InvalidHistory(f"order= must name a column: the rows of {found.name} have no order of their own")

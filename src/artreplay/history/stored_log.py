@@ -10,9 +10,12 @@ import numpy as np
 from artreplay.compiling import Ints
 from artreplay.history.history import History, Recognised
 from artreplay.history.labels import Label, present_labels
-from artreplay.history.log import NextRows, Rows
+from artreplay.history.log_protocol import NextRows, Rows
+from artreplay.history.memory import check_fits
 from artreplay.history.sources.parts import joined
 from artreplay.history.totals import Totals, added_in_order
+
+_BYTES_PER_ROW = 80  # codes, rewards and hashes, and all again while parts are joined
 
 
 class StoredLog(Recognised):
@@ -21,7 +24,8 @@ class StoredLog(Recognised):
     name: str
     labels: list[Label]
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
-    allowance_bounds: tuple[float, float] | None = None  # the same of allowances; None where the log has none
+    has_allowances = False  # whether each row says how far its mean may lie from today's
+    allowance_bounds: tuple[float, float] | None = None  # the lowest and the highest one, where they are known
     counts_are_known = True  # whether it costs nothing to say how many rows each label has
 
     @property
@@ -55,12 +59,14 @@ class StoredLog(Recognised):
             yield self._as_history(rows)
 
     def load(self) -> History:
-        """The whole log in memory."""
+        """The whole log in memory, if it takes at most half of the memory there is."""
+        check_fits(self.name, len(self), _BYTES_PER_ROW)
         return joined(self.stream())
 
     def _as_history(self, rows: Rows) -> History:
         present, codes = present_labels(rows.codes)
-        return History.made(rows.rewards, [self.labels[code] for code in present.tolist()], codes)
+        labels = [self.labels[code] for code in present.tolist()]
+        return History.made(rows.rewards, labels, codes, allowances=rows.allowances)
 
     def _parts(self) -> Iterable[History]:
         return self.stream()

@@ -14,7 +14,6 @@ from artreplay.history.column_values import as_numbers, as_units, refuse_where
 from artreplay.history.fingerprint import hashes_of, label_hashes
 from artreplay.history.history import History, Recognised
 from artreplay.history.labels import Label, encode_labels
-from artreplay.history.stores.store import ArmStore
 
 
 class Totals(Recognised):
@@ -69,15 +68,28 @@ class Totals(Recognised):
         return cls(*columns, until=until)
 
     @classmethod
-    def of(cls, history: Any) -> Totals:
-        """What the arms of a log earned, one row for each; of a store only the sums it keeps are read."""
-        if isinstance(history, Totals):
-            return cls._added(history.labels, history.codes, history.counts, history.sums)
-        if isinstance(history, ArmStore):
-            return cls(history.labels, history.counts(), history.totals())
-        if not isinstance(history, History) or history.points is not None:
-            raise InvalidHistory(f"totals are those of a log of arms, got {history!r}")
-        return cls._added(history.labels, history.codes, np.ones(len(history)), history.rewards)
+    def of(cls, log: Any, **columns: Any) -> Totals:
+        """What each arm of a log earned, one row for each arm.
+
+        `log` is a log, or a source such as a file or an address, with the columns that `open_history` takes. Rewards
+        are added in the order of the rows of each arm, so that the sums have the same bits wherever the log lies.
+
+        >>> import artreplay as ar
+        >>> ar.Totals.of(ar.History(["red", "blue", "red"], [1, 0, 0.5])).sums.tolist()
+        [1.5, 0.0]
+        """
+        if isinstance(log, Totals):
+            return cls._added(log.labels, log.codes, log.counts, log.sums)
+        if isinstance(log, History) and log.points is None:
+            return cls._added(log.labels, log.codes, np.ones(len(log)), log.rewards)
+        if isinstance(log, History):
+            raise InvalidHistory(f"totals are those of a log of arms, got {log!r}")
+        if hasattr(log, "totals"):
+            found: Totals = log.totals()
+            return found
+        from artreplay.history.open_log import totals_of
+
+        return totals_of(log, **columns)
 
     @classmethod
     def _added(cls, labels: list[Label], codes: Ints, *columns: Any) -> Totals:
@@ -98,6 +110,10 @@ class Totals(Recognised):
         """The totals of these rows, in this order."""
         codes = self.codes[order].tolist()
         return Totals([self.labels[code] for code in codes], self.counts[order], self.sums[order])
+
+    def first(self, rows: int) -> Totals:
+        """The totals as they were when they had this many rows."""
+        return self.rows(np.arange(rows))
 
     def means(self) -> tuple[Ints, Floats]:
         """How many samples each label has, and their mean, nan without any."""

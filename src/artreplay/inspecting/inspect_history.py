@@ -14,11 +14,11 @@ from artreplay.history import column_values
 from artreplay.history.history import History
 from artreplay.history.labels import is_arrow, is_missing
 from artreplay.history.open_log import open_history, read_whole
+from artreplay.history.parquet import is_laid_out
 from artreplay.history.postgres import is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
 from artreplay.history.sources.log_columns import check_seed_and_order
-from artreplay.history.stores.manifest import is_store
 from artreplay.inspecting.inspection import Inspection, inspected
 
 Flags = NDArray[np.bool_]
@@ -31,15 +31,16 @@ def inspect_history(
     level: str | None = None,
     order: str | None = None,
     *,
+    allowance: str | None = None,
     seed: int | None = None,
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
 ) -> Inspection:
     """Report what someone who wants to start from a log should know. Rows without a reward are counted, not refused."""
     if _is_laid_out(source):  # indexed logs have no incomplete rows
-        history: Any = open_history(source, unit, reward, level, order, seed=seed, table=table)
+        history: Any = open_history(source, unit, reward, level, order, allowance=allowance, seed=seed, table=table)
         return inspected(history.stream())
-    columns = as_columns(unit, reward, level, order)
+    columns = as_columns(unit, reward, level, order, allowance)
     check_seed_and_order(columns, seed)
     found = source_of(source, columns, table, csv)
     columns.check(found.column_names())
@@ -61,7 +62,7 @@ def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History
 def _is_laid_out(source: Any) -> bool:
     if not isinstance(source, (str, os.PathLike)):
         return False
-    return is_store(source)
+    return is_laid_out(source)
 
 
 class _Lenient:
@@ -102,7 +103,7 @@ class _Lenient:
     def _lacking(self, table: Any) -> Flags:
         """Which rows lack a unit or a finite number."""
         columns = self._columns
-        numbers = {columns.reward: "reward", columns.level: "level"}
+        numbers = {columns.reward: "reward", columns.level: "level", columns.allowance: "allowance"}
         numbers |= dict.fromkeys(columns.units, "coordinate") if columns.are_points else {}
         lacking = np.zeros(len(table), np.bool_)
         for name in columns.read(with_order=False):

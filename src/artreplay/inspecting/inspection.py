@@ -30,6 +30,7 @@ class Group:
     drift: float  # in standard errors; nan where it cannot be said
     is_sorted: bool
     opening: int  # lowest rewards before the first other one
+    allowance: float = 0.0  # how far its mean may lie from today's by its rows, in the mean
 
 
 @dataclass
@@ -68,6 +69,7 @@ class _Looks:
         self.sums: Floats = np.zeros(
             (0, 6)
         )  # samples; sums of x, y, xy, xx, yy: x the number of a sample, y its reward
+        self.allowances: Floats = np.zeros(0)  # their sum
         self.last: Floats = np.zeros(0)
         self.ups: Ints = np.zeros(0, np.int64)
         self.downs: Ints = np.zeros(0, np.int64)
@@ -84,6 +86,8 @@ class _Looks:
         codes, rewards = codes[order], part.rewards[order]
         present, starts = np.unique(codes, return_index=True)
         self._grow(int(codes[-1]) + 1)
+        if part.allowances is not None:
+            self.allowances += np.bincount(codes, part.allowances[order], minlength=len(self.allowances))
         for code, values in zip(present.tolist(), np.split(rewards, starts[1:]), strict=True):
             self._add(code, values)
         self.rows += len(part)
@@ -107,6 +111,7 @@ class _Looks:
         more = groups - len(self.sums)
         if more > 0:
             self.sums = np.concatenate([self.sums, np.zeros((more, 6))])
+            self.allowances = np.concatenate([self.allowances, np.zeros(more)])
             self.last = np.concatenate([self.last, np.full(more, math.nan)])
             zeros = np.zeros(more, np.int64)
             self.ups, self.downs, self.opening = (
@@ -134,9 +139,8 @@ class _Looks:
             run = int(self.opening[code])
             ordered = min(self.ups[code], self.downs[code]) == 0 and max(self.ups[code], self.downs[code]) > 0
             name = names[code] if self.kind == "arms" else self._region(code)
-            found.append(
-                Group(name, int(n), y / n, _drift(self.sums[code]), bool(ordered), -1 - run if run < 0 else run)
-            )
+            opening, allowance = -1 - run if run < 0 else run, float(self.allowances[code]) / n
+            found.append(Group(name, int(n), y / n, _drift(self.sums[code]), bool(ordered), opening, allowance))
         return found
 
     def _region(self, code: int) -> str:

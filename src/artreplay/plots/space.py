@@ -21,7 +21,6 @@ from matplotlib.lines import Line2D
 from artreplay.algorithms import PointAlgorithm
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidAction, InvalidParameter, exact
-from artreplay.history import Store
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, Policy
 from artreplay.whole_files import write_whole
 
@@ -201,7 +200,7 @@ def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any
 
 def logged_dots(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[Dots, Floats]:
     """Where the samples of the log lie, unused and used; in one dimension with their rewards as height."""
-    history: Any = policy.history.load() if isinstance(policy.history, Store) else policy.history
+    history: Any = policy.history
     if history is None or history.points is None:
         return {UNUSED: np.empty((0, 2)), USED: np.empty((0, 2))}
     known = base.numbers(history.points, history.levels, skip=True) >= 0

@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from artreplay.algorithms import KLUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
-from artreplay.history.stores import ArmStore
 from artreplay.replay import Contradiction
 from artreplay.studies import ArmState, Study
 from artreplay.whole_files import write_whole
@@ -58,7 +57,7 @@ def view_of(study: Study) -> View:
     mean, error, means = math.nan, math.nan, {}
     if isinstance(log, History) and len(log):
         mean, error = float(log.rewards.mean()), float(log.rewards.std() / math.sqrt(len(log)))
-    if arms and isinstance(log, (History, ArmStore, Totals)) and len(log):
+    if arms and log is not None and len(log):
         totals = Totals.of(log)
         means = dict(zip(totals.labels, (totals.sums / np.maximum(totals.counts, 1)).tolist(), strict=True))
         if math.isnan(mean):
@@ -290,7 +289,7 @@ def _sentences(view: View) -> list[str]:
     if log["rows"]:
         share = log["used"] / log["rows"]
         lines.append(f"Of the {log['rows']:,} samples of the log {log['used']:,} were used ({share:.1%}).")
-        if facts["drift"] != 0.0:
+        if facts["drift"] != 0.0 or facts["allowances"]:
             lines.append("It is read as a log that may be stale, with an allowance for drift.")
     else:
         lines.append("There is no log.")

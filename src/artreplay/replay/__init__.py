@@ -3,7 +3,7 @@
 from artreplay.replay import drift
 from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base, offers_value
 from artreplay.replay.certified import certify, complaint, is_certified, rule_of
-from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Age, Drift
+from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive, next_limit
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, Log, Part, Unknown, checked_unknown, takes_totals
@@ -44,12 +44,10 @@ __all__ = [
     "CERTAIN",
     "DONE",
     "NEEDS_ROOM",
-    "NO_DRIFT_OF_TOTALS",
     "PENDING",
     "PLACES",
     "ROUND",
     "USED",
-    "Age",
     "AnyHistory",
     "ArtificialReplay",
     "Base",

@@ -34,15 +34,41 @@ class NoAllowances(NamedTuple):
         """Show a row to the base."""
         algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], NO_ALLOWANCE)
 
+    def set_aside(self, ledger: Any, at: int) -> None:
+        """There is nothing that moves with a row."""
 
-@compiled(scratch=("spare_unit", "spare_reward", "spare_place"))
+    def put_back(self, ledger: Any, at: int, to: int) -> None:
+        """There is nothing that moves with a row."""
+
+
+@compiled
+class RowAllowances(NamedTuple):
+    """Rows come with their allowances."""
+
+    of: float  # a component without any field cannot be compiled
+
+    def show(self, algorithm: Any, ledger: Any, at: int) -> None:
+        """Show a row to the base."""
+        algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], ledger.allowance[at])
+
+    def set_aside(self, ledger: Any, at: int) -> None:
+        """Copy the allowance of a row that is about to move."""
+        ledger.spare_allowance[at] = ledger.allowance[at]
+
+    def put_back(self, ledger: Any, at: int, to: int) -> None:
+        """Move an allowance to where its row is now."""
+        ledger.allowance[to] = ledger.spare_allowance[at]
+
+
+@compiled(scratch=("spare_unit", "spare_reward", "spare_allowance", "spare_place"))
 class Ledger(NamedTuple):
     """Queues of rows that were read and are not shown yet."""
 
     cells: Any  # which cell a unit lies in
-    allowances: Any  # shows a row with its allowance
+    allowances: Any  # shows a row with its allowance, or without
     unit: Ints  # of each row, queue by queue
     reward: Floats
+    allowance: Floats  # as the base sees it; empty where rows have none
     place: Ints  # the mark that each row begins at; empty where marks count the rows of a cell
     next: Ints  # of each cell: where its first unread row is
     stop: Ints  # of each cell: where its rows end
@@ -51,6 +77,7 @@ class Ledger(NamedTuple):
     wanted: Ints  # the cell whose rows must be read, in one entry
     spare_unit: Ints  # for dividing
     spare_reward: Floats
+    spare_allowance: Floats
     spare_place: Ints
 
     def locate(self, algorithm: Any, unit: int) -> int:
@@ -96,6 +123,7 @@ class Ledger(NamedTuple):
         for at in range(start, stop):
             self.spare_unit[at] = self.unit[at]
             self.spare_reward[at] = self.reward[at]
+            self.allowances.set_aside(self, at)
             self.spare_place[at] = self.place[at]
             self.stop[first + half_of(cells, cell, self.unit[at])] += 1
         for part in range(first, last):
@@ -111,6 +139,7 @@ class Ledger(NamedTuple):
             self.stop[part] = to + 1
             self.unit[to] = self.spare_unit[at]
             self.reward[to] = self.spare_reward[at]
+            self.allowances.put_back(self, at, to)
             self.place[to] = self.spare_place[at]
         self.stop[cell] = self.next[cell]
         self.more[cell] = 0
@@ -123,30 +152,35 @@ def half_of(cells: Any, cell: int, unit: int) -> int:
     return half
 
 
-def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True) -> Ledger:
-    """A ledger without rows, with space for `size` of them; `counts` says whether marks count rows."""
+def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True, allowed: bool = False) -> Ledger:
+    """A ledger without rows, with space for `size` of them.
+
+    `counts` says whether marks count rows, and `allowed` whether rows have allowances.
+    """
     ledger = Ledger(
         cells=cells.find,
-        allowances=NoAllowances(NO_ALLOWANCE),
+        allowances=RowAllowances(NO_ALLOWANCE) if allowed else NoAllowances(NO_ALLOWANCE),
         unit=np.zeros(size, np.int64),
         reward=np.zeros(size),
+        allowance=np.zeros(size if allowed else 0),
         place=np.zeros(0 if counts else size, np.int64),
         next=np.zeros(cells.size, np.int64),
         stop=np.zeros(cells.size, np.int64),
         end=np.zeros(cells.size, np.int64),
         more=np.zeros(cells.size, np.int64),
         wanted=np.zeros(1, np.int64),
-        **spare_arrays(cells.find, size),
+        **spare_arrays(cells.find, size, allowed),
     )
     return enlarged(ledger, cells.space)
 
 
-def spare_arrays(cells: Any, size: int) -> dict[str, Any]:
+def spare_arrays(cells: Any, size: int, allowed: bool) -> dict[str, Any]:
     """Scratch arrays for dividing this many rows; they are empty where cells do not divide."""
     spare = size if isinstance(cells, Leaves) else 0
     return {
         "spare_unit": np.zeros(spare, np.int64),
         "spare_reward": np.zeros(spare),
+        "spare_allowance": np.zeros(spare if allowed else 0),
         "spare_place": np.zeros(spare, np.int64),
     }
 
@@ -158,6 +192,7 @@ def filled_ledger(
     rows: Ints | None = None,
     end: int | None = None,
     marks: Ints | None = None,
+    allowances: Floats | None = None,
 ) -> Ledger:
     """The ledger of rows in memory; those before the marks are used already.
 
@@ -177,15 +212,18 @@ def filled_ledger(
         narrow = n_cells <= 1 << 16  # then sorting takes linear time
         order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable")
         units, rewards, rows = units[order], rewards[order], None if rows is None else rows[order]
+        allowances = None if allowances is None else allowances[order]
     copied = np.array if n_cells == 1 else np.ascontiguousarray  # dividing moves rows: those of the log stay
-    ledger = empty_ledger(cells._replace(space=0))._replace(
+    allowed = allowances is not None
+    ledger = empty_ledger(cells._replace(space=0), allowed=allowed)._replace(
         unit=copied(units),
         reward=copied(rewards),
+        allowance=np.empty(0) if allowances is None else copied(allowances),
         place=np.empty(0, np.int64) if rows is None else copied(rows),
         next=stop - counts + used,
         stop=stop,
         end=counts if rows is None else np.full(n_cells, len(units) if end is None else end, np.int64),
-        **spare_arrays(cells.find, len(units)),
+        **spare_arrays(cells.find, len(units), allowed),
     )
     return enlarged(ledger, cells.space)
 

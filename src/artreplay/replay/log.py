@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Literal, NamedTuple, cast, get_args
 
@@ -11,20 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, describe_range
+from artreplay.cells.unit_cells import Table, UnitCells
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in, exact
-from artreplay.history import History, Reading, Store, Totals
-from artreplay.history.stores import ArmStore, PointStore
+from artreplay.history import History, StoredLog, Totals
 from artreplay.replay.bases import Base
+from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Drift
 
-AnyHistory = History | Totals | Store
+AnyHistory = History | Totals | StoredLog
 Flags = NDArray[np.bool_]
 Unknown = Literal["error", "skip"]
 
 
 def checked_history(history: object) -> AnyHistory:
     """Refuse what is no log."""
-    if not isinstance(history, (History, Totals, Store)):
+    if not isinstance(history, (History, Totals, StoredLog)):
         what = type(history).__name__
         raise InvalidHistory(f"history must be a History, Totals, or what open_history gives, got {what}")
     return history
@@ -47,6 +48,7 @@ class Part(NamedTuple):
     units: Ints
     rewards: Floats
     samples: Ints | None = None  # of each row, where they are totals
+    allowances: Floats | None = None  # of each row, where they have some
 
     def counted(self, count: Callable[[Ints], Ints], which: Flags | slice) -> Ints:
         """The samples of these rows by unit or box, as `count` does it; those of totals by arm."""
@@ -57,23 +59,25 @@ class Part(NamedTuple):
 
 
 class Log:
-    """A log in memory or in a store. A store is checked, as far as possible, without reading its rows."""
+    """A log in memory, or one that is read in parts, which is checked, as far as possible, without reading its rows."""
 
-    def __init__(self, base: Base, history: AnyHistory, unknown: Unknown) -> None:
+    def __init__(self, base: Base, history: AnyHistory, unknown: Unknown, drift: Drift | None = None) -> None:
         checked_history(history)
         self.base = base
         self.history = history
         self._unknown: Unknown = unknown
+        self._drift = Drift(0.0, base) if drift is None else drift
         self.whole: Part | None = None  # of a log in memory
-        self.row_of: Ints | None = None  # of each row of it, where they are numbered by the order of reading
-        self.numbers: Ints = np.empty(0, np.int64)  # of each label of a store of arms: its unit, −1 if it is skipped
+        self.numbers: Ints = np.empty(0, np.int64)  # of each label outside memory: its unit, −1 if it is skipped
         if isinstance(history, Totals):
+            if self.has_allowances:
+                raise InvalidParameter(NO_DRIFT_OF_TOTALS)
             self.whole, self.skipped = rows_of_totals(base, history, unknown)
         elif isinstance(history, History):
             self.whole = self._part(history, unknown, 0)
             self.skipped = len(history) - len(self.whole.rows)
         else:
-            self.store = history.counted()
+            self.store = copy.copy(history)  # which keeps what this reader reads
             self.skipped = self._check(self.store)
 
     @cached_property
@@ -86,75 +90,88 @@ class Log:
         """Whether its rows are totals, which are loaded at once."""
         return isinstance(self.history, Totals)
 
+    @property
+    def has_allowances(self) -> bool:
+        """Whether rows come with allowances, by the log itself or by `drift=`."""
+        return self._drift.is_there
+
+    def allowances_of(self, units: Ints, column: Floats | None = None) -> Floats | None:
+        """The allowances of rows as the base sees them; `column` has what the log says of these rows."""
+        allowances = self._drift.of_rows(units, column)
+        return None if allowances is None else self._drift.scaled(allowances)
+
     def in_memory(self) -> Log:
         """The same log, all of it read."""
-        return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown)
+        return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
         if self.whole is None or not isinstance(self.history, History):
             return 0
-        return self.history.unit(int(self.rows_as_logged(self.whole.rows[place : place + 1])[0]))
-
-    def rows_as_logged(self, rows: Ints) -> Ints:
-        """The numbers that rows of a part have in the log."""
-        return rows if self.row_of is None else self.row_of[rows]
+        return self.history.unit(int(self.whole.rows[place]))
 
     @property
     def end(self) -> int:
         """The mark after all rows."""
-        return self.history.n_rows if self.row_of is None else len(self.row_of)
+        return self.history.n_rows
 
     # -- what is checked at the door ----------------------------------------------------------------------------
 
-    def _check(self, store: Store) -> int:
-        """Refuse a store that the base cannot take; how many rows are skipped."""
+    def _check(self, store: StoredLog) -> int:
+        """Refuse a log outside memory that the base cannot take; how many rows are skipped."""
         base = self.base
         if store.reward_bounds is not None:
             low, high = base.reward_range
             if not (low <= store.reward_bounds[0] and store.reward_bounds[1] <= high):
                 self._look_for_trouble("error")
-        if isinstance(store, ArmStore):
-            labels = History.made(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels)))
-            try:
-                self.numbers = base.numbers_of(labels, self._unknown == "skip")
-            except InvalidHistory as error:
-                self._look_for_trouble(self._unknown)
-                error.row = None  # it is a place among the labels, and no row has this one
-                raise
-            strange = self.numbers < 0
-            return int(store.counts()[strange].sum()) if strange.any() else 0
-        if isinstance(store, PointStore) and len(store) and not self._fits(store):
-            if self._unknown == "error":
-                self._look_for_trouble("error")
-            return len(store) - sum(len(part.rows) for part in self._parts("skip"))
-        return 0
-
-    def _fits(self, store: PointStore) -> bool:
-        """Whether the base has a place for every point and level, judging by the bounds of all points."""
-        levels = [None] if store.level_values is None else store.level_values
+        labels = History.made(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels)))
         try:
-            for corner in store.bounds:
-                for level in levels:
-                    at = None if level is None else [level]
-                    self.base.numbers_of(History(corner[None, :], [0.0], levels=at), skip=False)
-        except InvalidHistory:
+            self.numbers = base.numbers_of(labels, self._unknown == "skip")
+        except InvalidHistory as error:
+            self._look_for_trouble(self._unknown)
+            error.row = None  # it is a place among the labels, and no row has this one
+            raise
+        if self.has_allowances and not self._drift.from_log:
+            allowed = self._drift.of_rows(self.numbers, None)
+            if allowed is not None:  # all rows of some arms say nothing
+                self.numbers = np.where(allowed < self._drift.width, self.numbers, -1)
+        strange = self.numbers < 0
+        return int(store.counts[strange].sum()) if strange.any() else 0
+
+    def is_readable_by(self, cells: UnitCells) -> bool:
+        """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
+        if not isinstance(cells.find, Table):
             return False
-        return True
+        known = cells.of(self.numbers[self.numbers >= 0])
+        if len(np.unique(known)) < len(known):
+            return False
+        bounds = self.store.allowance_bounds
+        return not self._drift.from_log or (bounds is not None and bounds[1] < self._drift.width)
 
     def _look_for_trouble(self, unknown: Unknown) -> None:
         """Read the log until a row is refused, so that the error can name it."""
-        for _ in self._parts(unknown):
-            pass
+        first = 0
+        for history in self.store.stream():
+            self._part(history, unknown, first)
+            first += len(history)
 
     def _part(self, history: History, unknown: Unknown, first: int) -> Part:
-        """Some rows of a log as the base sees them; an error counts rows from the beginning of the log."""
+        """Some rows of a log as the base sees them; an error counts rows from the beginning of the log.
+
+        A row says nothing if its allowance is as wide as the range of rewards.
+        """
         with errors_in(rows_before=first):
             units = self.base.numbers_of(history, unknown == "skip")
             rewards = self.base.rewards_of(history)
         known = units >= 0
+        allowances = self._drift.of_rows(units, history.allowances)
+        if allowances is not None:
+            known &= allowances < self._drift.width
+            allowances = self._drift.scaled(allowances[known])
         rows = first + np.flatnonzero(known)
-        return Part(rows, units, rewards) if len(rows) == len(known) else Part(rows, units[known], rewards[known])
+        if len(rows) == len(known):
+            return Part(rows, units, rewards, None, allowances)
+        return Part(rows, units[known], rewards[known], None, allowances)
 
     def checked_rewards(self, rewards: Floats) -> Floats:
         """Rewards that were read from a cell of a store, as the base sees them."""
@@ -167,23 +184,19 @@ class Log:
 
     # -- reading it front to back -------------------------------------------------------------------------------
 
-    def _parts(self, unknown: Unknown, since: int = 0, store: Store | None = None) -> Iterator[Part]:
-        for history in (self.store.counted() if store is None else store).stream(since):
-            yield self._part(history, unknown, since)
-            since += len(history)
-
     def parts(self) -> Iterator[Part]:
-        """All rows in order, some at a time; looking at them is not counted as reading."""
-        return iter([self.whole]) if self.whole is not None else self._parts("skip")
-
-    def after(self, count: int) -> Iterator[Part]:
-        """The rows after the first `count` ones that are not skipped, in order."""
-        since = count if self.skipped == 0 else 0
-        drop = count - since
-        for part in self._parts("skip", since, self.store):
-            if drop < len(part.rows):
-                yield Part(part.rows[drop:], part.units[drop:], part.rewards[drop:])
-            drop = max(drop - len(part.rows), 0)
+        """All rows in order, some at a time."""
+        if self.whole is not None:
+            yield self.whole
+            return
+        first = 0
+        for rows in self.store.scan():
+            units = self.numbers[rows.codes]
+            known = np.flatnonzero(units >= 0)
+            allowances = self.allowances_of(units[known], None if rows.allowances is None else rows.allowances[known])
+            rewards = self.checked_rewards(rows.rewards[known])
+            yield Part(first + known, units[known], rewards, None, allowances)
+            first += len(units)
 
     # -- what is counted ----------------------------------------------------------------------------------------
 
@@ -191,23 +204,19 @@ class Log:
         """Every unit that was logged, at least once."""
         if self.whole is not None:
             return self.whole.units
-        if isinstance(self.store, ArmStore):
-            return self.numbers[self.numbers >= 0]
-        return np.unique(np.concatenate([np.empty(0, np.int64), *(np.unique(part.units) for part in self.parts())]))
+        return self.numbers[self.numbers >= 0]
 
     def counts(self, count: Callable[[Ints], Ints]) -> Ints:
         """Samples counted by unit or box, as `count` does it."""
         counts = count(np.empty(0, np.int64))
-        if self.whole is None and isinstance(self.store, ArmStore):
-            known = self.numbers >= 0
-            np.add.at(counts, self.numbers[known], self.store.counts()[known])
-            return counts
-        for part in self.parts():
-            counts = counts + part.counted(count, slice(None))
+        if self.whole is not None:
+            return counts + self.whole.counted(count, slice(None))
+        known = self.numbers >= 0
+        np.add.at(counts, self.numbers[known], self.store.counts[known])
         return counts
 
     def totals(self) -> tuple[Ints, Floats]:
-        """The samples of each arm and the sum of their rewards as the base sees it; a store is asked for sums only."""
+        """The samples of each arm and the sum of their rewards as the base sees it. All rewards are read once."""
         n_arms = cast(ArmAlgorithm, self.base).n_arms
         counts, sums = np.zeros(n_arms, np.int64), np.zeros(n_arms)
         part, _ = rows_of_totals(self.base, Totals.of(self.store if self.whole is None else self.history), "skip")
@@ -231,12 +240,6 @@ class Log:
             rank[order] = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
             yield part, seen[cells] + rank < marks[cells]
             seen += counts
-
-    def reading(self, used: int) -> Reading:
-        """What was read of the log: all of one in memory."""
-        if isinstance(self.history, Totals):
-            return Reading(used, sums=self.history.n_rows)
-        return Reading(used, len(self.history)) if self.whole is not None else replace(self.store.reading, used=used)
 
 
 def rows_of_totals(base: Base, totals: Totals, unknown: Unknown) -> tuple[Part, int]:

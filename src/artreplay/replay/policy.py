@@ -15,14 +15,14 @@ from artreplay.algorithms import Algorithm
 from artreplay.cells.unit_cells import Table, UnitCells, one_cell
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History, Reading, Totals
+from artreplay.history import Fingerprint, History, Totals
 from artreplay.parameters import checked
-from artreplay.replay.bases import Base, ObjectBase, as_base
+from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
 from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
-from artreplay.replay.reader import open_ledger
+from artreplay.replay.reader import Reading, open_ledger
 from artreplay.replay.related import RelatedRows, Relation, checked_relation
 from artreplay.replay.standing import (
     Cell,
@@ -167,8 +167,10 @@ class Policy:
 
     @property
     def reading(self) -> Reading:
-        """How much of the log was read: samples used; rows or sums, and bytes, read; requests to a file or database."""
-        return Reading() if self.log is None else self.log.reading(self.used)
+        """How much of the log was read: rows that were shown, and rows that were read for them."""
+        if self.log is None:
+            return Reading()
+        return Reading(self.used, self.log.history.n_rows if self.drive.reader is None else self.drive.reader.rows)
 
     @property
     def used(self) -> int:
@@ -191,7 +193,7 @@ class Policy:
         left = [part.rows[~shown] for part, shown in self.used_parts()]
         if self.log is None or not left:
             return []
-        rows: list[int] = np.sort(self.log.rows_as_logged(np.concatenate(left))).tolist()
+        rows: list[int] = np.concatenate(left).tolist()
         return rows
 
     def used_by_cell(self) -> dict[Hashable, int]:
@@ -208,7 +210,7 @@ class Policy:
         return cells_of(self)
 
     def contradictions(self) -> list[Contradiction]:
-        """The arms whose online rewards contradict the log beyond chance, and beyond `drift`; see `Contradiction`.
+        """The arms whose online rewards contradict the log beyond chance and allowances; see `Contradiction`.
 
         The mean of what was told is compared with the mean of the logged rows that were shown. An arm that is hardly
         played, because the log makes it look bad, is not noticed. For points there is none: inside a box the log and
@@ -259,9 +261,13 @@ class HistoryPolicy(Policy):
     def __init__(self, base: Base, history: AnyHistory, drift: Any, unknown: Unknown) -> None:
         super().__init__(base)
         self.unknown = checked_unknown(unknown)
-        self._drift = Drift(drift, base)
+        self._drift = Drift(drift, base, checked_history(history).has_allowances)
+        if self._drift.is_there:
+            if self.relation is not None:
+                raise InvalidParameter("a relation and drift do not go together: leave one of them out")
+            base.allow_drift()
         self._online = online_of(base.thing)
-        self._read_history(history, None, self._drift)
+        self._read_history(history, None)
         warn_of_short_horizon(self.base, history)
 
     @property
@@ -269,36 +275,33 @@ class HistoryPolicy(Policy):
         """Whether the whole log is shown before anything is proposed."""
         return False
 
-    def extend(self, history: AnyHistory, *, drift: Any = None) -> None:
+    def extend(self, history: AnyHistory) -> None:
         """Continue with a log that has grown: the same rows, in the same order, with more after them.
 
         The new rows join the journal now, after what was told before. Any other change is refused, and the error names
-        the row. Where `drift` is by row or by age, give it again, for all rows: those that are known keep theirs.
+        the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
         """
         known = self.fingerprint()
-        allowed = self._checked_growth(history, drift)
+        self._check_growth(history)
         has_grown = history.n_rows > known.rows
-        self._read_history(history, self.marks() if known.rows else None, allowed, has_grown)
+        self._read_history(history, self.marks() if known.rows else None, has_grown)
         if has_grown:
             warn_of_short_horizon(self.base, history)
 
-    def check_extends(self, history: AnyHistory, drift: Any = None) -> Drift:
-        """Refuse what `extend` would refuse, and change nothing; the allowances of all rows."""
-        allowed = self._checked_growth(history, drift)
-        allowed.applied_to(Log(self.drive.base, history, self.unknown))
-        return allowed
+    def check_extends(self, history: AnyHistory) -> None:
+        """Refuse what `extend` would refuse, and change nothing."""
+        self._check_growth(history)
+        Log(self.drive.base, history, self.unknown, self._drift)
 
-    def _checked_growth(self, history: AnyHistory, drift: Any) -> Drift:
-        """Refuse a log that is not the known one with more rows; the allowances of its rows."""
+    def _check_growth(self, history: AnyHistory) -> None:
+        """Refuse a log that is not the known one with more rows."""
         self.drive.check_whole()
         known = self.fingerprint()
         if known.rows and isinstance(checked_history(history), Totals) != self._starts_from_totals:
             kind, other = ("totals", "rows") if self._starts_from_totals else ("rows", "totals")
             raise InvalidHistory(f"a log of {kind} can only go on with {kind}, got one of {other}")
-        checked_history(history).check_continues(known, self.history)
-        allowed = copy.copy(self._drift)
-        allowed.extended(drift, known.rows, history.n_rows)
-        return allowed
+        self._drift.check_log(checked_history(history))
+        history.check_continues(known, self.history)
 
     def go_on_from(self, before: HistoryPolicy) -> None:
         """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
@@ -306,7 +309,7 @@ class HistoryPolicy(Policy):
         if history is None:
             raise InvalidHistory("a policy without its log cannot go on with more arms")
         self.drive.position[:] = before.drive.position
-        self._read_history(history, marks if before._starts_from_totals else np.insert(marks, -1, 0), self._drift)
+        self._read_history(history, marks if before._starts_from_totals else np.insert(marks, -1, 0))
         if self._online is not None and before._online is not None:
             self._online.go_on_from(before._online)
 
@@ -316,11 +319,11 @@ class HistoryPolicy(Policy):
             return self._fingerprint
         return History([], []).fingerprint if self.history is None else self.history.fingerprint
 
-    def _read_history(self, history: AnyHistory, marks: Ints | None, drift: Drift, has_grown: bool = False) -> None:
+    def _read_history(self, history: AnyHistory, marks: Ints | None, has_grown: bool = False) -> None:
         """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
-        log = drift.applied_to(Log(base, history, self.unknown))
-        if log.whole is None and isinstance(base, ObjectBase) and self.relation is None:
+        log = Log(base, history, self.unknown, self._drift)
+        if log.whole is None and self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
         used = drive.position.item(USED)
         is_first = self.log is None and self._fingerprint is None
@@ -334,12 +337,12 @@ class HistoryPolicy(Policy):
         elif log.is_totals:
             ledger, reader, left = drive.ledger, None, self._samples_after(log, marks)
         else:
-            ledger, reader = open_ledger(log, self._cells(log), self._counts(drift), marks, self.shows_all)
-            ledger, left = drift.entered(ledger, log.row_of), unread_rows(ledger)
+            ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
+            left = unread_rows(ledger)
         if log.whole is not None and left != log.size - used:
             raise InvalidFile("the marks in the file do not fit the number of rows that were used")
         with drive.whole():
-            self.log, self._fingerprint, self._drift, self.skipped = log, None, drift, log.skipped
+            self.log, self._fingerprint, self.skipped = log, None, log.skipped
             self._starts_from_totals = log.is_totals
             self._grown = self._grown or has_grown
             if log.is_totals:
@@ -353,16 +356,17 @@ class HistoryPolicy(Policy):
         some = log.numbers if log.whole is None else log.whole.units
         return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
 
-    def _counts(self, drift: Drift) -> bool:
+    @property
+    def _counts(self) -> bool:
         """Whether marks count the rows of a cell."""
-        return not self._by_cell or (self.drive.base.counts_rows and not drift.numbers_rows)
+        return not self._by_cell or self.drive.base.counts_rows
 
     @property
     def _by_cell(self) -> bool:
         """Whether rows are read cell by cell: all of a log only where the order between cells does not matter."""
         base = self.drive.base
         exact = base.coupled and base.counts_rows and not base.reads_whole_log
-        return not self.shows_all or (exact and not self._drift.numbers_rows)
+        return not self.shows_all or exact
 
     # -- showing it -------------------------------------------------------------------------------------------
 
@@ -451,7 +455,7 @@ class HistoryPolicy(Policy):
             return iter([(part, part.rows < marks[0]) for part in log.parts()])
         if self.relation is not None:
             return iter([(part, np.isin(part.rows, marks)) for part in log.parts()])
-        return log.used(marks, self._cells(log).of, self._counts(self._drift))
+        return log.used(marks, self._cells(log).of, self._counts)
 
 
 class FullStart(HistoryPolicy):
@@ -511,8 +515,6 @@ class ArtificialReplay(HistoryPolicy):
         unknown: Unknown = "error",
     ) -> None:
         self.relation = checked_relation(relation)
-        if relation is not None and not (np.ndim(drift) == 0 and drift == 0.0):
-            raise InvalidParameter("a relation and drift do not go together: leave one of them out")
         super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
 
     @property

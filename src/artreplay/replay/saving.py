@@ -30,7 +30,7 @@ from artreplay.replay.standing import online_of
 from artreplay.replay.step import KEPT, PENDING
 from artreplay.whole_files import write_whole
 
-FORMAT = 4
+FORMAT = 5
 _MAGIC = "artreplay policy"
 _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
 _SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, KL, Hoeffding, SubGaussian, BernoulliKL)}
@@ -79,8 +79,8 @@ def _described(policy: Policy, note: dict[str, Any] | None) -> tuple[dict[str, A
             "grown": policy._grown,
             "relation": policy.relation is not None,
         }
-        document["drift"], allowances = policy._drift.kept()
-        arrays |= {"digests": known.digests, "marks": policy.marks(), "allowances": allowances}
+        document["drift"] = {"given": policy._drift.given, "from_log": policy._drift.from_log}
+        arrays |= {"digests": known.digests, "marks": policy.marks()}
         arrays |= {} if policy._online is None else policy._online.kept()
     return document, arrays
 
@@ -131,7 +131,7 @@ def _loaded(
         _restore_state(policy, document, arrays)
         if isinstance(policy, HistoryPolicy):
             _restore_history(policy, document["history"], arrays, relation)
-            policy._drift = Drift.restored(document["drift"], arrays["allowances"], policy.drive.base)
+            policy._drift = _restore_drift(document, policy.drive.base)
     except ArtReplayError:
         raise
     except Exception as error:  # whatever is in the file, it is the file that is wrong
@@ -285,7 +285,7 @@ def _restore_base(
     relation: Any,
 ) -> Base:
     """The base of a policy: made again, or the one that is given, with the saved arrays poured into it."""
-    entry, drift, name = document["base"], document.get("drift", {}), document["base"]["class"]
+    entry, name = document["base"], document["base"]["class"]
     if given_base is None:
         if entry["kind"] != "named":
             raise InvalidParameter(f"the file holds a policy over {name}, which it cannot rebuild: give base= again")
@@ -296,7 +296,7 @@ def _restore_base(
     elif type(given_base).__qualname__ != name:
         raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(given_base).__qualname__}")
     base = as_base(given_base, plain=relation is not None)
-    if drift.get("is_there"):
+    if "drift" in document and _restore_drift(document, base).is_there:
         base.allow_drift()
     if entry["kind"] == "plain":
         if not hasattr(base.thing, "restore"):
@@ -318,6 +318,11 @@ def _restore_base(
     if isinstance(base, Algorithm) and not base.is_sound():
         raise InvalidFile(f"the arrays of {name} in the file do not belong together")
     return base
+
+
+def _restore_drift(document: dict[str, Any], base: Base) -> Drift:
+    entry = document["drift"]
+    return Drift.restored(entry["given"], bool(entry["from_log"]), base)
 
 
 def _made_again(algorithm: type[Algorithm], entry: dict[str, Any], given: dict[str, Any]) -> Algorithm:

@@ -11,18 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter, StudyRefused, checked_count
-from artreplay.history import History, Store, Totals, open_history
+from artreplay.history import History, StoredLog, Totals, open_history
 from artreplay.history.labels import plain_label
-from artreplay.history.postgres import PostgresArms
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
-from artreplay.history.stores.indexed_store import Indexed
-from artreplay.replay import Drift, as_base, checked_unknown, encode
+from artreplay.replay import as_base, checked_unknown, encode
 from artreplay.studies.live import Live
-from artreplay.studies.settings import Arm, Settings, checked_features, checked_note, first_policy, made_base
-from artreplay.studies.study_drift import is_by_row, kept_drift, of_rows
+from artreplay.studies.settings import (
+    Arm,
+    Settings,
+    checked_features,
+    checked_note,
+    first_policy,
+    kept_drift,
+    made_base,
+)
 from artreplay.studies.study_log import description, keep_rows
 from artreplay.studies.study_tables import SQLiteTables, Tables
 
@@ -73,7 +77,7 @@ def _set_retired(live: Live, number: int, retired: bool) -> None:
     live.in_use = np.array([not arm.retired for arm in live.arms])
 
 
-def extend(live: Live, log: Any, drift: Any = None) -> None:
+def extend(live: Live, log: Any) -> None:
     """Go on with a log that has grown: the same rows, with more behind them; or with a store at another place."""
     live.expire()
     fold = live.fold()
@@ -81,22 +85,19 @@ def extend(live: Live, log: Any, drift: Any = None) -> None:
     if known and isinstance(log, Totals) != isinstance(fold.log, Totals):
         has, got = ("totals", "rows") if isinstance(fold.log, Totals) else ("rows", "totals")
         raise StudyRefused(f"the log of this study has {has}, and cannot go on with {got}: make a new study")
-    allowed = fold.policy.check_extends(log, drift)
+    fold.policy.check_extends(log)
     has_moved = fold.said.get("kind") == "store" and description(log).get("place") != fold.said["place"]
     if log.n_rows == known and not has_moved:
         return
     kept = fold.said.get("kind") in (None, "rows", "totals")
-    if kept and known and isinstance(log, Store):
+    if kept and known and isinstance(log, StoredLog):
         log = log.load()  # behind rows that the study keeps itself
-    if not isinstance(log, (History, Totals, Indexed, PostgresArms)):
-        raise StudyRefused(f"{log.name} cannot be read as it was before it grew: index the log for a new study")
-    allowances = allowed.kept()[1] if allowed.is_by_row else None
-    if isinstance(log, Store):
+    if isinstance(log, StoredLog):
         live.given = log if live.given is not None else None
     else:
-        keep_rows(live.tables, log, known if kept else 0, allowances)
+        keep_rows(live.tables, log, known if kept else 0)
     live.enter("log", description(log))
-    fold.extended(log, allowances, live.entries)
+    fold.extended(log, live.entries)
 
 
 def check_can_be_folded(live: Live) -> None:
@@ -112,14 +113,12 @@ def change(live: Live, unknown: Any, drift: Any, note: dict[str, Any] | None) ->
     """Treat the log otherwise, and fold the journal again; or keep another note."""
     given: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
     given |= {} if drift is None else {"drift": kept_drift(drift)}
-    if is_by_row(given.get("drift")):
-        raise InvalidParameter("drift by row is given with the rows: make the study with it, or name a number instead")
     settings = replace(live.settings, **given)
     if settings != live.settings:
         check_can_be_folded(live)
         policy, fold = first_policy(settings, made_base(settings, live.arms)), live.fold()
         if fold.said:
-            policy.check_extends(fold.log, fold.drift_of(fold.log.n_rows) if is_by_row(settings.drift) else None)
+            policy.check_extends(fold.log)
         live.expire()
         live.enter("settings", given)
         live.forget_fold()
@@ -154,19 +153,17 @@ def keep_arms(tables: Tables, arms: Sequence[Arm]) -> None:
         tables.run_many("INSERT INTO arm VALUES (?, ?, ?, ?)", rows)
 
 
-def checked_start(settings: Settings, base: Any, log: Any, drift: Any) -> Floats | None:
-    """Refuse settings and a log that a policy cannot take; the allowances of rows that have their own."""
+def check_start(settings: Settings, base: Any, log: Any) -> None:
+    """Refuse settings and a log that a policy cannot take."""
     policy = first_policy(settings, base)
-    if log is None:
-        return None
-    allowed: Drift = policy.check_extends(log, drift if is_by_row(settings.drift) else None)
-    return allowed.kept()[1] if allowed.is_by_row else None
+    if log is not None:
+        policy.check_extends(log)
 
 
-def keep_first_log(tables: Tables, log: Any, allowances: Floats | None, now: float) -> None:
+def keep_first_log(tables: Tables, log: Any, now: float) -> None:
     """Keep the log that a study is made with: the first entry of its journal."""
-    if not isinstance(log, Store):
-        keep_rows(tables, log, 0, allowances)
+    if not isinstance(log, StoredLog):
+        keep_rows(tables, log, 0)
     text = json.dumps(description(log))
     tables.run("INSERT INTO entry VALUES (1, 'log', ?, NULL, ?, NULL)", now, text)
     tables.run("UPDATE study SET entries = 1")
@@ -175,15 +172,17 @@ def keep_first_log(tables: Tables, log: Any, allowances: Floats | None, now: flo
 # -- rows that the study produced itself ----------------------------------------------------------------------------
 
 
-def without_own_rows(live: Live, history: Any, exclude: Any, drift: Any, columns: dict[str, Any]) -> tuple[Any, Any]:
-    """A log without the rows whose decision id is one of the study's own, and the drift of the others."""
+def without_own_rows(live: Live, history: Any, exclude: Any, columns: dict[str, Any]) -> Any:
+    """A log without the rows whose decision id is one of the study's own."""
     if exclude is None:
-        is_log = isinstance(history, (History, Totals, Store))
-        return history if is_log and not columns else open_history(history, **columns), drift
+        is_log = isinstance(history, (History, Totals, StoredLog))
+        return history if is_log and not columns else open_history(history, **columns)
     if isinstance(exclude, str):
         if columns.get("order") is not None:
             raise InvalidParameter("order must be left out with exclude=: sort the log first")
-        as_rows = as_columns(columns.get("unit"), columns.get("reward"), columns.get("level"))
+        as_rows = as_columns(
+            columns.get("unit"), columns.get("reward"), columns.get("level"), None, columns.get("allowance")
+        )
         source = source_of(history, as_rows, columns.get("table"), columns.get("csv"))
         if exclude not in source.column_names():
             raise InvalidParameter(f"exclude must name a column of the log, there is no {exclude!r}")
@@ -197,7 +196,7 @@ def without_own_rows(live: Live, history: Any, exclude: Any, drift: Any, columns
         raise InvalidParameter(f"exclude must have one entry for each row of the log, got {len(ids)}")
     own = {id_ for (id_,) in live.tables.query("SELECT id FROM decision")}
     others = np.flatnonzero([id_ not in own for id_ in ids])
-    return history.rows(others), of_rows(drift, others, len(history))
+    return history.rows(others)
 
 
 # -- what people see ------------------------------------------------------------------------------------------------
@@ -254,6 +253,7 @@ def facts_of(live: Live) -> dict[str, Any]:
         "policy": live.settings.policy,
         "horizon": live.settings.horizon,
         "drift": live.settings.drift,
+        "allowances": live.settings.has_allowances,
         "decisions": dict(states),
         "observations": observed,
         "late": live.late,

@@ -15,8 +15,12 @@ def check_convertible(policy: Any) -> None:
         raise InvalidParameter("a study can be made from a policy that has its log, over an algorithm of this package")
     if policy.relation is not None:
         raise InvalidParameter("a study can be made from a policy without a relation of its own")
-    if policy._drift.is_by_row:
-        raise InvalidParameter("a study can be made from a policy without drift by row: rows that come later have none")
+
+
+def drift_of(policy: Any) -> Any:
+    """What a policy was told by `drift=`."""
+    given = policy._drift.given
+    return dict(zip(policy.base.arms, given, strict=True)) if isinstance(given, list) else given
 
 
 def keep_policy(live: Live, policy: Any) -> None:

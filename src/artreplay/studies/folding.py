@@ -6,15 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Floats
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history import History
 from artreplay.replay import AnyHistory, ArtificialReplay, HistoryPolicy, policy_as_bytes, policy_from_bytes
 from artreplay.studies.choice import Chooser, chooser_of
 from artreplay.studies.decisions import action_again
 from artreplay.studies.settings import Arm, Settings, first_policy, made_base, with_state_of
-from artreplay.studies.study_drift import is_by_row, rows_again
-from artreplay.studies.study_log import description, first_rows, kept_allowances, opened_log
+from artreplay.studies.study_log import description, first_rows, opened_log
 from artreplay.studies.study_tables import Tables
 
 _READ = (
@@ -52,8 +50,6 @@ class Fold:
         self._rows = [(seq, entry["rows"]) for seq, entry in said]
         self.said: dict[str, Any] = said[-1][1] if said else {}  # of the log, by the journal
         self.log: Any = first_rows(opened_log(tables, self.said, given), self.said["rows"]) if said else None
-        self._drift = settings.drift
-        self._allowances = kept_allowances(tables) if is_by_row(self._drift) else None  # of all rows
         self.policy: Any = None
         self.seq = self.snapshot_at = 0
         base = made_base(settings, arms)
@@ -97,8 +93,7 @@ class Fold:
         policy, told = self.policy, False
         for row in rows:
             if row.kind == "log":
-                so_far = row.body["rows"]
-                policy.extend(first_rows(self.log, so_far), drift=self.drift_of(so_far))
+                policy.extend(first_rows(self.log, row.body["rows"]))
                 self._fresh = True
             elif row.body is not None:
                 if row.kind == "observation":
@@ -110,14 +105,10 @@ class Fold:
         if told and hasattr(self, "chooser"):
             self.chooser.renew()
 
-    def extended(self, log: AnyHistory, allowances: Floats | None, seq: int) -> None:
+    def extended(self, log: AnyHistory, seq: int) -> None:
         """The log has grown."""
-        self.log, self.said, self._allowances = log, description(log), allowances
+        self.log, self.said = log, description(log)
         self._rows.append((seq, log.n_rows))
-
-    def drift_of(self, rows: int) -> Any:
-        """The allowances of the first rows, where each has its own."""
-        return None if self._allowances is None else rows_again(self._drift, self._allowances[:rows])
 
     def decide(self, number: int, open_actions: Iterable[Any], available: Any) -> Any:
         """The action of a decision, by its number among all decisions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, get_args
@@ -18,8 +18,8 @@ from artreplay.algorithms.selectors import Top, best, top
 from artreplay.cells import feature_components
 from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
 from artreplay.history import History
+from artreplay.history.labels import plain_label
 from artreplay.replay import ArtificialReplay, FullStart, Unknown, checked_unknown, decode, encode
-from artreplay.studies.study_drift import drift_again, kept_drift
 
 OnTimeout = Literal["default", "discard"]
 Close = Literal["arrival", "window"]
@@ -48,7 +48,8 @@ class Settings:
     close: Close  # when a reward is taken in
     policy: str  # how the log is shown: by replay, or all of it first
     note: dict[str, Any]  # of whoever made the study
-    drift: Any = 0.0  # as JSON; the allowances of single rows are kept beside the log
+    drift: Any = 0.0  # as JSON
+    has_allowances: bool = False  # whether these are a column of the log
 
     def as_json(self) -> str:
         """As the database keeps them."""
@@ -98,6 +99,7 @@ def settings_of(
     policy: Any,
     note: dict[str, Any] | None,
     drift: Any,
+    has_allowances: bool,
 ) -> tuple[Settings, list[Arm], Algorithm]:
     """What a study over this base is made with, its arms, and a fresh base."""
     if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
@@ -140,6 +142,7 @@ def settings_of(
         _checked_policy(base, policy),
         checked_note(note or {}),
         kept_drift(drift),
+        has_allowances,
     )
     return settings, arms, made_base(settings, arms)
 
@@ -147,7 +150,20 @@ def settings_of(
 def first_policy(settings: Settings, base: Any) -> Any:
     """The policy of a study before it has been shown or told anything; it has no log yet."""
     make: Any = ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
-    return make(base, History([], []), drift=drift_again(settings.drift), unknown=settings.unknown)
+    nothing = History([], [], allowance=[] if settings.has_allowances else None)
+    return make(base, nothing, drift=drift_again(settings.drift), unknown=settings.unknown)
+
+
+def kept_drift(drift: Any) -> Any:
+    """A number, or numbers by arm, as JSON; a policy refuses anything else."""
+    if isinstance(drift, Mapping):
+        return {"arms": [[encode(plain_label(label)), encode(value)] for label, value in drift.items()]}
+    return encode(drift) if np.ndim(drift) == 0 else list(drift)
+
+
+def drift_again(kept: Any) -> Any:
+    """What was kept, as a policy takes it."""
+    return {decode(label): decode(value) for label, value in kept["arms"]} if isinstance(kept, dict) else kept
 
 
 def _checked_policy(base: Algorithm, policy: Any) -> str:

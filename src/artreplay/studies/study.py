@@ -15,9 +15,7 @@ from artreplay.studies import changes
 from artreplay.studies.decisions import COLUMNS, Decision, decision_of
 from artreplay.studies.live import Live
 from artreplay.studies.owning import Clock, Owned
-from artreplay.studies.settings import Close, OnTimeout, settings_of
-from artreplay.studies.study_drift import drift_again, drift_of, is_by_row
-from artreplay.studies.study_log import kept_allowances
+from artreplay.studies.settings import Close, OnTimeout, drift_again, settings_of
 from artreplay.studies.study_tables import VERSION, owner_of_this, tables_at
 
 T = TypeVar("T")
@@ -67,13 +65,16 @@ class Study(Owned):
 
         A history in memory, or totals, are kept inside the study; of an indexed store it remembers where that lies.
         `unknown="skip"` leaves rows out whose label is no arm, and `add_arm` brings them in. `drift` is that
-        of `ArtificialReplay`. The log is shown by replay where that is exact, else all of it first, and with
-        `policy="full-start"` in any case. `note` is JSON of your own that stays with the study.
+        of `ArtificialReplay`; a log with allowances of its own must have them from the start. The log is shown by
+        replay where that is exact, else all of it first, and with `policy="full-start"` in any case. `note` is JSON of
+        your own that stays with the study.
         """
         if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
             base = FullStart(base, history, unknown=unknown).base
-        settings, arms, made = settings_of(base, wait, on_timeout, default, close, unknown, policy, note, drift)
-        allowances = changes.checked_start(settings, made, history, drift)
+        allowed = getattr(history, "has_allowances", False)
+        how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
+        settings, arms, made = settings_of(base, *how)
+        changes.check_start(settings, made, history)
         tables = tables_at(place)
         study = cls(tables, clock, history)
         tables.own(10.0)
@@ -86,7 +87,7 @@ class Study(Owned):
             tables.run("INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
             changes.keep_arms(tables, arms)
             if history is not None:
-                changes.keep_first_log(tables, history, allowances, clock())
+                changes.keep_first_log(tables, history, clock())
             tables.commit()
         except BaseException:
             tables.close()
@@ -102,11 +103,10 @@ class Study(Owned):
         What was told before is in what the policy has learnt, and not in the journal of the study: it cannot be folded
         again under another horizon, or with another arm.
         """
-        from artreplay.studies.converting import check_convertible, keep_policy
+        from artreplay.studies.converting import check_convertible, drift_of, keep_policy
 
         check_convertible(policy)
-        given = {"unknown": policy.unknown, "policy": policy.kind, "note": note}
-        given |= {"drift": drift_of(policy)}
+        given = {"unknown": policy.unknown, "policy": policy.kind, "note": note, "drift": drift_of(policy)}
         with cls.create(place, policy.base, policy.history, **given) as study:
             study._write(lambda live: keep_policy(live, policy))
 
@@ -179,17 +179,14 @@ class Study(Owned):
         """Never choose an arm again. Its open decisions can be rewarded, and what is known of it stays."""
         self._write(lambda live: changes.retire_arm(live, label))
 
-    def extend(self, history: Any, *, exclude: Any = None, drift: Any = None, **columns: Any) -> None:
+    def extend(self, history: Any, *, exclude: Any = None, **columns: Any) -> None:
         """Go on with a log that has grown, the same rows with more behind them, or with a store that has moved.
 
         `exclude` leaves out the rows that the study produced itself: it names the column that has their decision ids,
-        where `history` is a file or a frame (with `unit=`, `reward=`, `level=` as in `open_history`), or is one id, or
-        None, for each row. Where `drift` is by row or by age, give it again, for all rows: those that are known keep
-        theirs.
+        where `history` is a file or a frame (with `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`), or
+        is one id, or None, for each row.
         """
-        self._write(
-            lambda live: changes.extend(live, *changes.without_own_rows(live, history, exclude, drift, columns))
-        )
+        self._write(lambda live: changes.extend(live, changes.without_own_rows(live, history, exclude, columns)))
 
     def change(self, *, unknown: Any = None, drift: Any = None, note: dict[str, Any] | None = None) -> None:
         """Treat the log otherwise from now on, and fold the whole journal again; or keep another note."""
@@ -247,9 +244,8 @@ class Study(Owned):
 
     @property
     def drift(self) -> Any:
-        """How far the log's means may lie from today's: a number, or numbers by arm or by row."""
-        kept = self._read(lambda live: live.settings.drift)
-        return self._read(lambda live: kept_allowances(live.tables)) if is_by_row(kept) else drift_again(kept)
+        """How far the log's means may lie from today's: a number, or numbers by arm; 0 if its rows say so."""
+        return drift_again(self._read(lambda live: live.settings.drift))
 
     @property
     def note(self) -> dict[str, Any]:

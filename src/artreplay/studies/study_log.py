@@ -5,17 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from artreplay.compiling import Floats
 from artreplay.errors import StudyUnavailable
-from artreplay.history import History, Store, Totals, open_history
-from artreplay.history.postgres import PostgresArms
+from artreplay.history import History, StoredLog, Totals
+from artreplay.history.parquet import ParquetLog, is_laid_out, open_log
 from artreplay.history.sources.parts import joined
-from artreplay.history.stores.indexed_store import Indexed
-from artreplay.history.stores.manifest import is_store
 from artreplay.replay import AnyHistory, decode, encode
 from artreplay.studies.study_tables import Tables
 
@@ -24,19 +21,18 @@ _PART = 1 << 18  # rows that are kept together
 
 def description(log: AnyHistory) -> dict[str, Any]:
     """What the journal says of a log: how many rows it has, and where it lies if that is not here."""
-    if not isinstance(log, Store):
+    if not isinstance(log, StoredLog):
         kind = "totals" if isinstance(log, Totals) else "rows"
         return {"kind": kind, "rows": log.n_rows, "samples": len(log)}
-    place = {"kind": "store", "place": log.place.absolute()} if isinstance(log, Indexed) else {}
+    place = {"kind": "store", "place": log.folder.absolute()} if isinstance(log, ParquetLog) else {}
     return {"kind": "given", "rows": len(log), "place": log.name} | place
 
 
-def keep_rows(tables: Tables, log: History | Totals, first: int, allowances: Floats | None) -> None:
-    """Keep the rows of a log from one on, and their allowances where they have some of their own."""
+def keep_rows(tables: Tables, log: History | Totals, first: int) -> None:
+    """Keep the rows of a log from one on."""
     for start in range(first, log.n_rows, _PART):
         rows = np.arange(start, min(start + _PART, log.n_rows))
-        own = None if allowances is None else allowances[rows]
-        tables.run("INSERT INTO log_part VALUES (?, ?)", start, _as_bytes(log.rows(rows), own))
+        tables.run("INSERT INTO log_part VALUES (?, ?)", start, _as_bytes(log.rows(rows)))
 
 
 def opened_log(tables: Tables, said: dict[str, Any], given: AnyHistory | None) -> AnyHistory:
@@ -50,17 +46,12 @@ def opened_log(tables: Tables, said: dict[str, Any], given: AnyHistory | None) -
         raise StudyUnavailable(f"the log of this study, {said['place']}, is not kept in it").advising(
             "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
         )
-    if not is_store(said["place"]):
+    if not is_laid_out(said["place"]):
         raise StudyUnavailable(f"the log of this study is not at {said['place']}").advising(
             "bring it back, or say where it is with Study.open(place, history=)",
             "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
         )
-    return cast(Store, open_history(said["place"]))
-
-
-def kept_allowances(tables: Tables) -> Floats:
-    """The allowances of all rows that the study keeps."""
-    return np.concatenate([np.empty(0), *(_arrays(saved)["allowances"] for saved in _parts(tables))])
+    return open_log(said["place"])
 
 
 def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
@@ -69,15 +60,7 @@ def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
         return log
     if log.n_rows < rows:
         raise StudyUnavailable(f"the log of this study must have at least {rows} rows, it has {log.n_rows}")
-    if isinstance(log, (History, Totals)):
-        return log.rows(np.arange(rows))
-    if isinstance(log, Indexed):
-        return cast(Store, open_history(log.place.address, until=rows))
-    if isinstance(log, PostgresArms):
-        return log.first(rows)
-    raise StudyUnavailable(
-        f"the log of this study had {rows} rows before, and {log.name} cannot be read as it was then: index it"
-    )
+    return log.first(rows)
 
 
 def _joined_totals(parts: Iterable[Totals]) -> Totals:
@@ -93,7 +76,7 @@ def _parts(tables: Tables) -> Iterator[bytes]:
     return (saved for (saved,) in tables.query("SELECT bytes FROM log_part ORDER BY first"))
 
 
-def _as_bytes(part: History | Totals, allowances: Floats | None) -> bytes:
+def _as_bytes(part: History | Totals) -> bytes:
     buffer = io.BytesIO()
     labels = np.frombuffer(json.dumps([encode(label) for label in part.labels]).encode(), np.uint8)
     arrays: dict[str, Any] = {"labels": labels, "codes": part.codes}
@@ -101,22 +84,20 @@ def _as_bytes(part: History | Totals, allowances: Floats | None) -> bytes:
         arrays |= {"counts": part.counts, "sums": part.sums}
     else:
         arrays |= {"rewards": part.rewards, "points": part.points, "levels": part.levels}
-    arrays["allowances"] = allowances
+        arrays |= {"allowances": part.allowances}
     kept = {name: array for name, array in arrays.items() if array is not None}
     np.savez_compressed(buffer, allow_pickle=False, **kept)
     return buffer.getvalue()
 
 
-def _arrays(saved: bytes) -> dict[str, Any]:
-    with np.load(io.BytesIO(saved), allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def _from_bytes(saved: bytes) -> History | Totals:
-    arrays = _arrays(saved)
+    with np.load(io.BytesIO(saved), allow_pickle=False) as kept:
+        arrays: dict[str, Any] = dict(kept)
+    allowances = arrays.get("allowances")
     if "points" in arrays:
-        return History.made(arrays["rewards"], points=arrays["points"], levels=arrays.get("levels"))
+        levels = arrays.get("levels")
+        return History.made(arrays["rewards"], points=arrays["points"], levels=levels, allowances=allowances)
     labels = [decode(label) for label in json.loads(arrays["labels"].tobytes())]
     if "counts" in arrays:
         return Totals([labels[code] for code in arrays["codes"]], arrays["counts"], arrays["sums"])
-    return History.made(arrays["rewards"], labels, arrays["codes"])
+    return History.made(arrays["rewards"], labels, arrays["codes"], allowances=allowances)

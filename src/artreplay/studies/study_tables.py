@@ -15,7 +15,7 @@ from artreplay.addresses import check_address, for_libpq, is_address, is_postgre
 from artreplay.errors import InvalidParameter, StudyUnavailable
 from artreplay.optional_packages import needed
 
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
 IN_MEMORY = ":memory:"
 _ROWS = 1000  # that are fetched together
 _POLL = 0.02  # seconds between two looks at whether a study is free

@@ -116,10 +116,9 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     "csv of windows": written("log.csv", text_of(newline="\r\n")),
     "csv with a mark": written("log.csv", "\ufeff" + text_of()),
     "csv in utf-16": written("log.csv", ("\ufeff" + text_of()).encode("utf-16-le")),
-    "csv in utf-16 without a mark": written("log.csv", text_of().encode("utf-16-be")),
     "csv in utf-32": written("log.csv", ("\ufeff" + text_of()).encode("utf-32-le")),
     "text in utf-32": written("log.txt", ("\ufeff" + text_of()).encode("utf-32-be")),
-    "tsv that says otherwise": written("log.tsv", "sep=;\n" + text_of(";")),
+    "tsv that says otherwise": written("log.tsv", text_of(";")),
     "csv with a strange name": written("log[1] *?'s.csv", text_of()),
     "csv behind a preface": written("log.csv", "# made today\n# by hand\n" + text_of()),
     "csv.gz": written("log.csv.gz", gzip.compress(text_of().encode())),
@@ -216,16 +215,18 @@ def opened(folder: Path, text: str | bytes, name: str = "log.csv", **csv: Any) -
 @pytest.mark.parametrize(
     ("text", "csv", "expected"),
     [
-        ("arm;click\n007;0,5\n7;1\n", {"decimal": ","}, [("007", 0.5), (7, 1.0)]),
+        ("arm;click\n007;0,5\n7;1\n", {"decimal_separator": ","}, [("007", 0.5), (7, 1.0)]),
         ("arm,click\n'a,b',1\n", {"quote": "'"}, [("a,b", 1.0)]),
         ('arm,click\n5" pipe,1\n', {"quote": ""}, [('5" pipe', 1.0)]),
-        ("arm~click\nred~1\n", {"delimiter": "~"}, [("red", 1.0)]),
+        ("arm~click\nred~1\n", {"delim": "~"}, [("red", 1.0)]),
         ("arm,click\nrot,1\ngr\u00fcn,0\n".encode("latin-1"), {"encoding": "latin-1"}, [("rot", 1.0), ("grün", 0.0)]),
         ("arm,click\nNA,true\nnull,False\n", {}, [("NA", 1.0), ("null", 0.0)]),
         ("click,note,arm\n1,,red\n", {}, [("red", 1.0)]),
         ("arm,click\n", {}, []),
-        ("arm;click\n", {"decimal": ","}, []),
-        ("sep=;\narm;click\nred;1\n", {}, [("red", 1.0)]),
+        ("arm;click\n", {"decimal_separator": ","}, []),
+        ("sep=;\narm;click\nred;1\n", {"skip": 1}, [("red", 1.0)]),
+        ("% by hand\narm,click\n% no row\nred,1\n", {"comment": "%"}, [("red", 1.0)]),
+        ("made, today\narm,click\nred,1\n", {"skip": "1"}, [("red", 1.0)]),
         ("\n\narm,click,\n#1,1,\n\n#2,0,\n", {}, [("#1", 1.0), ("#2", 0.0)]),
         ("arm,click\rred,1\r", {}, [("red", 1.0)]),
         ("arm,click\n" + "a,1\n" * 30_000 + '"q,r",0\n', {}, [("a", 1.0)] * 30_000 + [("q,r", 0.0)]),
@@ -249,9 +250,13 @@ def test_a_file_without_a_header_has_numbered_columns(tmp_path):
         ("arm,click\n" + "a,1\n" * 30_000 + "b,1,2\n", {}, "Line: 30002 .* Expected Number of Columns: 2 Found: 3$"),
         ("arm,click\n" + "a,1\n" * 30_000 + "b,x\n", {}, "reward .* in row 30000 is 'x', expected a number"),
         ("arm,click,arm\nred,1,blue\n", {}, "there must be one column 'arm'"),
-        ("arm;click\nred;0,5\n", {}, r"row 0 is '0,5', expected a number \(decimal=\",\" reads a comma"),
+        ("arm;click\nred;0,5\n", {}, r"row 0 is '0,5', expected a number \(decimal_separator=\",\" reads a comma"),
         (b"arm,click\ngr\xfcn,1\n", {}, "log.csv is not in utf-8: encoding= must say in what it is written"),
-        ("arm;click\nx;0,5\ny;1.234\n", {"decimal": ","}, r"reward .* in row 1 is '1\.234', .* decimal is a comma$"),
+        (
+            "arm;click\nx;0,5\ny;1.234\n",
+            {"decimal_separator": ","},
+            r"reward .* in row 1 is '1\.234', .* decimal_separator is a comma$",
+        ),
         ("arm,click\nred,0\nblue,1_0\n", {}, "reward .* in row 1 is '1_0', expected a number"),
         ("arm,click\nred,1\n", {"encoding": "klingon"}, "encoding must be the name of an encoding"),
         (
@@ -259,12 +264,22 @@ def test_a_file_without_a_header_has_numbered_columns(tmp_path):
             {"encoding": "rot13"},
             "encoding must be the name of an encoding of text, .* got 'rot13'",
         ),
-        ("arm,click\nred,1\n", {"colour": "red"}, "csv must be made of delimiter, quote, .* got 'colour'"),
+        ("arm,click\nred,1\n", {"colour": "red"}, "csv must be made of delim, quote, .* got 'colour'"),
         ("arm,click\nred,1\n", {"header": "yes"}, "header must be True or False, got 'yes'"),
         ("arm,click\nred,1\n,0\n", {}, "unit .* in row 1 is missing"),
         ("arm,click\r\nred,1\nblue,0\r\n", {}, r"log.csv must end its lines alike, all by \\n or all by \\r\\n, got"),
         ("arm,click\n" + "a,1\n" * 30_000 + "b,1\r\n", {}, "log.csv must end its lines alike"),
         ("arm,click\nred,1\nblue,inf\n", {}, "reward .* in row 1 is inf"),
+        ("arm;click\nred;1\n", {"nullstr": "red"}, "unit .* in row 0 is missing"),
+        ("sep=;\narm;click\nred;1\n", {}, "'sep=', '': delim= must say what separates them, skip= how many lines come"),
+        ("arm~click\nred~1\n", {}, "log.csv: must have a column for each value, got 'arm~click': delim= must say"),
+        ("arm,click\nred,1\n".encode("utf-16-be"), {}, "log.csv is not in utf-8: encoding= must say"),
+        ("arm,click\nred,1\n".encode("utf-16-le")[:-1], {"encoding": "utf-16-le"}, "log.csv is not in utf-16-le"),
+        ("arm,click\nred,1\n", {"comment": 5}, "comment must be one character, or none, got 5"),
+        ("arm,click\nred,1\n", {"delim": ""}, "delim must be one character, got ''"),
+        ("arm,click\nred,1\n", {"delim": '"'}, "delim and quote must be two characters"),
+        ("arm,click\nred,1\n", {"skip": "x"}, "skip must be a number of lines, got 'x'"),
+        ("arm,click\nred,1\n", {"strict_mode": "perhaps"}, "log.csv cannot be read as CSV: Could not cast .*perhaps"),
     ],
     ids=lambda value: str(value)[:60],
 )
@@ -275,8 +290,8 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(text, csv, sentence, tmp_p
 
 def test_a_dialect_belongs_to_text(tmp_path):
     pq.write_table(TABLE, tmp_path / "log.parquet")
-    with pytest.raises(InvalidParameter, match=r"delimiter= belong to CSV files, .* is none"):
-        ar.open_history(tmp_path / "log.parquet", **COLUMNS, csv={"delimiter": ";"})
+    with pytest.raises(InvalidParameter, match=r"delim= belong to CSV files, .* is none"):
+        ar.open_history(tmp_path / "log.parquet", **COLUMNS, csv={"delim": ";"})
 
 
 def test_json_may_have_keys_beside_that_differ_only_in_case(tmp_path):
@@ -373,7 +388,9 @@ def test_columns_of_one_database_column_are_of_one_type(tmp_path):
 
 def test_what_is_no_frame_is_refused():
     for given in (pd.Series([1]), {"arm": [1]}, [1], None, pd.DataFrame):
-        with pytest.raises(InvalidHistory, match="a log must be a path, a folder, a pattern, an address or a frame"):
+        with pytest.raises(
+            InvalidHistory, match="a log must be a path, a folder, a pattern, an address, a connection or a frame"
+        ):
             ar.open_history(given, **COLUMNS)
     with pytest.raises(InvalidFile, match="must not be empty"):
         ar.open_history("", **COLUMNS)
@@ -393,46 +410,41 @@ def test_what_is_no_frame_is_refused():
 # -- tables that keep a list of their files ----------------------------------------------------------------------------
 
 
-def test_a_table_of_a_lake_is_never_loose_parquet(tmp_path):
-    for mark, kind in (("_delta_log", "Delta"), (".hoodie", "Hudi"), ("metadata", "Iceberg")):
-        folder = tmp_path / kind / "tables" / "clicks"
-        (folder / mark).mkdir(parents=True)
-        (folder / mark / "v1.metadata.json").write_text("{}")
-        pq.write_table(TABLE, folder / "part-0.parquet")
-        for place in (tmp_path / kind / "tables", str(folder / "*.parquet"), str(folder.parent / "*" / "*.parquet")):
-            with pytest.raises(InvalidFile, match=rf"is, or is part of, an? {kind} table: name the folder .*clicks"):
-                ar.open_history(place, **COLUMNS)
-    with pytest.raises(InvalidFile, match="is a Hudi table, which cannot be read"):
-        ar.open_history(tmp_path / "Hudi" / "tables" / "clicks", **COLUMNS)
+@pytest.mark.parametrize(
+    ("mark", "kind", "line"),
+    [
+        ("_delta_log", "Delta", "DeltaTable("),
+        (".hoodie", "Hudi", "HudiTableBuilder.from_base_uri("),
+        ("metadata", "Iceberg", "StaticTable.from_metadata("),
+    ],
+)
+def test_a_table_of_a_lake_is_refused_with_the_lines_that_open_it(mark, kind, line, tmp_path):
+    folder = tmp_path / "tables" / "clicks"
+    (folder / mark).mkdir(parents=True)
+    (folder / mark / "v1.metadata.json").write_text("{}")
+    pq.write_table(TABLE, folder / "part-0.parquet")
+    for place in (folder, tmp_path / "tables", str(folder / "*.parquet"), str(folder.parent / "*" / "*.parquet")):
+        with pytest.raises(InvalidFile, match=rf"is, or is part of, an? {kind} table, which has a list") as refused:
+            ar.open_history(place, **COLUMNS)
+        lines = str(refused.value).splitlines()
+        assert len(lines) == 3
+        assert lines[1].startswith("from ")
+        assert f'{line}"{folder}' in lines[2]
+        assert lines[2].startswith("ar.open_history(")
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-def test_a_delta_table_is_read_as_it_is_now(tmp_path):
+def test_the_two_lines_open_a_delta_table_as_it_is_now(tmp_path):
     needed_package("deltalake")
     import deltalake
 
     deltalake.write_deltalake(tmp_path / "log", TABLE.slice(0, 10))
     deltalake.write_deltalake(tmp_path / "log", TABLE, mode="overwrite")
-    assert samples(ar.open_history(tmp_path / "log", **COLUMNS)) == samples(EXPECTED)
-    ar.index_history(tmp_path / "log", tmp_path / "log.arh", **COLUMNS)
-    assert samples(ar.open_history(tmp_path / "log.arh").load()) == samples(EXPECTED)
-    with pytest.raises(InvalidHistory, match=r"order= must name a column: the rows of .* have no order of their own"):
-        ar.open_history(tmp_path / "log", "arm", "click")
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore")
-def test_an_iceberg_table_is_read_as_it_is_now(tmp_path):
-    needed_package("pyiceberg")
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("here", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("shop")
-    table = catalog.create_table("shop.clicks", schema=TABLE.schema)
-    table.append(TABLE.slice(0, 10))
-    table.overwrite(TABLE)
-    folder = table.location().removeprefix("file://")
-    assert samples(ar.open_history(folder, **COLUMNS)) == samples(EXPECTED)
-    with pytest.raises(InvalidHistory, match="order= must name a column"):
-        ar.open_history(folder, "arm", "click")
+    with pytest.raises(InvalidFile) as refused:
+        ar.open_history(tmp_path / "log", **COLUMNS)
+    given = 'unit="arm", reward="click", order="at"'
+    first, second = str(refused.value).splitlines()[1:]
+    names: dict[str, Any] = {"ar": ar}
+    exec(f"{first}\nhistory = {second.replace('unit=…, reward=…, order=…', given)}", names)
+    assert samples(names["history"]) == samples(EXPECTED)

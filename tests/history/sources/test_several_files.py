@@ -81,10 +81,10 @@ def test_a_database_is_let_go_of_when_it_was_refused(tmp_path):
 HELD_AT_EXIT = """
 import ctypes, sys
 import artreplay as ar
-from artreplay.history.sources import text_files
+from artreplay.history import duckdb_connection
 
 ar.open_history(sys.argv[1], unit="arm", reward="click")
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(vars(text_files)))
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(vars(duckdb_connection)))
 """
 
 

@@ -1,7 +1,7 @@
-"""Logs in PostgreSQL: read arm by arm through an index, or whole."""
+"""Logs of arms in PostgreSQL, read page by page."""
 
 from artreplay.addresses import is_postgres
-from artreplay.history.postgres.postgres_store import PostgresArms
+from artreplay.history.postgres.postgres_log import PostgresLog
 from artreplay.history.postgres.table import Table
 
-__all__ = ["PostgresArms", "Table", "is_postgres"]
+__all__ = ["PostgresLog", "Table", "is_postgres"]

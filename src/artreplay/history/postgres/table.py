@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,6 +35,7 @@ class Table:
         with self._said_in_a_sentence():
             if self._connection is None or self._connection.closed:
                 self._connection = self._connected()
+                weakref.finalize(self, self._connection.close)  # also where both are garbage at once
             with self._connection.cursor() as cursor:
                 yield cursor
 
@@ -43,24 +45,38 @@ class Table:
             cursor.execute(f"SELECT * FROM {self.sql} LIMIT %s", [0])
             return [column.name for column in cursor.description]
 
-    def ordered_rows(self, columns: Sequence[str], order: str, until: Any = None, skip: int = 0) -> Iterator[Any]:
-        """All rows in order, some at a time; up to a value of the order, behind the first few.
+    def types(self, columns: Sequence[str]) -> list[str]:
+        """The types of some columns, as SQL writes them."""
+        names = in_statement(", ".join(map(quoted, columns)))
+        with self.cursor() as cursor:
+            cursor.execute(f"SELECT {names} FROM {self.sql} LIMIT %s", [0])
+            numbers = [column.type_code for column in cursor.description]
+            as_texts = "SELECT format_type(number, -1) FROM unnest(%s::oid[]) WITH ORDINALITY AS _types(number, place)"
+            cursor.execute(f"{as_texts} ORDER BY place", [numbers])
+            return [name for (name,) in cursor.fetchall()]
 
-        Rows of equal order come in the order of the other columns, so that they are the same log every time. They stay
-        on the server until they are fetched, over a connection of their own.
+    def ordered_rows(self, columns: Sequence[str], order: str) -> Iterator[Any]:
+        """All rows in order, some at a time.
+
+        Rows of equal order come in the order of the other columns, so that they are the same log every time.
         """
         names, sorting = (
             in_statement(", ".join(map(quoted, some))) for some in (columns, dict.fromkeys([order, *columns]))
         )
-        bound = "" if until is None else f"WHERE {in_statement(quoted(order))} <= %s"
+        return self.stream(f"SELECT {names} FROM {self.sql} ORDER BY {sorting}", {})
+
+    def stream(self, statement: str, values: dict[str, Any]) -> Generator[Any, None, None]:
+        """The rows of a statement, some at a time.
+
+        They stay on the server until they are fetched, over a connection of their own.
+        """
         with (
             self._said_in_a_sentence(),
             self._connected() as connection,
             connection.transaction(),
             connection.cursor(name="artreplay") as cursor,
         ):
-            query = f"SELECT {names} FROM {self.sql} {bound} ORDER BY {sorting} OFFSET %s"
-            cursor.execute(query, [*([] if until is None else [until]), skip])
+            cursor.execute(statement, values)
             while rows := cursor.fetchmany(_FETCH):
                 yield rows
 
@@ -87,15 +103,6 @@ class Table:
     def _said_in_a_sentence(self) -> Any:
         errors = needed("psycopg", "PostgreSQL").Error, OSError, ValueError  # the last two of a host that is no name
         return said_in_a_sentence(self._address, self._place, errors=errors)
-
-    def close(self) -> None:
-        """Close the connection, if there is one."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def __del__(self) -> None:
-        self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_connection": None}  # a connection does not travel

@@ -1,11 +1,12 @@
-"""Logs in tables of databases that are files: DuckDB and SQLite."""
+"""Logs in tables of databases: DuckDB and SQLite, as files or as connections, and connections of psycopg."""
 
 from __future__ import annotations
 
 import math
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from decimal import Decimal
 from functools import partial
@@ -14,8 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidHistory, InvalidParameter
-from artreplay.history.sources.found_files import DUCKDB
+from artreplay.history.duckdb_connection import connect
 from artreplay.history.sources.source import BATCH, Source, arrow_reader, quoted, reading
+from artreplay.history.sources.source_files import DUCKDB, SQLITE
+
+_POSTGRES = "PostgreSQL"
+Ask = Callable[[str], Iterator[Any]]  # a query; the names of its columns, and then their rows
 
 
 def is_query(table: str) -> bool:
@@ -31,42 +36,85 @@ def table_behind_from(place: str, table: str | None) -> str:
     return query if is_query(table) else ".".join(map(quoted, table.split(".")))
 
 
-def database_source(path: str, kind: str, table: str | None) -> Source:
+def file_source(path: str, kind: str, table: str | None) -> Source:
     """A table of a DuckDB or SQLite file, or the rows of a query, in the order in which the database gives them."""
-    name, origin = f"{path} ({table})", table_behind_from(path, table)
-    asked = partial(_from_duckdb if kind == DUCKDB else _from_sqlite, path)
+
+    def ask(query: str) -> Iterator[Any]:
+        if kind == DUCKDB:
+            with connect(path, read_only=True) as connection:
+                yield from _from_duckdb(connection, query)
+        else:  # threads of DuckDB ask for the rows that it sorts
+            address = f"{Path(path).absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
+                yield from _from_sqlite(connection, query)
+
+    return _source(path, kind, ask, table)
+
+
+def connection_source(connection: Any, table: str | None) -> Source | None:
+    """A table of the database that a connection is open to, or the rows of a query; None for anything else."""
+    duckdb, psycopg = sys.modules.get("duckdb"), sys.modules.get("psycopg")  # whoever has a connection has the module
+    if isinstance(connection, sqlite3.Connection):
+        kind, ask = SQLITE, _from_sqlite
+    elif duckdb is not None and isinstance(connection, duckdb.DuckDBPyConnection):
+        kind, ask = DUCKDB, _from_duckdb
+    elif psycopg is not None and isinstance(connection, psycopg.Connection):
+        kind, ask = _POSTGRES, _from_psycopg
+    else:
+        return None
+    return _source(f"the connection to {kind}", kind, partial(ask, connection), table)
+
+
+def _source(place: str, kind: str, ask: Ask, table: str | None) -> Source:
+    """A table of a database that answers queries."""
+    name, origin = f"{place} ({table})", table_behind_from(place, table)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         named = ", ".join(f"{quoted(column)} AS {quoted(column)}" for column in columns)
-        return islice(asked(f"SELECT {named} FROM {origin}"), 1, None)
+        # Rows of PostgreSQL come in any order. Sorted by all columns they are the same log every time.
+        order = f" ORDER BY {', '.join(map(quoted, columns))}" if kind == _POSTGRES else ""
+        return islice(ask(f"SELECT {named} FROM {origin}{order}"), 1, None)
 
     def rows() -> Any:
-        return next(islice(asked(f"SELECT count(*) AS number FROM {origin}"), 1, None))[0][0].as_py()
+        (batch,) = islice(ask(f"SELECT count(*) AS number FROM {origin}"), 1, None)
+        return batch[0][0].as_py()
 
     with reading(name, kind):
-        names = next(asked(f"SELECT * FROM {origin}"))
+        names = next(ask(f"SELECT * FROM {origin}"))
+    if kind == _POSTGRES:  # where counting reads the table once more
+        return Source(name, kind, names, batches, has_order=False)
     return Source(name, kind, names, batches, rows)
 
 
-def _from_duckdb(path: str, query: str) -> Iterator[Any]:
+def _from_duckdb(connection: Any, query: str) -> Iterator[Any]:
     """The names of columns, and then their rows."""
-    import duckdb
-
-    with duckdb.connect(path, read_only=True) as connection:
-        found = connection.sql(query)
-        yield found.columns
-        yield from arrow_reader(found)
+    found = connection.sql(query)
+    yield found.columns
+    yield from arrow_reader(found)
 
 
-def _from_sqlite(path: str, query: str) -> Iterator[Any]:
-    """The names of columns, and then their rows; threads of DuckDB ask for those that it sorts."""
-    address = f"{Path(path).absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
-        cursor = connection.execute(query)
-        names = [column[0] for column in cursor.description]
-        yield names
-        while rows := cursor.fetchmany(BATCH):
-            yield table_of_rows(rows, names)
+def _from_sqlite(connection: Any, query: str) -> Iterator[Any]:
+    """The names of columns, and then their rows."""
+    with closing(connection.cursor()) as cursor:
+        cursor.row_factory = None
+        cursor.execute(query)
+        yield from _fetched(cursor)
+
+
+def _from_psycopg(connection: Any, query: str) -> Iterator[Any]:
+    """The names of columns, and then their rows, which stay on the server until they are fetched."""
+    from psycopg.rows import tuple_row
+
+    with connection.transaction(), connection.cursor(name="artreplay", row_factory=tuple_row) as cursor:
+        cursor.execute(query)
+        yield from _fetched(cursor)
+
+
+def _fetched(cursor: Any) -> Iterator[Any]:
+    names = [column[0] for column in cursor.description]
+    yield names
+    while rows := cursor.fetchmany(BATCH):
+        yield table_of_rows(rows, names)
 
 
 def table_of_rows(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Any:

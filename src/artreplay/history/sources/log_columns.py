@@ -17,6 +17,7 @@ class Columns(NamedTuple):
     reward: str
     level: str | None = None
     order: str | None = None
+    allowance: str | None = None
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -34,18 +35,19 @@ class Columns(NamedTuple):
         return None if self.order == SHUFFLE else self.order
 
     def by_role(self) -> dict[str, str | None]:
-        """Which column is the unit, the reward and the level; the coordinates of a point are not one column."""
-        return {"unit": None if self.are_points else self.units[0], "reward": self.reward, "level": self.level}
+        """Which column is the unit, the reward and so on; the coordinates of a point are not one column."""
+        unit = None if self.are_points else self.units[0]
+        return {"unit": unit, "reward": self.reward, "level": self.level, "allowance": self.allowance}
 
     def read(self, with_order: bool = True) -> list[str]:
         """The columns that must be read, each once."""
-        extra = [self.level, self.sorted_by if with_order else None]
+        extra = [self.level, self.allowance, self.sorted_by if with_order else None]
         return list(dict.fromkeys([*self.units, self.reward, *(name for name in extra if name is not None)]))
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse a source that lacks a column, or has it twice."""
         roles = [*(("unit", name) for name in self.units), ("reward", self.reward)]
-        check_names(names, [*roles, ("level", self.level), ("order", self.sorted_by)])
+        check_names(names, [*roles, ("level", self.level), ("allowance", self.allowance), ("order", self.sorted_by)])
 
 
 def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | None]]) -> None:
@@ -57,9 +59,9 @@ def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | No
             raise InvalidHistory(f"there must be one column {asked}, the columns are {columns}")
 
 
-def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None) -> Columns:
+def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None, allowance: Any = None) -> Columns:
     """The columns as a caller names them: `unit` is a name, or a list of names of coordinates."""
-    for name, value in (("reward", reward), ("level", level), ("order", order)):
+    for name, value in (("reward", reward), ("level", level), ("order", order), ("allowance", allowance)):
         if not isinstance(value, str) and (value is not None or name == "reward"):
             raise InvalidParameter(f"{name} must name a column, got {value!r}")
     units = (unit,) if isinstance(unit, str) else tuple(unit) if isinstance(unit, (list, tuple)) else ()
@@ -69,7 +71,9 @@ def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None) -> 
         raise InvalidParameter(f"level must stand beside the coordinates of points, unit is the one column {unit!r}")
     if reward in units or level in units or reward == level:
         raise InvalidParameter(f"unit, reward and level must be different columns, got {units}, {reward!r}, {level!r}")
-    return Columns(unit if isinstance(unit, str) else units, reward, level, order)
+    if allowance is not None and allowance in (*units, reward, level):
+        raise InvalidParameter(f"allowance must be a column of its own, got {allowance!r}")
+    return Columns(unit if isinstance(unit, str) else units, reward, level, order, allowance)
 
 
 def check_seed_and_order(columns: Columns, seed: int | None) -> None:

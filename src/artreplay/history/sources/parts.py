@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import errors_in
+from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.log_columns import Columns
@@ -36,18 +36,23 @@ def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Itera
 
 
 def joined(parts: Iterable[History]) -> History:
-    """One history of consecutive parts."""
+    """One history of consecutive parts, which all have allowances or none."""
     numbering = Numbering()
     coded = [(part, numbering.codes(part)) for part in parts]
     if not coded:
         return History([], [])
     some = coded[0][0]
+    if len({part.has_allowances for part, _ in coded}) > 1:
+        raise InvalidHistory("the parts of a log must all have allowances, or none")
     return History.made(
         np.concatenate([part.rewards for part, _ in coded]),
         list(numbering.labels),
         np.concatenate([codes for _, codes in coded]),
         None if some.points is None else np.concatenate([part.points for part, _ in coded if part.points is not None]),
         None if some.levels is None else np.concatenate([part.levels for part, _ in coded if part.levels is not None]),
+        np.concatenate([part.allowances for part, _ in coded if part.allowances is not None])
+        if some.has_allowances
+        else None,
     )
 
 

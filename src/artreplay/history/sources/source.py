@@ -10,15 +10,27 @@ from typing import Any
 
 import numpy as np
 
+from artreplay.addresses import masked
 from artreplay.compiling import Floats
-from artreplay.errors import InvalidFile
+from artreplay.errors import ArtReplayError, InvalidFile
 from artreplay.history import column_values
 from artreplay.history.history import History
+from artreplay.history.labels import is_arrow
 from artreplay.history.sources.log_columns import Columns
 
 BATCH = 1 << 18  # rows that are read at once
 _MOST_SAID = 100  # letters of a line that an engine says
-_ENGINES = ("_duckdb", "duckdb", "narwhals", "polars", "pyarrow", "sqlite3")  # whose errors are about what they read
+_ENGINES = (
+    "_csv",
+    "_duckdb",
+    "duckdb",
+    "narwhals",
+    "polars",
+    "psycopg",
+    "pyarrow",
+    "sqlite3",
+)  # whose errors are about what they read
+_NOT_UTF8 = "not utf-8 encoded"
 _MIXED_ENDS = "state machine reached an invalid state"  # what DuckDB says where lines end now by \n, now by \r\n
 
 
@@ -60,16 +72,17 @@ class Source:
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows in order, a batch at a time, with these columns."""
         with reading(self.name, self._kind):
-            yield from map(column_values.as_frame, self._batches(list(columns)))
+            yield from map(column_values.as_frame, map(checked, self._batches(list(columns))))
 
     def history(self, table: Any, columns: Columns) -> History:
         """A batch as a history; errors count its rows from 0."""
         levels = None if columns.level is None else self.numbers(table, columns.level, "level")
+        allowances = None if columns.allowance is None else self.numbers(table, columns.allowance, "allowance")
         rewards = self.numbers(table, columns.reward, "reward")
         if not columns.are_points:
-            return History(self.labels(table, columns.units[0]), rewards)
+            return History(self.labels(table, columns.units[0]), rewards, allowance=allowances)
         points = np.column_stack([self.numbers(table, name, "coordinate") for name in columns.units])
-        return History(points, rewards, levels=levels)
+        return History(points, rewards, levels=levels, allowance=allowances)
 
     def labels(self, table: Any, name: str) -> Any:
         """A column of a batch as labels."""
@@ -82,6 +95,14 @@ class Source:
     def order(self, table: Any, name: str) -> Any:
         """A column of a batch to order by, as arrow has it."""
         return column_values.to_order_by(table, name)
+
+
+def checked(batch: Any) -> Any:
+    """A batch whose buffers hold what they say, if it is of arrow: to read others could end the process."""
+    native = batch.to_native() if hasattr(batch, "to_native") else batch
+    if is_arrow(native):
+        native.validate(full=True)
+    return batch
 
 
 def quoted(name: str) -> str:
@@ -101,19 +122,30 @@ def dataset_batches(dataset: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 
 @contextmanager
-def reading(name: object, kind: str) -> Iterator[None]:
-    """A block that reads a file or a database; if that cannot be done, it is said in one sentence."""
+def reading(name: object, kind: str, address: str | None = None) -> Iterator[None]:
+    """A block that reads a file or a database; if that cannot be done, it is said in one sentence.
+
+    What lies at an address is read by packages that have errors of their own, and may say the address.
+    """
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise InvalidFile(f"is not in {error.encoding}: encoding= must say in what it is written", file=name) from error
+    except UnicodeError as error:
+        raise _not_in(getattr(error, "encoding", "this encoding"), name) from error
     except Exception as error:
-        if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in _ENGINES:
+        is_about_it = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _ENGINES
+        if isinstance(error, ArtReplayError) or (address is None and not is_about_it):
             raise
+        if _NOT_UTF8 in str(error):
+            raise _not_in("utf-8", name) from error
         if _MIXED_ENDS in str(error):
             raise InvalidFile("must end its lines alike, all by \\n or all by \\r\\n, got both", file=name) from error
         said = getattr(error, "strerror", None) or _in_short(error)
-        raise InvalidFile(f"cannot be read as {kind}: {said}", file=name) from error
+        said = said if address is None else masked(said, address)
+        raise InvalidFile(f"cannot be read as {kind}: {said}", file=name) from (error if address is None else None)
+
+
+def _not_in(encoding: str, name: object) -> InvalidFile:
+    return InvalidFile(f"is not in {encoding}: encoding= must say in what it is written", file=name)
 
 
 def _in_short(error: Exception) -> str:

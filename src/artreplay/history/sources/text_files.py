@@ -1,88 +1,73 @@
-"""Logs in text: CSV of every dialect and JSON lines, read by DuckDB."""
+"""Logs in text: CSV of every dialect and JSON lines, read by DuckDB; labels and numbers are checked by us."""
 
 from __future__ import annotations
 
-import atexit
 import codecs
 import csv
 import glob
-import io
 import json
 import math
 import os
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property, partial
 from itertools import islice
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from artreplay.compiling import Floats
-from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history.duckdb_connection import shared_cursor
 from artreplay.history.labels import Label, as_label
 from artreplay.history.sources.files import FileSource
-from artreplay.history.sources.found_files import MARKS, Found
 from artreplay.history.sources.source import arrow_reader, quoted
+from artreplay.history.sources.source_files import Copies, SourceFile
 
 _FLAGS = {"true": 1.0, "false": 0.0}
 _DELIMITERS = ("\t", ";", "|", ",")
-_PREFACE = 100  # lines among which a header is looked for
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
-
-
-class Dialect(NamedTuple):
-    """How a CSV file is written; what is None is found out."""
-
-    delimiter: str | None = None
-    quote: str | None = None
-    encoding: str | None = None
-    header: bool = True
-    decimal: str = "."
-    escape: str = '"'
-    skip: int = 0
-
-    def __str__(self) -> str:
-        said = [f"separated by {self.delimiter!r}", f"quoted by {self.quote!r}", f"in {self.encoding}"]
-        said += [] if self.escape == self.quote else [f"with quotes escaped by {self.escape!r}"]
-        said += [] if self.header else ["without a header"]
-        said += [f"behind {self.skip} lines that are no rows"] if self.skip else []
-        return ", ".join([*said, *([] if self.decimal == "." else ["with decimal commas"])])
-
-
-PLAIN = str(Dialect(",", '"', "utf-8"))
+_PLAIN = {"delim": ",", "quote": '"', "escape": '"', "skip": 0, "header": True, "comment": ""}
+_LONGEST = 1 << 21  # bytes of a line that DuckDB takes
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "delimiter": (lambda value: isinstance(value, str) and len(value) == 1, "one character"),
-    "quote": (lambda value: isinstance(value, str) and len(value) <= 1, "one character, or none"),
-    "encoding": (lambda value: _is_encoding(value), "the name of an encoding of text, such as utf-16"),
+    "delim": (lambda value: _is_character(value) and value != "", "one character"),
+    "quote": (lambda value: _is_character(value), "one character, or none"),
+    "comment": (lambda value: _is_character(value), "one character, or none"),
+    "skip": (lambda value: str(value).isdecimal(), "a number of lines"),
     "header": (lambda value: isinstance(value, bool), "True or False"),
-    "decimal": (lambda value: value in (".", ","), 'a point or a comma ("." or ",")'),
+    "decimal_separator": (lambda value: value in (".", ","), 'a point or a comma ("." or ",")'),
+    "encoding": (lambda value: _is_encoding(value), "the name of an encoding of text, such as utf-16"),
 }
+_OURS = ("decimal_separator", "encoding")
+_OPTIONS = (*_CHECKS, "sep", "escape", "nullstr", "new_line", "null_padding", "strict_mode")
 
 
-def as_dialect(given: Mapping[str, Any] | None) -> Dialect:
-    """The dialect as a caller describes it.
+def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
+    """How a caller says that CSV is written: options of DuckDB's `read_csv`, and an encoding that Python knows.
 
-    >>> as_dialect({"delimiter": ";", "decimal": ","}).decimal
-    ','
+    >>> checked_options({"sep": ";", "decimal_separator": ","})
+    {'delim': ';', 'decimal_separator': ','}
     """
-    for name, value in (given or {}).items():
-        if name not in _CHECKS:
-            raise InvalidParameter(f"csv must be made of {', '.join(_CHECKS)}, got {name!r}")
-        good, expected = _CHECKS[name]
+    options = {"delim" if name == "sep" else name: value for name, value in (csv or {}).items()}
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise InvalidParameter(f"csv must be made of {', '.join(_OPTIONS)}, got {name!r}")
+        good, expected = _CHECKS.get(name, (lambda value: True, ""))
         if not good(value):
             raise InvalidParameter(f"{name} must be {expected}, got {value!r}")
-    return Dialect(**(given or {}))
+    if options.get("delim") == options.get("quote", '"'):
+        raise InvalidParameter(f"delim and quote must be two characters, got {options['delim']!r} for both")
+    return options
+
+
+def _is_character(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 1 and value not in ("\n", "\r", "\0")
 
 
 def _is_encoding(name: Any) -> bool:
     try:
         return isinstance(name, str) and codecs.lookup(name)._is_text_encoding  # which rot13 and hex are not
-    except LookupError:
+    except (LookupError, ValueError):
         return False
 
 
@@ -92,64 +77,57 @@ class TextFiles(FileSource):
     written = True
     label_of: Callable[[str], Label] = staticmethod(as_label)
 
-    def __init__(self, name: str, files: Sequence[Found], dialect: Dialect, kind: str) -> None:
+    def __init__(self, name: str, files: Sequence[SourceFile], options: Mapping[str, Any], kind: str) -> None:
         super().__init__(name, files, kind)
-        self._asked = dialect
-        self._copies: dict[str, str] = {}
+        self._asked = {name: value for name, value in options.items() if name not in _OURS}
+        self._encoding: str | None = options.get("encoding")
+        self._has_commas = options.get("decimal_separator") == ","
+        self._copies = Copies()
 
     @property
     def dialect(self) -> str | None:
-        """How the text of the first file is written."""
-        return str(self._found)
+        """How the text of the first file is written, where it is not plain CSV."""
+        encoding = self._encoding or self.files[0].encoding()
+        found = {**self._options, "encoding": encoding, "decimal_separator": "," if self._has_commas else "."}
+        plain = {**_PLAIN, "encoding": "utf-8", "decimal_separator": "."}
+        said = [f"{name}={value!r}" for name, value in found.items() if value != plain.get(name)]
+        return ", ".join(said) or None
+
+    def column_names(self) -> list[str]:
+        """The columns of the first file, and those that its folders add."""
+        names = super().column_names()
+        if len(names) == 1 or (names and names[0].startswith("sep=")):
+            problem = f"must have a column for each value, got {', '.join(map(repr, names))}"
+            hint = "delim= must say what separates them, skip= how many lines come before the header"
+            raise InvalidHistory(f"{problem}: {hint}", file=self.files[0].name)
+        return names
 
     @cached_property
-    def _encoding(self) -> str:
-        """The encoding of all files: as it was said, else as the first file begins."""
-        return self._asked.encoding or _encoding_of(self.files[0])
+    def _options(self) -> dict[str, Any]:
+        """How all files are written: as the caller said, else as DuckDB finds in the first one."""
+        return _sniffed(self._path_of(self.files[0]), self._asked)
 
-    @cached_property
-    def _found(self) -> Dialect:
-        """How all files are written: as it was said, else as DuckDB finds in the first one."""
-        usual = "\t" if ".tsv" in Path(self.files[0].path).suffixes else None
-        return _sniffed(self._local(self.files[0]), self._asked._replace(encoding=self._encoding), usual)
+    def _path_of(self, file: SourceFile) -> str:
+        return self._copies.path_of(file, self._encoding)
 
-    def _names_of(self, file: Found) -> list[str]:
-        dialect = self._found
-        quotes: Any = {"quotechar": dialect.quote} if dialect.quote else {"quoting": csv.QUOTE_NONE}
-        with _text(Found(self._local(file))) as text:
-            lines = islice(text, dialect.skip, None)
-            first = next(filter(None, csv.reader(lines, delimiter=str(dialect.delimiter), **quotes)), [])
-        return first if dialect.header else [f"column{place}" for place in range(len(first))]
+    def _names_of(self, file: SourceFile) -> list[str]:
+        _check_last_line(self._path_of(file), file.name)
+        options, comment = self._options, self._options["comment"]
+        quotes: Any = {"quotechar": options["quote"]} if options["quote"] else {"quoting": csv.QUOTE_NONE}
+        with open(self._path_of(file), encoding="utf-8-sig", newline="") as text:
+            lines = islice(iter(partial(text.readline, _LONGEST), ""), int(options["skip"]), None)
+            rows = (line for line in lines if not comment or not line.startswith(comment))
+            first = next(filter(None, csv.reader(rows, delimiter=options["delim"], **quotes)), [])
+        return first if options["header"] else [f"column{place}" for place in range(len(first))]
 
-    def _batches_of(self, file: Found, columns: Sequence[str]) -> Iterator[Any]:
-        names, dialect = self._names_of(file), self._found
+    def _batches_of(self, file: SourceFile, columns: Sequence[str]) -> Iterator[Any]:
+        names = self._names_of(file)
+        kinds = {f"c{place}": "VARCHAR" for place in range(len(names))}
+        options = self._options | {"columns": kinds, "auto_detect": False, "hive_partitioning": False}
         wanted = ", ".join(f"c{names.index(name)} AS {quoted(name)}" for name in columns) or "1 AS nothing"
-        with _database() as database:
-            rows = database.read_csv(
-                glob.escape(self._local(file)),
-                auto_detect=False,
-                hive_partitioning=False,
-                header=dialect.header,
-                delimiter=dialect.delimiter,
-                quotechar=dialect.quote,
-                escapechar=dialect.escape,
-                skiprows=dialect.skip,
-                columns={f"c{place}": "VARCHAR" for place in range(len(names))},
-            )
-            yield from arrow_reader(rows.project(wanted))
-
-    def _local(self, file: Found) -> str:
-        """A file that DuckDB can read: on the disk, in UTF-8; others are copied."""
-        plain = codecs.lookup(self._encoding).name == "utf-8" and not file.path.endswith((".bz2", ".lz4"))
-        if plain and file.system is None:
-            return file.path
-        if file.path not in self._copies:
-            number, copy = tempfile.mkstemp(prefix="artreplay-", suffix=".txt")
-            weakref.finalize(self, Path(copy).unlink, missing_ok=True)
-            with _text(file, self._encoding) as text, open(number, "w", encoding="utf-8", newline="") as written:
-                shutil.copyfileobj(text, written, 1 << 20)
-            self._copies[file.path] = copy
-        return self._copies[file.path]
+        with shared_cursor() as database:
+            rows = database.sql(f"SELECT {wanted} FROM {_call('read_csv', self._path_of(file), options)}")
+            yield from arrow_reader(rows)
 
     def _partition_value(self, text: str) -> Any:
         return text
@@ -181,10 +159,10 @@ class TextFiles(FileSource):
         import pyarrow.compute as pc
 
         column = table.to_native().column(name)
-        if self._asked.decimal == ",":
+        if self._has_commas:
             row = pc.index(pc.match_substring(column, "."), True).as_py()
             if row >= 0:
-                problem = f"is {column[row].as_py()!r}, expected a number without a point: decimal is a comma"
+                problem = f"is {column[row].as_py()!r}, expected a number without a point: decimal_separator is a comma"
                 raise InvalidHistory(problem, what=what, row=row, column=name)
             column = pc.replace_substring(column, ",", ".")
         try:
@@ -199,18 +177,25 @@ class JsonFiles(TextFiles):
 
     dialect = None
 
-    def _names_of(self, file: Found) -> list[str]:
-        if os.path.getsize(self._local(file)) == 0:
-            return []
-        query = "SELECT * FROM read_json(?, maximum_depth=1, hive_partitioning=false) LIMIT 0"
-        with _database() as database:  # whose own function refuses files that have keys which differ only in case
-            return [name for name, *_ in database.execute(query, [glob.escape(self._local(file))]).description]
+    def column_names(self) -> list[str]:
+        """The keys of the first file, and the columns that its folders add."""
+        return FileSource.column_names(self)
 
-    def _batches_of(self, file: Found, columns: Sequence[str]) -> Iterator[Any]:
+    def _names_of(self, file: SourceFile) -> list[str]:
+        path = self._path_of(file)
+        if os.path.getsize(path) == 0:
+            return []
+        _check_end(path, file.name)
+        options = {"maximum_depth": 1, "hive_partitioning": False}
+        with shared_cursor() as database:  # whose own function refuses keys that differ only in case
+            return [str(name) for name in database.sql(f"FROM {_call('read_json', path, options)} LIMIT 0").columns]
+
+    def _batches_of(self, file: SourceFile, columns: Sequence[str]) -> Iterator[Any]:
         kinds = dict.fromkeys(columns or self._names_of(file), "JSON")
-        with _database() as database:
-            rows = database.read_json(glob.escape(self._local(file)), hive_partitioning=False, columns=kinds)
-            yield from arrow_reader(rows.project(", ".join(map(quoted, columns)) or "1 AS nothing"))
+        wanted = ", ".join(map(quoted, columns)) or "1 AS nothing"
+        call = _call("read_json", self._path_of(file), {"hive_partitioning": False, "columns": kinds})
+        with shared_cursor() as database:
+            yield from arrow_reader(database.sql(f"SELECT {wanted} FROM {call}"))
 
     def _partition_value(self, text: str) -> Any:
         return json.dumps(as_label(text))
@@ -235,68 +220,64 @@ def _number(text: str, row: int, what: str, name: str) -> float:
         plain = text.lower().replace("_", "?")  # Python would read 1_0 as 10
         return _FLAGS[plain] if plain in _FLAGS else float(plain)
     except ValueError:
-        hint = ' (decimal="," reads a comma as the point)' if _WITH_COMMA.fullmatch(text) else ""
+        hint = ' (decimal_separator="," reads a comma as the point)' if _WITH_COMMA.fullmatch(text) else ""
         problem = f"is {text!r}, expected a number{hint}"
     raise InvalidHistory(problem, what=what, row=row, column=name)
 
 
-def _encoding_of(file: Found) -> str:
-    """What the mark says that a file begins with; UTF-16 for letters of two bytes each; else UTF-8."""
-    with file.open() as opened:
-        start = opened.read(4)
-    for mark, encoding in MARKS.items():
-        if start.startswith(mark):
-            return encoding
-    if len(start) < 4 or 0 not in start:
-        return "utf-8"
-    return "utf-16-le" if start[1] == 0 else "utf-16-be"
-
-
-def _text(file: Found, encoding: str = "utf-8") -> io.TextIOWrapper:
-    """The letters of a file, without the mark that may begin it."""
-    return io.TextIOWrapper(file.open(), "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
-
-
-def _sniffed(path: str, dialect: Dialect, usual: str | None) -> Dialect:
-    """The dialect of a file in UTF-8, what was not said found out; `usual` is the delimiter of files with its name."""
+def _sniffed(path: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """How a file is written: as the caller said, else as DuckDB finds."""
     import duckdb
 
-    with _text(Found(path)) as text:
-        lines = [*islice(text, _PREFACE), ""]
-    if re.fullmatch("sep=.", lines[0].strip()):  # which spreadsheets write, and read
-        return dialect._replace(delimiter=dialect.delimiter or lines[0][4], quote=dialect.quote or '"', skip=1)
-    dialect = dialect._replace(delimiter=dialect.delimiter or usual)
-    given = {"path": glob.escape(path), "header": dialect.header, "delim": dialect.delimiter, "quote": dialect.quote}
-    given = {name: value for name, value in given.items() if value is not None}
-    options = ", ".join(f"{name}=${name}" for name in given if name != "path")
-    query = f"SELECT Delimiter, Quote, Escape, SkipRows, len(Columns) FROM sniff_csv($path, comment='', {options})"
+    asked = {"header": True, "comment": ""} | asked
+    if not asked["header"]:
+        asked = {"skip": 0} | asked  # DuckDB would pass over rows that do not look like the others
+    call = _call("sniff_csv", path, asked | {"all_varchar": True})
     try:
-        delimiter, quote, escape, skip, columns = _database().execute(query, given).fetchall()[0]
+        with shared_cursor() as database:
+            (found,) = database.sql(f"SELECT Delimiter, Quote, Escape, SkipRows, Columns FROM {call}").fetchall()
     except duckdb.Error:  # lines that are not alike, perhaps: reading them will name one
-        delimiter, quote, escape, skip, columns = ",", '"', '"', 0, 1
-    if dialect.delimiter is not None:
-        delimiter = dialect.delimiter
-    elif columns == 1:
-        delimiter = max(_DELIMITERS, key=lines[0].count) if any(map(lines[0].count, _DELIMITERS)) else ","
-    if any(delimiter in line and not line.startswith("#") for line in lines[:skip]):
-        skip = 0  # no preface, but a header that does not fit the rows
-    quote = dialect.quote if dialect.quote is not None else '"' if quote == "(empty)" else quote
-    escape = quote if escape == "(empty)" else escape
-    return dialect._replace(delimiter=delimiter, quote=quote, escape=escape, skip=skip)
+        return _PLAIN | asked
+    delimiter, quote, escape, skip, columns = found
+    if len(columns) == 1 and "delim" not in asked:  # perhaps because a row is cut off: what is in the header counts
+        header = columns[0]["name"]
+        delimiter = max(_DELIMITERS, key=header.count)
+        if delimiter in header:
+            return _sniffed(path, {**asked, "delim": delimiter})
+    quote = '"' if quote == "(empty)" else quote  # values with quotes may come later
+    return {
+        "delim": delimiter,
+        "quote": quote,
+        "escape": quote if escape == "(empty)" else escape,
+        "skip": skip,
+    } | asked
 
 
-def _database() -> Any:
-    """A cursor of the DuckDB of this process, which must be held as long as its rows are read."""
-    return _connection(os.getpid()).cursor()
+def _call(function: str, path: str, options: Mapping[str, Any]) -> str:
+    """A call of a function of DuckDB that reads a file."""
+    arguments = [f"{name}={_literal(value)}" for name, value in options.items()]
+    return f"{function}({', '.join([_literal(glob.escape(path)), *arguments])})"
 
 
-@cache
-def _connection(process: int) -> Any:
-    """The DuckDB of this process: starting one takes longer than a small file does. It fetches nothing by itself."""
-    import duckdb
+def _literal(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{quoted(name)}: {_literal(kind)}" for name, kind in value.items()) + "}"
+    return str(value) if isinstance(value, (bool, int)) else "'" + str(value).replace("'", "''") + "'"
 
-    connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
-    connection.execute("SET enable_progress_bar=false")
-    # Python does not clear a module that something still holds at exit. DuckDB would then print forty lines about it.
-    atexit.register(_connection.cache_clear)
-    return connection
+
+def _check_last_line(path: str, name: str) -> None:
+    """Refuse a last line that is too long for DuckDB, which would pass over it without a word."""
+    with open(path, "rb") as file:
+        file.seek(-min(_LONGEST, os.path.getsize(path)), os.SEEK_END)
+        end = file.read()
+    if len(end) == _LONGEST and b"\n" not in end and b"\r" not in end:
+        raise InvalidFile(f"must have lines of less than {_LONGEST >> 20} MB", file=name)
+
+
+def _check_end(path: str, name: str) -> None:
+    """Refuse an array of JSON that is cut off after a comma, which DuckDB takes for a whole one."""
+    with open(path, "rb") as file:
+        start = file.read(64).lstrip()
+        file.seek(-min(64, os.path.getsize(path)), os.SEEK_END)
+        if start.startswith(b"[") and not file.read().rstrip().endswith(b"]"):
+            raise InvalidFile("is cut off: it begins with [ and does not end with ]", file=name)

@@ -143,13 +143,6 @@ def test_wrong_places_are_refused(tmp_path):
         ar.open_history(17, "arm", "click")
 
 
-def test_a_log_that_cannot_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    pq.write_table(pa.table({"arm": [1], "click": [1]}), tmp_path / "log.parquet")
-    monkeypatch.setattr("artreplay.history.sources.files.ArrowFiles.rows", lambda self: 10**12)
-    with pytest.raises(InvalidHistory, match=r"1,000,000,000,000 rows, .* `artreplay index`"):
-        ar.open_history(tmp_path / "log.parquet", "arm", "click")
-
-
 def test_an_order_with_gaps_is_refused():
     log = pa.table({"arm": [1, 2], "click": [1, 0], "at": pa.array([5, None])})
     with pytest.raises(InvalidHistory, match="column 'at' in row 1 is missing"):
@@ -164,18 +157,3 @@ def test_rows_behind_until_are_not_looked_at(tmp_path):
     for source in (log, log.to_batches()[0], log.to_pandas(), indexed, pl.from_arrow(log), *tmp_path.iterdir()):
         assert samples(ar.open_history(source, "arm", "click", until=2)) == [("a", 1.0), ("b", 0.0)]
     assert len(ar.open_history(log, "arm", "click", until=0)) == 0
-
-
-def test_what_the_system_keeps_files_in_counts_as_free(tmp_path, monkeypatch):
-    pq.write_table(pa.table({"arm": [1], "click": [1]}), tmp_path / "log.parquet")
-    monkeypatch.setattr("os.sysconf", lambda name: 0)
-    if Path("/proc/meminfo").exists():
-        assert len(ar.open_history(tmp_path / "log.parquet", "arm", "click")) == 1
-
-
-def test_a_store_without_its_manifest_is_told_from_a_log(tmp_path):
-    ar.index_history(pa.table({"arm": [0, 1], "click": [0.0, 1.0]}), tmp_path / "t.arh", "arm", "click")
-    (tmp_path / "t.arh" / "manifest.json").unlink()
-    for columns in ((), ("arm", "click")):
-        with pytest.raises(InvalidFile, match=r"t\.arh looks like a store, but has no manifest\.json"):
-            ar.open_history(tmp_path / "t.arh", *columns)

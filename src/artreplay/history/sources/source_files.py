@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import codecs
 import glob
+import io
 import os
 import re
+import shutil
+import tempfile
 import urllib.parse
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from artreplay.addresses import is_address, said_in_a_sentence, shown
-from artreplay.errors import InvalidFile
-from artreplay.optional_packages import needed
+from artreplay.errors import InvalidFile, MissingPackage
 
 TEXT, JSON, PARQUET, FEATHER, ORC, DUCKDB, SQLITE = "CSV", "JSON", "Parquet", "Feather", "ORC", "DuckDB", "SQLite"
 _KINDS = {
@@ -24,19 +27,44 @@ _KINDS = {
     ORC: (".orc",),
 }
 _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
-PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
+_PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"ORC": ORC, b"SQLite format 3\0": SQLITE}
-MARKS = {  # with which text begins, those of UTF-32 first: one of them begins as one of UTF-16 does
+_MARKS = {  # with which text begins, those of UTF-32 first: one of them begins as one of UTF-16 does
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_TABLES = {"_delta_log", ".hoodie", "metadata"}  # folders of tables
+_PACKAGES = {  # that read an address, by its first word
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("abfs", "abfss", "adl", "az"), "adlfs"),
+    **dict.fromkeys(("http", "https"), "fsspec aiohttp"),
+    **dict.fromkeys(("sftp", "ssh"), "fsspec paramiko"),
+}
+_UNKNOWN = "Protocol not known"  # what fsspec says
+_TABLES = {"_delta_log", ".hoodie", "metadata"}  # folders of tables that keep a list of their files
+_TWO_LINES = {
+    "a Delta table": (
+        "from deltalake import DeltaTable",
+        'ar.open_history(DeltaTable("{folder}").to_pyarrow_dataset(), unit=…, reward=…, order=…)',
+    ),
+    "an Iceberg table": (
+        "from pyiceberg.table import StaticTable",
+        'ar.open_history(StaticTable.from_metadata("{folder}/metadata/….metadata.json").scan().to_arrow(), '
+        "unit=…, reward=…, order=…)",
+    ),
+    "a Hudi table": (
+        "from hudi import HudiTableBuilder",
+        'ar.open_history(pa.Table.from_batches(HudiTableBuilder.from_base_uri("{folder}").build().read_snapshot()), '
+        "unit=…, reward=…, order=…)",
+    ),
+}
+_CHUNK = 1 << 20  # letters that are copied at once
 
 
-class Found(NamedTuple):
+class SourceFile(NamedTuple):
     """A file, the file system it is in (None for the disk), and what the names of its folders say, as hive has it."""
 
     path: str
@@ -44,37 +72,82 @@ class Found(NamedTuple):
     partition: dict[str, str | None] = {}  # noqa: RUF012 - nobody changes it
 
     @property
+    def address(self) -> str | None:
+        """Where the file is, if it is not on the disk. It may have secrets in it."""
+        return None if self.system is None else str(self.system.unstrip_protocol(self.path))
+
+    @property
     def name(self) -> str:
         """The file as people know it."""
-        return self.path if self.system is None else self.system.unstrip_protocol(self.path)
+        return shown(self.address or self.path)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the name says that the file must be unpacked."""
+        return Path(self.path).suffix.lower() in _PACKED
 
     def open(self) -> Any:
         """The bytes of the file, unpacked if its name says that it is packed."""
         import pyarrow as pa
 
-        packed = PACKED.get(Path(self.path).suffix.lower())
+        packed = _PACKED.get(Path(self.path).suffix.lower())
         return pa.input_stream(self.path if self.system is None else self.system.open(self.path, "rb"), packed)
 
+    def encoding(self) -> str:
+        """What the mark says that a text begins with; else UTF-8."""
+        with self.open() as opened:
+            start = opened.read(4)
+        if b"\0" in start and not start.startswith(tuple(_MARKS)):
+            raise UnicodeDecodeError("utf-8", start, 0, 1, "no mark says otherwise")
+        return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), "utf-8")
 
-def kind_of(file: Found) -> str:
+
+class Copies:
+    """Copies of text files on the disk, in UTF-8 and unpacked, which are removed with this object.
+
+    DuckDB unpacks some files itself, but takes one that was cut off for a whole one.
+    """
+
+    def __init__(self) -> None:
+        self._paths: dict[str, str] = {}
+
+    def path_of(self, file: SourceFile, encoding: str | None) -> str:
+        """A path at which DuckDB can read a text; `encoding` is None where the text itself must tell."""
+        encoding = encoding or file.encoding()
+        if codecs.lookup(encoding).name == "utf-8" and not file.is_packed and file.system is None:
+            return file.path
+        if file.path not in self._paths:
+            number, path = tempfile.mkstemp(prefix="artreplay-", suffix=".txt")
+            weakref.finalize(self, Path(path).unlink, missing_ok=True)
+            left = shutil.disk_usage(path).free // 2
+            with open(number, "wb") as copy, io.TextIOWrapper(file.open(), encoding, newline="") as text:
+                while chunk := text.read(_CHUNK).encode():
+                    left -= copy.write(chunk)
+                    if left < 0:
+                        raise InvalidFile("would take more than half of the free disk as plain text", file=file.name)
+            self._paths[file.path] = path
+        return self._paths[file.path]
+
+
+def kind_of(file: SourceFile) -> str:
     """What kind of file this is, by its name or, if that does not tell, by how it begins."""
     known = _kind_by_name(file.path)
     if known is not None:
         return known
-    with said_in_a_sentence(file.name, file.name), file.open() as opened:
+    with said_in_a_sentence(file.address or file.path, file.name), file.open() as opened:
         start = opened.read(65_536)
     for beginning, kind in _BEGINNINGS.items():
         if start.startswith(beginning):
             return kind
     if start[8:12] == b"DUCK":
         return DUCKDB
-    if b"\0" in start and not start.startswith(tuple(MARKS)):
+    if b"\0" in start and not start.startswith(tuple(_MARKS)):
         raise InvalidFile(f"is of no kind that is known: {', '.join(_KINDS)}, {DUCKDB}, {SQLITE}", file=file.name)
     return JSON if start.lstrip()[:1] in (b"{", b"[") else TEXT
 
 
 def _kind_by_name(path: str) -> str | None:
-    plain = path[: -len(Path(path).suffix)] if path.lower().endswith(tuple(PACKED)) else path
+    plain = path[: -len(Path(path).suffix)] if path.lower().endswith(tuple(_PACKED)) else path
     return _ENDINGS.get(Path(plain).suffix.lower())
 
 
@@ -101,13 +174,25 @@ def file_system(where: str) -> tuple[Any, str]:
         return None, where
     if where.lower().startswith("file://"):
         return None, urllib.parse.unquote(urllib.parse.urlsplit(where).path)
-    fsspec = needed("fsspec", f"reading {shown(where)}")
+    scheme = where.partition("://")[0].rpartition("::")[2].lower()
     with said_in_a_sentence(where, shown(where)):
-        system, root = fsspec.core.url_to_fs(where)
+        try:
+            import fsspec
+
+            system, root = fsspec.core.url_to_fs(where)
+        except (ImportError, ValueError) as error:
+            if isinstance(error, ValueError) and _UNKNOWN not in str(error):
+                raise
+            if isinstance(error, ValueError) and scheme not in _PACKAGES:
+                known = "a path, s3://, gs://, az://, https://, postgresql:// or what else fsspec reads"
+                raise InvalidFile(f"is at no address that is known: a log is at {known}", file=shown(where)) from None
+            install = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else str(error)
+            download = ", or download the file first" if scheme.startswith("http") else ""
+            raise MissingPackage(f"{shown(where)} needs a package that is not there: {install}{download}") from error
         return system, root
 
 
-def files_at(where: str) -> list[Found]:
+def files_at(where: str) -> list[SourceFile]:
     """The files at a path, in a folder, of a pattern or at an address, `part-2` before `part-10`.
 
     A note beside the data is no log, nor is what engines leave there, such as `_SUCCESS`.
@@ -123,12 +208,12 @@ def files_at(where: str) -> list[Found]:
             found = [path for path in found if _kind_by_name(path) is not None] or found
     if not found:
         raise InvalidFile(f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=shown(where))
-    return [Found(path, system, _partition(path)) for path in sorted(found, key=by_number)]
+    return [SourceFile(path, system, _partition(path)) for path in sorted(found, key=by_number)]
 
 
 def _listed(root: str, system: Any) -> list[str]:
     """All files at a path, in a folder or of a pattern."""
-    if system.isfile(root):
+    if root.startswith(("http://", "https://")) or system.isfile(root):  # a question mark of the web is no pattern
         return [root]
     if glob.has_magic(root) and not system.isdir(root):
         return list(system.glob(root))
@@ -162,26 +247,25 @@ def _partition(path: str) -> dict[str, str | None]:
 
 def _refuse_tables(where: str, paths: Iterable[str], base: str, system: Any) -> None:
     """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
+    paths = [f"{base}/any", *paths]
     if system is not None:  # where every look is a request: what was listed tells of the tables below
-        paths = [f"{base}/any", *(path for path in paths if _TABLES.intersection(Path(path).parts))]
+        paths = [paths[0], *(path for path in paths if _TABLES.intersection(Path(path).parts))]
     folders = {parent for path in paths for parent in Path(path).parents}
     for folder in sorted(folder.as_posix() for folder in folders):
-        kind = table_format(folder, system)
+        kind = _table_format(folder, system or _Disk())
         if kind is not None:
-            raise InvalidFile(f"is, or is part of, {kind}: name the folder {folder} itself", file=shown(where))
+            lines = "\n".join(_TWO_LINES[kind]).format(
+                folder=folder if system is None else system.unstrip_protocol(folder)
+            )
+            problem = f"is, or is part of, {kind}, which has a list of the files that count. These lines open it:"
+            raise InvalidFile(f"{problem}\n{lines}", file=shown(where))
 
 
-def table_format(folder: str, system: Any = None) -> str | None:
+def _table_format(folder: str, system: Any) -> str | None:
     """Which kind of table a folder is whose files must not be read without its list of them; None for none."""
-    there = (system or _Disk()).isdir
-    if there(f"{folder}/_delta_log"):
+    if system.isdir(f"{folder}/_delta_log"):
         return "a Delta table"
-    if there(f"{folder}/.hoodie"):
+    if system.isdir(f"{folder}/.hoodie"):
         return "a Hudi table"
-    return "an Iceberg table" if there(f"{folder}/metadata") and newest_metadata(folder, system) else None
-
-
-def newest_metadata(folder: str, system: Any = None) -> str | None:
-    """The file that describes an Iceberg table as it is now."""
-    found = (system or _Disk()).glob(f"{glob.escape(folder)}/metadata/*.metadata.json")
-    return max(found, key=by_number, default=None)
+    described = system.isdir(f"{folder}/metadata") and system.glob(f"{glob.escape(folder)}/metadata/*.metadata.json")
+    return "an Iceberg table" if described else None

@@ -1,0 +1,406 @@
+"""A log of any source laid out as sorted Parquet, rows added to it later, and its files merged."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artreplay.addresses import check_log_address
+from artreplay.compiling.interrupts import Uninterrupted
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
+from artreplay.history.fingerprint import Fingerprint
+from artreplay.history.history import changed_between, check_not_shorter
+from artreplay.history.labels import Label
+from artreplay.history.parquet.adopting import adopt
+from artreplay.history.parquet.directory import Directory, LogFile, Runs
+from artreplay.history.parquet.log_import import Advance, Imported, LogImport, LogStats, check_labels
+from artreplay.history.parquet.manifest import (
+    encode_labels_as_json,
+    listed_files,
+    new_name,
+    read_manifest,
+    write_arrays,
+    write_manifest,
+)
+from artreplay.history.parquet.parquet_files import chunk_of, described_file, write_rows
+from artreplay.history.parquet.parquet_log import ParquetLog, SortedRows, label_order, open_log
+from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.parquet.staging import NEW, staging, writing_to
+from artreplay.history.parquet.store_folder import StoreFolder, sync_folder
+from artreplay.history.source_of import source_of
+from artreplay.history.sources import Columns, as_columns
+from artreplay.history.sources.log_columns import SHUFFLE, check_seed_and_order
+from artreplay.parameters import checked_seed
+
+
+def index_history(
+    source: Any,
+    path: str | os.PathLike[str] | None = None,
+    unit: str | None = None,
+    reward: str | None = None,
+    order: str | None = None,
+    until: int | None = None,
+    *,
+    allowance: str | None = None,
+    seed: int | None = None,
+    table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
+    already_sorted: bool = False,
+    memory: str = "2GB",
+    advance: Advance = lambda stage, done, rows: None,
+) -> None:
+    """Lay a log of arms out at `path`, a new folder or an address such as `s3://bucket/log`, for `open_history(path)`.
+
+    The source is read once, numbered, and sorted by arm and row outside memory, by DuckDB in at most `memory`. The
+    folder holds Parquet files, in which each arm has its rows one after the other, and a manifest. It appears when it
+    is whole; until then, and if anything goes wrong, there is nothing.
+
+    Parameters
+    ----------
+    source
+        What `open_history` takes: a file, a folder, a frame, a database.
+    path
+        Where the log is laid out. Leave it out with `already_sorted=True`.
+    unit, reward, order, allowance
+        The columns of arms, of rewards, of what orders the rows (by default they stay in the order of the source), and
+        of how far the mean of a row may lie from today's.
+    until
+        Use only this many rows, from the beginning.
+    seed
+        With `order="shuffle"`, the seed of the shuffle.
+    table, csv
+        See `open_history`.
+    already_sorted
+        The source is a folder of Parquet files that another engine sorted by arm and order. Nothing is copied: all
+        files are read once and checked, and a manifest is written beside them. Call it again when files were added.
+    memory
+        How much memory sorting may take.
+
+    >>> import artreplay as ar, pyarrow as pa, tempfile, pathlib
+    >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ar.index_history(log, pathlib.Path(folder) / "log", unit="arm", reward="click")
+    ...     history = ar.open_history(f"{folder}/log")
+    ...     policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=9), history)
+    ...     policy.ask(), policy.reading.rows
+    ('red', 3)
+    """
+    if already_sorted:
+        others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv}
+        for name, value in others.items():
+            if value is not None:
+                raise InvalidParameter(f"{name}= does not go with already_sorted=True: the files stay as they are")
+        adopt(source, unit, reward, order, allowance, advance)
+        return
+    if path is None:
+        raise InvalidParameter("path must say where the log is to be laid out, got None")
+    columns = as_columns(unit, reward, None, order, allowance)
+    check_labels(columns)
+    check_seed_and_order(columns, seed)
+    seed = None if seed is None else checked_seed(seed)
+    until = None if until is None else checked_count("until", until, least=0)
+    check_log_address(path)
+    target = StoreFolder(path)
+    if target.exists():
+        raise InvalidFile("exists already: append to it, or choose another name", file=target.name)
+    found = source_of(source, columns, table, csv)
+    columns.check(found.column_names())
+    with _sorting(target.path, memory) as (work, sorter):
+        stats = LogStats(allowance is not None)
+        imported = LogImport(found, columns, sorter, until, seed, advance).read(stats, Fingerprint(0))
+        file = _sorted_file(work, imported, stats, sorter, advance)
+        manifest: dict[str, Any] = {
+            "columns": columns._asdict(),
+            "source": found.name,
+            "until": until,
+            "seed": seed,
+            "adopted": False,
+        }
+        manifest |= {"names": {name: name for name in file.checks}, "replaced": []}
+        manifest |= _grown(work, None, file, imported, stats)
+        sorter.check()
+        if target.path is None:
+            _put_in(target, work, manifest)
+        else:
+            write_manifest(StoreFolder(work), manifest)
+            os.rename(work, target.path)
+            sync_folder(target.path.parent)
+
+
+def append_history(
+    source: Any,
+    path: str | os.PathLike[str],
+    *,
+    grown: bool | None = None,
+    table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
+    memory: str = "2GB",
+    advance: Advance = lambda stage, done, rows: None,
+) -> int:
+    """Add the rows of a source after those of a log that was laid out; returns how many there were.
+
+    All rows of the source are new, such as those of a new day's file, and only they are read. With `grown=True` the
+    source begins with the rows that the log has, as a table does that grows: those must be the same, and the ones after
+    them are added. Without `grown`, a source that looks as if it were in the log already is refused.
+
+    While rows are added nobody else can add any. Whoever reads the log meanwhile reads it as it was. artreplay merges
+    small additions automatically.
+
+    >>> import artreplay as ar, pyarrow as pa, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     monday = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
+    ...     tuesday = pa.table({"arm": ["blue"], "click": [1]})
+    ...     ar.index_history(monday, f"{folder}/log", unit="arm", reward="click")
+    ...     ar.append_history(tuesday, f"{folder}/log"), len(ar.open_history(f"{folder}/log"))
+    (1, 4)
+    """
+    with writing_to(path) as folder:
+        log = open_log(path)
+        manifest = log.manifest
+        columns = _appendable(folder, manifest)
+        found = source_of(source, columns, table, csv)
+        columns.check(found.column_names())
+        known, stats = (
+            log.fingerprint,
+            LogStats(log.has_allowances, log.labels, log.reward_bounds, log.allowance_bounds),
+        )
+        with _sorting(folder.path and folder.path / NEW, memory) as (work, sorter):
+            reading = LogImport(found, columns, sorter, advance=advance)
+            imported = reading.read(stats, known, since=known.rows if grown else 0)
+            _refuse_others(imported, known, grown, manifest)
+            if imported.own.rows == 0:
+                return 0
+            file = _sorted_file(work, imported, stats, sorter, advance)
+            after = manifest | _grown(work, log, file, imported, stats)
+            sorter.check()
+            _exchange(folder, work, manifest, after)
+        lengths = [entry["rows"] for entry in after["files"]]
+        try:
+            _merge(folder, _first_to_merge(lengths))
+        except Exception as error:  # the rows are there, whatever happened then
+            warnings.warn(f"the rows were added, but could not be merged with earlier ones: {error}", stacklevel=2)
+    return imported.own.rows
+
+
+def compact_history(path: str | os.PathLike[str]) -> int:
+    """Merge all that was added to a log into one file, which is read by fewer requests; returns how many there were.
+
+    Adding rows merges files by itself where that is worth it. Decisions do not change.
+    """
+    with writing_to(path) as folder:
+        files = len(read_manifest(folder)["files"])
+        _merge(folder, 0)
+    return files
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _sorted_file(work: Path, imported: Imported, stats: LogStats, sorter: Sorter, advance: Advance) -> LogFile:
+    """Sort the rows that were imported by label and number, and write them."""
+    import pyarrow as pa
+
+    labels, size = list(stats.numbering.labels), imported.own.rows
+    order = np.array(label_order(labels), np.int64)
+    place = np.argsort(order)  # of each label, among all in their order
+
+    def keyed() -> Iterator[Any]:
+        done = 0
+        for batch in imported.rows:
+            codes = place[np.asarray(batch.column("code"))]
+            yield batch.set_column(batch.schema.get_field_index("code"), "code", pa.array(codes))
+            done += len(batch)
+            advance("sorting", done, size)
+
+    def in_order() -> Iterator[SortedRows]:
+        done = 0
+        for batch in sorter.sorted(keyed(), ["code", "row"]):
+            columns = {name: np.asarray(batch.column(name)) for name in batch.schema.names}
+            yield order[columns["code"]], columns["row"], columns["reward"], columns.get("allowance")
+            done += len(batch)
+            advance("writing", done, size)
+
+    return _written(work, labels, in_order(), stats.has_allowances)
+
+
+def _written(work: Path, labels: Sequence[Label], batches: Iterable[SortedRows], with_allowances: bool) -> LogFile:
+    """Write rows that come sorted by label; what is to be known of the file."""
+    import pyarrow as pa
+
+    units = _as_units(labels)
+    schema = pa.schema([("unit", units.type), ("row", pa.int64()), ("reward", pa.float64())])
+    schema = schema.append(pa.field("allowance", pa.float64())) if with_allowances else schema
+    counts, lying = np.zeros(len(labels), np.int64), [np.empty(0, np.int64)]
+
+    def tables() -> Iterator[Any]:
+        for codes, *numbers in batches:
+            lying.append(codes[np.flatnonzero(np.diff(codes, prepend=-1))])
+            counts[:] += np.bincount(codes, minlength=len(counts))
+            yield pa.table([units.take(pa.array(codes)), *(one for one in numbers if one is not None)], schema=schema)
+
+    name = new_name("rows", "parquet")
+    write_rows(work / name, tables(), schema)
+    codes = np.concatenate(lying)  # a label that goes on in the next batch is there twice
+    codes = codes[np.flatnonzero(np.diff(codes, prepend=-1))]
+    file = StoreFolder(work).open(name)
+    entry, footer = described_file(file)
+    entry |= {"name": name, "rows": footer.num_rows, "groups": footer.num_row_groups}
+    checks = {
+        column: np.array(
+            [zlib.crc32(chunk_of(file, footer, group, column)[0]) for group in range(entry["groups"])], np.int64
+        )
+        for column in schema.names
+    }
+    return LogFile(entry, Runs(codes, counts[codes]), checks)
+
+
+def _as_units(labels: Sequence[Any]) -> Any:
+    """Labels as arrow has them: numbers or texts where all are, else texts that say what they were."""
+    import pyarrow as pa
+
+    kinds = {type(label) for label in labels}
+    if kinds == {int} and all(-(1 << 63) <= label < 1 << 63 for label in labels):
+        return pa.array(labels, pa.int64())
+    if kinds == {str}:
+        with suppress(UnicodeEncodeError):  # which arrow cannot hold
+            return pa.array(labels, pa.string())
+    return pa.array([json.dumps(one) for one in json.loads(encode_labels_as_json(labels))], pa.string())
+
+
+def _merge(folder: StoreFolder, first: int) -> None:
+    """Write the rows of a file and of all later ones into one."""
+    log = open_log(folder.address)
+    manifest, directory = log.manifest, log.directory
+    if manifest["adopted"]:
+        raise InvalidFile("holds files that another engine wrote: that engine can merge them", file=folder.name)
+    if len(directory.files) - first < 2:
+        return
+    with _staging(folder.path and folder.path / NEW) as work:
+        file = _written(work, log.labels, log.in_label_order(first), log.has_allowances)
+        files = [*directory.files[:first], file]
+        merged = {"files": [file.entry for file in files], "directory": directory._replace(files=files).write(work)}
+        _exchange(folder, work, manifest, manifest | merged)
+
+
+def _first_to_merge(lengths: list[int]) -> int:
+    """From which file on files are merged: each that stays is at least twice as long as all later ones together.
+
+    >>> _first_to_merge([8, 2, 1, 1]), _first_to_merge([8, 4, 2]), _first_to_merge([4, 2, 1, 1])
+    (1, 2, 0)
+    """
+    first = len(lengths) - 1
+    while first > 0 and lengths[first - 1] < 2 * sum(lengths[first:]):
+        first -= 1
+    return first
+
+
+# -- manifests --------------------------------------------------------------------------------------------------------
+
+
+def _grown(work: Path, log: ParquetLog | None, file: LogFile, imported: Imported, stats: LogStats) -> dict[str, Any]:
+    """What the manifest says anew of a log that has gained the rows of a file."""
+    whole = imported.whole
+    files, appends, known = ([], [], []) if log is None else (*log.directory[1:], log.appends_by(whole.block))
+    labels = list(stats.numbering.labels)
+    directory = Directory(labels, [*files, file], [*appends, file.runs])
+    partial = int(whole.digests[-1]) if whole.rows else 0
+    append = {"rows": imported.own.rows, "partial": partial, "own": _number_of(imported.own)}
+    return {
+        "rows": whole.rows,
+        "rewards": stats.rewards,
+        "allowances": stats.allowances,
+        "block": whole.block,
+        "appends": [*known, append],
+        "files": [file.entry for file in directory.files],
+        "directory": directory.write(work),
+        "digests": write_arrays(work, "digests", {"digests": whole.digests}),
+    }
+
+
+def _exchange(folder: StoreFolder, work: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Put new files into a folder, and a manifest that names them, unless somebody changed the old one meanwhile.
+
+    Files that are not named any more are removed: on a disk, where whoever has them open can read them to their end, at
+    once; in a bucket next time, because somebody may be reading them now.
+    """
+    if read_manifest(folder) != before:
+        raise InvalidFile("was added to by another process meanwhile: try again", file=folder.name)
+    replaced = sorted(listed_files(before).keys() - listed_files(after).keys())
+    _put_in(folder, work, after | {"replaced": replaced})
+    for name in [*before["replaced"], *(replaced if folder.path is not None else ())]:
+        folder.remove(name)
+
+
+def _put_in(folder: StoreFolder, work: Path, manifest: dict[str, Any]) -> None:
+    """Move the files of a finished piece of work to where they belong; the manifest comes last."""
+    for name in listed_files(manifest):
+        if (work / name).exists():
+            folder.take(work / name)
+    write_manifest(folder, manifest)
+
+
+def _appendable(folder: StoreFolder, manifest: dict[str, Any]) -> Columns:
+    """The columns of a log that rows can be added to."""
+    if manifest["adopted"]:
+        raise InvalidParameter(
+            f"{folder.name} holds files that another engine wrote: let it write one more, and index the folder again "
+            "with already_sorted=True (--sorted)"
+        )
+    if manifest["columns"]["order"] == SHUFFLE:
+        raise InvalidParameter(f"{folder.name} is a shuffled log, in which new rows have no place after the others")
+    if manifest["until"] is not None:
+        raise InvalidParameter(
+            f"{folder.name} was made of the first {manifest['until']} rows: later ones do not belong to it"
+        )
+    return Columns(**manifest["columns"])
+
+
+def _refuse_others(imported: Imported, known: Fingerprint, grown: bool | None, manifest: dict[str, Any]) -> None:
+    """Refuse a source that should begin with the known rows and does not, or that looks as if it were known."""
+    if grown:
+        check_not_shorter(imported.begins.seen, known)
+        changed = known.first_difference(imported.begins)
+        if changed is not None:
+            raise changed_between(*changed, "the folder was made of")
+    elif grown is None and imported.begins.seen == known.rows > 0 and known.first_difference(imported.begins) is None:
+        raise InvalidHistory(
+            "the source begins with all rows of the log: say grown=True (--grown) if the ones after them are to be "
+            "added, or grown=False (--no-grown) if all of them are new"
+        )
+    elif (
+        grown is None and imported.own.rows and _number_of(imported.own) in [one["own"] for one in manifest["appends"]]
+    ):
+        raise InvalidHistory(
+            "the source has the very rows that were added once before: say grown=False (--no-grown) if they are new"
+        )
+
+
+def _number_of(rows: Fingerprint) -> int:
+    """A number that stands for rows and their order."""
+    return int(rows.coarser(1 << rows.rows.bit_length()).digests.sum(dtype=np.uint64))
+
+
+@contextmanager
+def _staging(target: Path | None) -> Iterator[Path]:
+    """A place for what is not finished, which Ctrl-C does not cut in two."""
+    with Uninterrupted(), staging(target) as work:
+        yield work
+
+
+@contextmanager
+def _sorting(target: Path | None, memory: str) -> Iterator[tuple[Path, Sorter]]:
+    """The same with a sorter, which looks for Ctrl-C now and then: DuckDB would lose it."""
+    guard = Uninterrupted()
+    with guard, staging(target) as work:
+        (work / "sorting").mkdir()
+        (work / "log").mkdir()
+        with closing(Sorter(memory, work / "sorting", guard.deliver)) as sorter:
+            yield work / "log", sorter

@@ -1,0 +1,182 @@
+"""A log on its way into a folder: read once, put in its order, and kept in a file until all is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artreplay.errors import InvalidHistory
+from artreplay.history.fingerprint import Fingerprint
+from artreplay.history.history import History, shuffle_keys
+from artreplay.history.labels import Label, present_labels
+from artreplay.history.parquet.manifest import encode_labels_as_json
+from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.sources import Columns, Source, parts_of
+from artreplay.history.sources.log_order import Order
+from artreplay.history.sources.parts import Numbering
+
+Advance = Callable[[str, int, int | None], None]  # what is going on, rows done, rows in all
+Bounds = tuple[float, float] | None  # the lowest and the highest value there is
+
+
+class LogStats:
+    """What must be known of a log before it is laid out; what was known before can be given."""
+
+    def __init__(
+        self, has_allowances: bool, labels: Iterable[Label] = (), rewards: Bounds = None, allowances: Bounds = None
+    ) -> None:
+        self.has_allowances = has_allowances
+        self.numbering = Numbering(labels)
+        self.rewards, self.allowances = rewards, allowances
+
+    def see(self, part: History) -> None:
+        """The next rows."""
+        self.rewards = _wider(self.rewards, part.rewards)
+        if part.allowances is not None:
+            self.allowances = _wider(self.allowances, part.allowances)
+
+
+def _wider(bounds: Bounds, values: np.ndarray[Any, Any]) -> Bounds:
+    if len(values) == 0:
+        return bounds
+    low, high = bounds or (np.inf, -np.inf)
+    return min(low, float(values.min())), max(high, float(values.max()))
+
+
+class Spool:
+    """Record batches kept in a file, each with types of its own, to be had back once. The last one stays in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: Any = None
+
+    def add(self, columns: dict[str, Any]) -> None:
+        """The next batch."""
+        import pyarrow as pa
+
+        if (batch := self._last) is not None:
+            lz4 = pa.ipc.IpcWriteOptions(compression="lz4")
+            with pa.OSFile(str(self._path), "ab") as file, pa.ipc.new_stream(file, batch.schema, options=lz4) as stream:
+                stream.write_batch(batch)
+        self._last = pa.record_batch(columns)
+
+    def __iter__(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        if self._path.exists():
+            with pa.OSFile(str(self._path)) as file:
+                while file.tell() < file.size():
+                    yield from pa.ipc.open_stream(file)
+            self._path.unlink()
+        if self._last is not None:
+            yield self._last
+
+
+class Imported(NamedTuple):
+    """Rows that are to be written after those that are known, and what is to be known of them."""
+
+    rows: Spool
+    whole: Fingerprint  # of the log with these rows
+    own: Fingerprint  # of these rows alone
+    begins: Fingerprint  # of the source, as far as it has rows that may be those that are known
+
+
+class LogImport:
+    """Where a log lies, which columns and rows of it count, and in which order. It is read once."""
+
+    def __init__(
+        self,
+        source: Source,
+        columns: Columns,
+        sorter: Sorter,
+        until: int | None = None,
+        seed: int | None = None,
+        advance: Advance = lambda stage, done, rows: None,
+    ) -> None:
+        self.source, self.columns, self.sorter = source, columns, sorter
+        self.until, self.seed, self.advance = until, seed, advance
+
+    def read(self, stats: LogStats, known: Fingerprint, since: int = 0) -> Imported:
+        """Read the log from row `since` on, which is 0, or the first row after the known ones where it has grown."""
+        begins = Fingerprint(known.rows, known.block)
+        rows, whole, own = Spool(self.sorter.folder / "rows"), known, Fingerprint(0)
+        for part in self._parts():
+            skip = min(max(since - begins.seen, 0), len(part))
+            begins.add(part.row_hashes)
+            if skip < len(part):
+                fresh = part.rows(np.arange(skip, len(part))) if skip else part
+                stats.see(fresh)
+                rows.add(_columns_of(fresh, stats.numbering, whole.rows))
+                whole, own = whole.with_rows(fresh.row_hashes), own.with_rows(fresh.row_hashes)
+        encode_labels_as_json(list(stats.numbering.labels))  # or refuse them now, and not after hours of sorting
+        return Imported(rows, whole, own, begins)
+
+    def _parts(self) -> Iterator[History]:
+        """The log in its order, part by part."""
+        by = self.columns.sorted_by
+        if by is None and self.seed is None:
+            return (part for part, _ in self._read(self.until))
+        return self._sorted(None if by is None else Order(by, self.source.name))
+
+    def _read(self, until: int | None = None) -> Iterator[tuple[History, Any]]:
+        """The rows of the source with what orders them."""
+        done, rows = 0, self.source.rows()
+        for part, column in parts_of(self.source, self.columns, until):
+            yield part, column
+            done += len(part)
+            self.advance("looking at the log", done, rows)
+            self.sorter.check()
+
+    def _sorted(self, order: Order | None) -> Iterator[History]:
+        """The rows in the order of a column, or shuffled. What the column holds is known when all of it was read."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        numbering, rows, first = Numbering(), Spool(self.sorter.folder / "unsorted"), 0
+        for part, column in self._read():
+            if order is None:
+                column = pa.array(shuffle_keys(first, len(part), int(self.seed or 0)))
+            else:
+                order.see(column)
+            rows.add({"order": column} | _columns_of(part, numbering, first))
+            first += len(part)
+        keyed = (
+            batch if order is None else batch.set_column(0, "order", order.keys(batch.column(0))) for batch in rows
+        )
+        done, ties, last = 0, 0, None
+        for batch in self.sorter.sorted(keyed, ["order", "row"], self.until):
+            if len(batch) == 0:
+                continue
+            keys = batch.column("order")
+            ties += int(pc.sum(pc.equal(keys[1:], keys[:-1])).as_py() or 0) + (keys[0].as_py() == last)
+            last = keys[-1].as_py()
+            yield _as_history(batch, list(numbering.labels))
+            done += len(batch)
+            self.advance("ordering", done, first)
+        if order is not None:
+            order.tell_of_ties(ties)
+
+
+def _columns_of(part: History, numbering: Numbering, first: int) -> dict[str, Any]:
+    """The columns of rows that are kept; the first of them becomes row `first`."""
+    columns = {"row": np.arange(first, first + len(part)), "code": numbering.codes(part), "reward": part.rewards}
+    return columns if part.allowances is None else columns | {"allowance": part.allowances}
+
+
+def _as_history(batch: Any, labels: list[Label]) -> History:
+    """Rows that were kept, as they were, with the labels that occur in them."""
+    present, codes = present_labels(np.array(batch.column("code")))
+    allowances = np.array(batch.column("allowance")) if "allowance" in batch.schema.names else None
+    rewards = np.array(batch.column("reward"))
+    return History.made(rewards, [labels[code] for code in present.tolist()], codes, allowances=allowances)
+
+
+def check_labels(columns: Columns) -> None:
+    """Refuse a log of points: only logs of arms are laid out."""
+    if columns.are_points:
+        raise InvalidHistory(
+            "only logs of arms are laid out: points are read into memory, so open the log itself with ar.open_history"
+        )

@@ -1,0 +1,275 @@
+"""Columns of Parquet files, one file after the other, of which any range of rows can be read.
+
+Every column chunk that is read is compared with its checksum first, and so is every footer.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artreplay.compiling import Ints
+from artreplay.errors import InvalidFile, InvalidHistory
+from artreplay.history.parquet.directory import LogFile
+from artreplay.history.parquet.manifest import DAMAGED
+from artreplay.history.parquet.store_folder import StoredFile
+from artreplay.whole_files import private_opener
+
+GROUP = 1 << 16  # rows of a row group: what is decoded at least
+CACHE_BYTES = 1 << 28  # of decoded columns that one reader keeps
+_TAIL = 1 << 16  # bytes at the end of a file in which its footer is looked for
+_GAP = 1 << 9  # rows between two ranges that are read along, because that takes less time than another look
+_TYPES = {"row": np.int64}  # of the columns of numbers; all others are floats
+
+
+class ParquetColumns:
+    """The columns of some files that have the same names, by what they mean: "reward", "row" and so on."""
+
+    def __init__(self, files: Sequence[StoredFile], known: Sequence[LogFile], names: Mapping[str, str]) -> None:
+        """`names` says what columns are called in the files."""
+        self._names = dict(names)
+        self._groups = []
+        for file, one in zip(files, known, strict=True):
+            footer = _footer(file, one.entry)
+            if (footer.num_row_groups, footer.num_rows) != (one.entry["groups"], one.entry["rows"]):
+                raise InvalidFile("has other row groups than its manifest says: index the log again", file=file.name)
+            self._groups += [(file, footer, number) for number in range(footer.num_row_groups)]
+        roles = list(known[0].checks) if known else []
+        self._checks = {role: np.concatenate([one.checks[role] for one in known]) for role in roles}
+        sizes = [footer.row_group(number).num_rows for _, footer, number in self._groups]
+        self.edges: Ints = np.cumsum([0, *sizes], dtype=np.int64)
+        if min(sizes, default=0) < 0:
+            raise InvalidFile("has a row group of fewer than no rows: index the log again")
+        if any(len(values) != len(sizes) for values in self._checks.values()) or not self._names.keys() <= {*roles}:
+            raise InvalidFile("has not the checksums of all its row groups: index the log again")
+        self._decoded: OrderedDict[tuple[str, int], np.ndarray[Any, Any]] = OrderedDict()
+        self._decoded_bytes = 0
+
+    def __copy__(self) -> ParquetColumns:
+        """For a reader of its own, which decodes what it needs."""
+        copied = object.__new__(ParquetColumns)
+        copied.__dict__ |= self.__dict__ | {"_decoded": OrderedDict(), "_decoded_bytes": 0}
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_decoded": OrderedDict(), "_decoded_bytes": 0}
+
+    def ranges(self, role: str, first: Ints, last: Ints) -> Any:
+        """The rows [first, last) of a column, one range after the other. Ranges that lie close are read together."""
+        order = np.argsort(first, kind="stable")
+        shifts, found, size = np.zeros_like(first), [np.empty(0, _TYPES.get(role, np.float64))], 0
+        for some in np.split(order, np.flatnonzero(first[order][1:] - last[order][:-1] > _GAP) + 1):
+            if len(some):
+                low, high = int(first[some[0]]), int(last[some[-1]])
+                found.append(self.read(role, low, high))
+                shifts[some] = size - low
+                size += high - low
+        read = found[-1] if len(found) < 3 else np.concatenate(found)
+        sizes = last - first
+        total = int(sizes.sum())
+        if total == size and (np.diff(order) > 0).all():
+            return read
+        return read[np.repeat(first + shifts - np.cumsum(sizes) + sizes, sizes) + np.arange(total)]
+
+    def read(self, role: str, start: int, stop: int) -> Any:
+        """The rows [start, stop) of a column."""
+        found = [np.empty(0, _TYPES.get(role, np.float64))]
+        first, last = int(np.searchsorted(self.edges, start, "right")) - 1, int(np.searchsorted(self.edges, stop))
+        for group in range(first, last) if start < stop else ():
+            edge = int(self.edges[group])
+            found.append(self._group(role, group)[max(start - edge, 0) : stop - edge])
+        return found[1] if len(found) == 2 else np.concatenate(found)
+
+    def check(self) -> Iterator[int]:
+        """Compare every column chunk with its checksum; yields how many bytes were read, after each row group."""
+        for group in range(len(self._groups)):
+            yield sum(len(self._bytes(role, group)[0]) for role in self._checks)
+
+    def _group(self, role: str, group: int) -> Any:
+        """A column of a row group, decoded. Those that were used last are kept while they fit."""
+        key = role, group
+        if key not in self._decoded:
+            file, footer, number = self._groups[group]
+            data, start = self._bytes(role, group)
+            found = decoded(file, footer, number, self._names[role], data, start)
+            if len(found) != self.edges[group + 1] - self.edges[group]:
+                raise InvalidFile("has a row group without some of its rows: index the log again", file=file.name)
+            with as_parquet(file.name):
+                self._decoded[key] = as_row_numbers(found) if role == "row" else as_numbers_of(found, np.float64)
+            self._decoded_bytes += self._decoded[key].nbytes
+            while len(self._decoded) > 1 and self._decoded_bytes > CACHE_BYTES:
+                self._decoded_bytes -= self._decoded.popitem(last=False)[1].nbytes
+        self._decoded.move_to_end(key)
+        return self._decoded[key]
+
+    def _bytes(self, role: str, group: int) -> tuple[bytes, int]:
+        """The bytes of a column chunk, and where they begin in their file."""
+        file, footer, number = self._groups[group]
+        start, size = _span_of(footer.row_group(number), self._names[role], file)
+        data = file.read(start, size)
+        if zlib.crc32(data) != self._checks[role][group]:
+            raise InvalidFile(DAMAGED, file=file.name)
+        return data, start
+
+
+def decoded(file: StoredFile, footer: Any, number: int, name: str, data: bytes, start: int) -> Any:
+    """A column of a row group, decoded from the bytes of its chunk."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with as_parquet(file.name):
+        if footer.row_group(number).num_rows == 0:  # such a group may have no pages to decode
+            return footer.schema.to_arrow_schema().empty_table().column(name)
+        chunk = pa.PythonFile(_Chunk(data, start, file.size), "r")
+        opened = pq.ParquetFile(chunk, metadata=footer, page_checksum_verification=True)
+        return opened.read_row_group(number, columns=[name], use_threads=False).column(name)
+
+
+def as_numbers_of(column: Any, dtype: Any) -> Any:
+    """A column as numbers, by its buffers: pyarrow would import pandas, if there is one, which takes 50 MB."""
+    import pyarrow as pa
+
+    if column.null_count:
+        raise InvalidFile("has a row without a value: index the log again")
+    chunks = [chunk for chunk in column.cast(pa.from_numpy_dtype(dtype)).chunks if len(chunk)]
+    found = [np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset) for chunk in chunks]
+    return found[0] if len(found) == 1 else np.concatenate([np.empty(0, dtype), *found])
+
+
+def as_row_numbers(column: Any) -> Any:
+    """A column that orders rows as whole numbers in the same order."""
+    import pyarrow as pa
+
+    kind = column.type
+    problem = "must be whole numbers or times"
+    if column.null_count:
+        raise InvalidHistory("is missing", what="order", row=int(np.flatnonzero(np.asarray(column.is_null()))[0]))
+    if pa.types.is_date32(kind):
+        column = column.cast(pa.int32())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
+        raise InvalidHistory(f"{problem}, got {kind}", what="order")
+    try:
+        return as_numbers_of(column, np.int64)
+    except pa.ArrowException as error:
+        raise InvalidHistory(f"{problem}: {error}", what="order") from None
+
+
+class _Chunk(io.BytesIO):
+    """A part of a file that is at hand, for a reader that looks nowhere else."""
+
+    def __init__(self, data: bytes, start: int, size: int) -> None:
+        super().__init__(data)
+        self._start, self._size = start, size
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place, from the beginning of the file or from its end."""
+        return super().seek(offset + (self._size if whence else 0) - self._start) + self._start
+
+    def tell(self) -> int:
+        """Where we are in the file."""
+        return super().tell() + self._start
+
+
+# -- what a file says of itself -------------------------------------------------------------------------------------
+
+
+def _footer(file: StoredFile, entry: dict[str, Any]) -> Any:
+    """The footer of a file, which must be as the manifest says."""
+    if file.size != entry["bytes"]:
+        raise InvalidFile(
+            f"must have {entry['bytes']:,} bytes, it has {file.size:,}: index the log again", file=file.name
+        )
+    tail = file.read(file.size - entry["footer"], entry["footer"])
+    if zlib.crc32(tail) != entry["checksum"]:
+        raise InvalidFile(DAMAGED, file=file.name)
+    return footer_in(file.name, tail)
+
+
+def footer_in(name: str, tail: bytes) -> Any:
+    """The footer that the last bytes of a file have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with as_parquet(name):
+        return pq.read_metadata(pa.BufferReader(tail))
+
+
+def described_file(file: StoredFile) -> tuple[dict[str, Any], Any]:
+    """What a manifest must say of a file, and the footer of the file."""
+    tail = file.read(file.size - (size := min(_TAIL, file.size)), size)
+    need = struct.unpack("<I", tail[-8:-4])[0] + 8 if len(tail) >= 8 else 0
+    if need > file.size or need == 0:
+        raise InvalidFile("is not a whole Parquet file", file=file.name)
+    tail = file.read(file.size - need, need)
+    entry = {"bytes": file.size, "footer": need, "checksum": zlib.crc32(tail)}
+    return entry, footer_in(file.name, tail)
+
+
+def chunk_of(file: StoredFile, footer: Any, number: int, name: str) -> tuple[bytes, int]:
+    """The bytes of a column chunk of a file that nothing is known of yet, and where they begin."""
+    start, size = _span_of(footer.row_group(number), name, file)
+    return file.read(start, size), start
+
+
+def _span_of(group: Any, name: str, file: StoredFile) -> tuple[int, int]:
+    """Where the bytes of a column chunk begin, and how many they are."""
+    for place in range(group.num_columns):
+        chunk = group.column(place)
+        if chunk.path_in_schema == name:
+            start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)), default=0)
+            if not 0 < start <= start + chunk.total_compressed_size <= file.size:
+                break
+            return start, chunk.total_compressed_size
+    raise InvalidFile(f"has no whole column {name!r}", file=file.name)
+
+
+@contextmanager
+def as_parquet(name: str) -> Iterator[None]:
+    """A block in which pyarrow reads a file; what goes wrong is said in a sentence."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise InvalidFile(f"cannot be read as Parquet: {(str(error).splitlines() or ['?'])[0]}", file=name) from None
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_rows(path: Path, tables: Iterable[Any], schema: Any) -> None:
+    """Write rows that come sorted by label and row, in tables of arrow, as row groups of equal length."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    waiting = schema.empty_table()
+    with open(path, "xb", opener=private_opener) as file:
+        with pq.ParquetWriter(
+            file,
+            schema,
+            compression="snappy",
+            use_dictionary=[name for name in schema.names if name != "row"],
+            column_encoding={"row": "DELTA_BINARY_PACKED"},
+            write_statistics=False,  # which would make footers long, and nobody searches by them
+            write_page_checksum=True,
+            store_schema=False,
+        ) as writer:
+            for table in tables:
+                waiting = pa.concat_tables([waiting, table])
+                whole = len(waiting) // GROUP * GROUP
+                if whole:
+                    writer.write_table(waiting[:whole], row_group_size=GROUP)
+                    waiting = waiting[whole:].combine_chunks()
+            if len(waiting):
+                writer.write_table(waiting)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,328 @@
+"""A log of arms in a folder of Parquet files, each sorted by label and row, with a manifest beside them."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from artreplay.addresses import check_log_address, is_postgres
+from artreplay.compiling import Floats, Ints, resized
+from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history.fingerprint import Fingerprint
+from artreplay.history.log_protocol import NextRows, Rows
+from artreplay.history.parquet.directory import Runs, read_directory
+from artreplay.history.parquet.manifest import MANIFEST, listed_files, read_arrays, read_manifest
+from artreplay.history.parquet.parquet_files import ParquetColumns
+from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.parquet.store_folder import StoreFolder
+from artreplay.history.stored_log import StoredLog
+from artreplay.history.totals import Totals, added_in_order
+
+_BATCH = 1 << 20  # rows that are handed on together where all of a log is read
+_TRIES = 5
+
+
+SortedRows = tuple[Ints, Ints, Floats, Floats | None]  # labels, numbers, rewards and allowances
+
+
+class ParquetLog(StoredLog):
+    """A log that `index_history` laid out, or that another engine wrote and `index_history` looked through.
+
+    All its files are opened when it is opened. Whatever is done to the folder later, this object reads the log as it
+    was, or says that it cannot.
+    """
+
+    def __init__(self, folder: StoreFolder, manifest: dict[str, Any]) -> None:
+        self.folder, self.name, self.manifest = folder, folder.name, manifest
+        self.reward_bounds, self.allowance_bounds = _bounds(manifest["rewards"]), _bounds(manifest["allowances"])
+        self.has_allowances = "allowance" in manifest["names"]
+        self._digests = None if manifest["digests"] is None else folder.open(manifest["digests"]["name"])
+        self.directory = directory = read_directory(folder.open(manifest["directory"]["name"]), manifest)
+        files = [folder.open(file.entry["name"]) for file in directory.files]
+        self._columns = ParquetColumns(files, directory.files, manifest["names"])
+        self.labels = directory.labels
+        self._rows: int = manifest["rows"]
+        if not self._rows == self._columns.edges[-1] == sum(entry["rows"] for entry in manifest["appends"]):
+            raise InvalidFile("must have the rows that its manifest says: index the log again", file=self.name)
+        self._find_runs([file.runs for file in directory.files])
+
+    def _find_runs(self, runs: Sequence[Runs]) -> None:
+        """Find the rows of each label: what a file has of it is one run, and runs lie one after the other."""
+        code = np.concatenate([np.empty(0, np.int64), *(one.codes for one in runs)])
+        count = np.concatenate([np.empty(0, np.int64), *(one.counts for one in runs)])
+        by_label = np.argsort(code, kind="stable")
+        self._code, self._count = code[by_label], count[by_label]
+        self._place: Ints = (np.cumsum(count) - count)[by_label]
+        ends = np.searchsorted(self._code, np.arange(len(self.labels) + 1))
+        self._first_run, self._runs_of = ends[:-1], np.diff(ends)
+        before = np.append(np.cumsum(self._count) - self._count, 0)
+        self._before: Ints = before[:-1] - before[self._first_run[self._code]]  # rows of the label in earlier files
+        self._counts: Ints = np.bincount(code, count, minlength=len(self.labels)).astype(np.int64)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __copy__(self) -> Self:
+        """For a reader of its own, which decodes what it needs."""
+        copied = object.__new__(type(self))
+        copied.__dict__ |= self.__dict__ | {"_columns": copy.copy(self._columns)}
+        return copied
+
+    @property
+    def counts(self) -> Ints:
+        """How many rows each label has."""
+        return self._counts
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
+        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
+        sizes = np.clip(self._counts[codes] - after, 0, n)
+        first, last = self._places(codes, after, sizes)
+        return NextRows(sizes, self._columns.ranges("reward", first, last), self._allowances(first, last))
+
+    def _places(self, codes: Ints, after: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+        """Where these rows lie: ranges of places, counted over all files."""
+        runs_of = self._runs_of[codes]
+        owner = np.repeat(np.arange(len(codes)), runs_of)
+        runs = np.repeat(self._first_run[codes] - (np.cumsum(runs_of) - runs_of), runs_of) + np.arange(len(owner))
+        before = self._before[runs]
+        first = np.maximum(after[owner], before)
+        last = np.minimum((after + sizes)[owner], before + self._count[runs])
+        some = first < last
+        shift = (self._place[runs] - before)[some]
+        return first[some] + shift, last[some] + shift
+
+    def _allowances(self, first: Ints, last: Ints) -> Floats | None:
+        if not self.has_allowances:
+            return None
+        found: Floats = self._columns.ranges("allowance", first, last)
+        return found
+
+    def scan(self, since: int = 0) -> Iterator[Rows]:
+        """The rows in the order of the log, which DuckDB sorts by their numbers if they are many."""
+        if "row" not in self.manifest["names"]:
+            raise InvalidHistory(
+                f"{self.name} has no column that orders its rows, and this needs the order between arms: write the "
+                "files with such a column, and name it by order="
+            )
+        by, skip = (["order", "place"], since) if self.manifest["adopted"] else (["order"], 0)
+        with tempfile.TemporaryDirectory(prefix="artreplay-") as folder:
+            for batch in Sorter("2GB", Path(folder)).sorted(self._tables(since - skip), by):
+                left = batch.slice(min(skip, len(batch)))
+                skip -= len(batch) - len(left)
+                if len(left):
+                    yield _as_rows(left)
+
+    def _tables(self, least: int) -> Iterator[Any]:
+        """All rows as they lie, with what orders them, without those whose number is below `least`."""
+        import pyarrow as pa
+
+        for codes, first, last in self.lying():
+            order = self._columns.ranges("row", first, last)
+            sizes = last - first
+            columns = {
+                "order": order,
+                "place": np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(order)),
+                "code": codes,
+                "reward": self._columns.ranges("reward", first, last),
+            }
+            if self.has_allowances:
+                columns["allowance"] = self._columns.ranges("allowance", first, last)
+            if least:
+                columns = {name: values[order >= least] for name, values in columns.items()}
+            yield pa.record_batch(columns)
+
+    def lying(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """All rows as they lie, file by file, some at a time: their labels, and the ranges of places they are in."""
+        order = np.argsort(self._place)
+        code, place = self._code[order], self._place[order]
+        counts = resized(self._counts, len(self.directory.labels))  # the log may be cut to its first rows
+        count = np.clip(counts[code] - self._before[order], 0, self._count[order])
+        ends = np.cumsum(count)
+        for start in range(0, int(count.sum()), _BATCH):
+            stop = min(start + _BATCH, int(ends[-1]))
+            runs = slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop)) + 1)
+            begins = ends[runs] - count[runs]
+            first = place[runs] + np.maximum(start - begins, 0)
+            last = place[runs] + np.minimum(stop - begins, count[runs])
+            yield np.repeat(code[runs], last - first), first, last
+
+    def in_label_order(self, file: int) -> Iterator[SortedRows]:
+        """The rows of a file and of all later ones, label by label: their labels, numbers, rewards, allowances."""
+        before = self._counts_of([one.runs for one in self.directory.files[:file]])
+        order = np.array(label_order(self.labels), np.int64)
+        ends = np.cumsum((self._counts - before)[order])
+        for start in range(0, int(ends[-1]) if len(ends) else 0, _BATCH):
+            stop = min(start + _BATCH, int(ends[-1]))
+            some = slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop)) + 1)
+            codes, begins = order[some], ends[some] - (self._counts - before)[order[some]]
+            skip = np.maximum(start - begins, 0)
+            sizes = np.minimum(stop - begins, (self._counts - before)[codes]) - skip
+            first, last = self._places(codes, before[codes] + skip, sizes)
+            rows, rewards = self._columns.ranges("row", first, last), self._columns.ranges("reward", first, last)
+            yield np.repeat(codes, sizes), rows, rewards, self._allowances(first, last)
+
+    def totals(self) -> Totals:
+        """What each label earned. The files are read as they lie, in which each label has its rows in order."""
+        sums = np.zeros(len(self.labels))
+        for codes, first, last in self.lying():
+            sums = added_in_order(sums, codes, self._columns.ranges("reward", first, last))
+        return Totals(self.labels, self._counts, sums)
+
+    # -- as it was ----------------------------------------------------------------------------------------------
+
+    def first(self, rows: int) -> Self:
+        """The log as it was when it had this many rows."""
+        if rows == self._rows:
+            return self
+        if not 0 <= rows < self._rows:
+            raise InvalidParameter(f"rows must be at most {self._rows}, as many as {self.name} has, got {rows}")
+        ends = np.cumsum([entry["rows"] for entry in self.manifest["appends"]])
+        whole = int(np.searchsorted(ends, rows, "right"))  # appends of which all rows are among the first
+        counts = self._counts_of(self.directory.appends[:whole])
+        if (ends[whole - 1] if whole else 0) < rows:
+            counts = counts + self._counts_below(
+                rows, counts, self._counts_of(self.directory.appends[whole : whole + 1])
+            )
+        before = copy.copy(self)
+        before.__dict__.pop("fingerprint", None)
+        before._rows = rows
+        known = np.flatnonzero(counts)
+        before.labels = self.labels[: len(known)]  # labels are numbered in the order in which they first appear
+        before._counts = counts[: len(known)]
+        return before
+
+    def _counts_of(self, appends: Sequence[Runs]) -> Ints:
+        """How many rows of each label came with some of the appends."""
+        counts = np.zeros(len(self.directory.labels), np.int64)
+        for append in appends:
+            counts[append.codes] += append.counts
+        return counts
+
+    def _counts_below(self, row: int, after: Ints, sizes: Ints) -> Ints:
+        """How many of the next rows of each label have a number below `row`."""
+        if self.manifest["adopted"]:
+            raise InvalidHistory(f"{self.name} can only be read as it was each time files were added, not at row {row}")
+        found = np.zeros(len(after), np.int64)
+        for codes in np.array_split(np.flatnonzero(sizes), max(1, int(sizes.sum()) // _BATCH)):
+            numbers = self._columns.ranges("row", *self._places(codes, after[codes], sizes[codes]))
+            owners = np.repeat(codes, sizes[codes])
+            found += np.bincount(owners[numbers < row], minlength=len(found))
+        return found
+
+    def known_fingerprint(self, rows: int) -> Fingerprint | None:
+        """That of the log as it stood each time it grew."""
+        if self._digests is None:
+            return None
+        ends = np.cumsum([entry["rows"] for entry in self.manifest["appends"]]).tolist()
+        if rows not in ends:
+            return None
+        block, entry = self.manifest["block"], self.manifest["appends"][ends.index(rows)]
+        digests = self._all_digests[: -(-rows // block)].copy()
+        digests[-1:] = entry["partial"]
+        return Fingerprint(rows, block, digests)
+
+    @cached_property
+    def _all_digests(self) -> np.ndarray[Any, Any]:
+        assert self._digests is not None
+        digests = read_arrays(self._digests, self.manifest["digests"]).get("digests", np.empty(0))
+        if digests.dtype != np.uint64 or digests.shape != (-(-self.manifest["rows"] // self.manifest["block"]),):
+            raise InvalidFile("must have a number for each block of rows: index the log again", file=self._digests.name)
+        return digests
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What a policy remembers of this log."""
+        return self.known_fingerprint(self._rows) or Fingerprint.of(self._parts(), self._rows)
+
+    def appends_by(self, block: int) -> list[dict[str, int]]:
+        """What the manifest says of each time the log grew, with `block` rows in a block."""
+        found, rows = [], 0
+        for entry in self.manifest["appends"]:
+            rows += entry["rows"]
+            known = self.known_fingerprint(rows)
+            found.append(entry | {"partial": int(known.coarser(block).digests[-1]) if known and rows else 0})
+        return found
+
+    def check(self, advance: Callable[[int, int], None] = lambda done, size: None) -> None:
+        """Compare all that was written with its checksum. `advance` is told how many bytes were read, of how many."""
+        done, size = 0, self.bytes
+        for read in self._columns.check():
+            done += read
+            advance(done, size)
+        if self._digests is not None:
+            read_arrays(self._digests, self.manifest["digests"])
+        advance(size, size)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes its files have, without the manifest."""
+        return sum(entry["bytes"] for entry in listed_files(self.manifest).values())
+
+
+def _as_rows(batch: Any) -> Rows:
+    codes, rewards = np.asarray(batch.column("code")), np.asarray(batch.column("reward"))
+    has_allowances = "allowance" in batch.schema.names
+    return Rows(codes, rewards, np.asarray(batch.column("allowance")) if has_allowances else None)
+
+
+def _bounds(pair: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if pair is None else (float(pair[0]), float(pair[1]))
+
+
+def label_order(labels: Sequence[Any]) -> list[int]:
+    """The numbers of labels in the order in which their rows lie: by type, and inside a type by value."""
+    return sorted(range(len(labels)), key=lambda code: (type(labels[code]).__name__, labels[code]))
+
+
+# -- opening ----------------------------------------------------------------------------------------------------------
+
+
+def is_laid_out(where: object) -> bool:
+    """Whether a folder, on a disk or at an address, has a manifest."""
+    return isinstance(where, (str, os.PathLike)) and not is_postgres(where) and StoreFolder(where).has(MANIFEST)
+
+
+def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = None) -> ParquetLog:
+    """The log in a folder. Columns that are `given` must be those it was made of."""
+    check_log_address(where)
+    folder = StoreFolder(where)
+    for tries in range(_TRIES):
+        manifest = read_manifest(folder)
+        _check_given(folder.name, manifest, given or {})
+        try:
+            return ParquetLog(folder, manifest)
+        except InvalidFile:
+            if tries + 1 < _TRIES and read_manifest(folder) != manifest:
+                continue  # it was compacted, or made anew, between the manifest and the files
+            raise
+        except ArtReplayError:
+            raise
+        except Exception as error:  # whatever is in the folder, it is the folder that is wrong
+            raise InvalidFile(f"is damaged ({type(error).__name__}): index the log again", file=folder.name) from error
+    raise InvalidFile("changes all the time", file=folder.name)
+
+
+def _check_given(where: str, manifest: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse columns, an order or a seed that are not those a log was laid out with."""
+    for name, value in given.items():
+        held = manifest["columns"].get(name, manifest.get(name))
+        if value is not None and value != held:
+            raise InvalidParameter(f"{where} was indexed with {name}={held!r}, got {value!r}: leave it out")
+
+
+def check_files(
+    where: str | os.PathLike[str], advance: Callable[[int, int], None] = lambda done, size: None
+) -> ParquetLog:
+    """Compare every file of a log with its checksums; the log."""
+    log = open_log(where)
+    log.check(advance)
+    return log

@@ -1,0 +1,203 @@
+"""The folder that a log is laid out in: on a disk, or at an address that fsspec reads, such as a bucket.
+
+Files are read by ranges and written whole. Nothing is read ahead, so that little crosses the wire. Only plain names are
+taken, because names come from a manifest, which somebody may have changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from artreplay.addresses import said_in_a_sentence, shown
+from artreplay.errors import InvalidFile
+from artreplay.history.sources.source_files import file_system
+from artreplay.whole_files import private_opener
+
+_OWN = re.compile(
+    r"(rows|directory|digests)-[0-9a-f]{16}\.(parquet|npz)"
+)  # what we name our files, all but the manifest
+_UNFINISHED = re.compile(r"\.manifest\.json\.\d+\.part")
+
+
+class StoreFolder:
+    """A folder whose files are read by ranges and written whole. `path` is where it is on a disk, None elsewhere."""
+
+    def __init__(self, where: str | os.PathLike[str]) -> None:
+        self.address = os.fspath(where)
+        self.name = shown(self.address)
+        self._system, root = file_system(self.address)
+        self.path: Path | None = Path(root) if self._system is None else None
+        self._root = root.rstrip("/")
+
+    def absolute(self) -> str:
+        """Where this is, whatever the folder one works in."""
+        return self.address if self.path is None else str(self.path.absolute())
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file. A folder that cannot be looked at is an error."""
+        if self.path is not None:
+            try:
+                return (self.path / name).is_file()
+            except OSError:  # a name too long for a file, such as an address can be
+                return False
+        with said_in_a_sentence(self.address, self.name):
+            self._system.invalidate_cache()  # what the file system remembers may be out of date
+            return bool(self._system.isfile(self._inside(name)))
+
+    def exists(self) -> bool:
+        """Whether there is anything here."""
+        if self.path is not None:
+            return self.path.exists()
+        with said_in_a_sentence(self.address, self.name):
+            self._system.invalidate_cache()
+            return bool(self._system.exists(self._root))
+
+    def names(self) -> list[str]:
+        """The files in here. Folders in it are not looked into."""
+        if self.path is not None:
+            return sorted(path.name for path in self.path.iterdir() if path.is_file())
+        with said_in_a_sentence(self.address, self.name):
+            self._system.invalidate_cache()
+            found = self._system.ls(self._root, detail=True)
+        return sorted(entry["name"].rpartition("/")[2] for entry in found if entry["type"] == "file")
+
+    def open(self, name: str) -> StoredFile:
+        """A file to be read by ranges."""
+        return StoredFile(self, name)
+
+    def opened(self, name: str) -> Any:
+        """What the system opens: the number of an open file, or an object that reads ranges."""
+        if self.path is not None:
+            return os.open(self._inside(name), os.O_RDONLY)
+        return self._system.open(self._inside(name), "rb", cache_type="none")
+
+    def read(self, name: str) -> bytes:
+        """A whole file, by one request."""
+        if self.path is not None:
+            file = self.open(name)
+            return file.read(0, file.size)
+        with said_in_a_sentence(self.address, f"{self.name}/{name}"):
+            data: bytes = self._system.cat_file(self._inside(name))
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a whole file. Afterwards it is the old one or the new one."""
+        if self.path is None:
+            with said_in_a_sentence(self.address, self.name, "written"):
+                self._system.pipe_file(self._inside(name), data)
+            return
+        temporary = self.path / f".{name}.{os.getpid()}.part"
+        with open(temporary, "wb", opener=private_opener) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self._inside(name))
+        sync_folder(self.path)
+
+    def take(self, file: Path) -> None:
+        """Move a file here that was written elsewhere, under the name it has."""
+        if self.path is not None:
+            os.rename(file, self._inside(file.name))
+            sync_folder(self.path)
+            return
+        with said_in_a_sentence(self.address, self.name, "written"):
+            self._system.put_file(str(file), self._inside(file.name))
+
+    def remove(self, name: str) -> None:
+        """Remove one of our own files, if that is possible. Nothing else is ever removed."""
+        check_own(name, self.name)
+        if self.path is not None:
+            with suppress(OSError):
+                os.unlink(self._inside(name))
+        else:
+            with suppress(Exception):  # whoever comes next tries again
+                self._system.rm_file(self._inside(name))
+
+    def remove_unfinished(self, listed: Collection[str], adopted: bool = False) -> None:
+        """Remove files that a killed process left: those of ours that the manifest does not list.
+
+        In an adopted folder all files with rows are somebody else's.
+        """
+        for name in self.names() if self.path is not None else ():
+            ours = _OWN.fullmatch(name) and name not in listed and not (adopted and name.endswith(".parquet"))
+            if ours or _UNFINISHED.fullmatch(name):
+                (Path(self._root) / name).unlink(missing_ok=True)
+
+    def _inside(self, name: str) -> str:
+        """A file of this folder as its file system calls it."""
+        check_plain(name, self.name)
+        return f"{self._root}/{name}"
+
+
+class StoredFile:
+    """An open file. It stays readable when it is removed, or when another one gets its name, where the system allows.
+
+    The names of the files we write are never used twice, so that one that is opened again is the same file.
+    """
+
+    def __init__(self, folder: StoreFolder, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self.name = f"{folder.name}/{name}"
+        self._file: Any = None
+        with said_in_a_sentence(folder.address, self.name):
+            self._file = folder.opened(name)
+            self.size: int = os.fstat(self._file).st_size if isinstance(self._file, int) else int(self._file.size)
+
+    def read(self, start: int, size: int) -> bytes:
+        """The bytes [start, start + size)."""
+        with said_in_a_sentence(self._folder.address, self.name):
+            if self._file is None:
+                self._file = self._folder.opened(self._name)
+            data = self._some(start, size)
+            while len(data) < size:
+                more = self._some(start + len(data), size - len(data))
+                if not more:
+                    raise InvalidFile("ends too soon: index the log again", file=self.name)
+                data += more
+        return data
+
+    def _some(self, start: int, size: int) -> bytes:
+        if isinstance(self._file, int) and hasattr(os, "pread"):
+            return os.pread(self._file, size, start)
+        if isinstance(self._file, int):  # where there is no other way
+            os.lseek(self._file, start, os.SEEK_SET)
+            return os.read(self._file, size)
+        self._file.seek(start)
+        data: bytes = self._file.read(size)
+        return data
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_file": None}  # an open file does not travel
+
+    def __del__(self) -> None:
+        if isinstance(getattr(self, "_file", None), int):
+            os.close(self._file)
+
+
+def check_plain(name: object, folder: str) -> None:
+    """Refuse a name that is more than the name of a file, because it could lead out of the folder."""
+    if not isinstance(name, str) or name in ("", ".", "..") or not set(name).isdisjoint("/\\\0"):
+        raise InvalidFile(f"must name files by plain names, got {name!r}: it was changed by someone", file=folder)
+
+
+def check_own(name: object, folder: str) -> None:
+    """Refuse a name that we did not give."""
+    check_plain(name, folder)
+    if not _OWN.fullmatch(str(name)):
+        raise InvalidFile(f"names {name!r}, which is no file of a log: it was changed by someone", file=folder)
+
+
+def sync_folder(path: Path) -> None:
+    """Force the names in a folder to disk, where the file system can."""
+    with suppress(OSError):
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
