@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def posterior(precision: Floats, right: Floats, prior: Floats) -> Posterior:
     diagonal = np.arange(prior.shape[-1])
     with_prior = precision.copy()
     with_prior[..., diagonal, diagonal] += 1.0 / prior
-    lower = np.linalg.cholesky(with_prior)
+    lower: Any = np.linalg.cholesky(with_prior)
     whitened = np.linalg.solve(lower, right[..., None])[..., 0]
     log_determinant = 2.0 * np.log(lower[..., diagonal, diagonal]).sum(-1)
     evidence = 0.5 * ((whitened * whitened).sum(-1) - log_determinant - np.log(prior).sum(-1))

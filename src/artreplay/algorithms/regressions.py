@@ -12,10 +12,8 @@ from artreplay.algorithms.allocations import Allocating, Mask, Solver, checked_m
 from artreplay.algorithms.box_values import (
     POWERS,
     LevelSums,
-    Model,
     Predictions,
-    SurfaceApart,
-    SurfaceTogether,
+    Surfaces,
     checked_estimator,
 )
 from artreplay.algorithms.budget import Candidates, solver_of
@@ -59,8 +57,7 @@ class _Regression(PointAlgorithm):
     modes: int | None
     mask: Mask | None
     reads_whole_log = True
-
-    _model: Model
+    _model: Surfaces | Predictions
 
     def _surface(self, tree: str) -> Surface:
         """What can be fitted to the boxes; `tree` is for more coordinates."""
@@ -128,15 +125,16 @@ class _Regression(PointAlgorithm):
             selector.candidates.value[place] = by_rank[best]
         component.chosen[-1] = 0
 
-    def _levels_of(self, component: Any, cell: int) -> slice:
-        """The levels of the boxes of a cell: one, or all."""
-        return slice(cell, cell + 1) if component.cells.apart else slice(None)
+    def _levels_of(self, component: Any, cell: int) -> list[int]:
+        """The levels that a model of a cell says something of: its own, or all above 0."""
+        active: list[int] = component.selector.active.tolist()
+        return [cell] if component.cells.apart else active
 
     def _by_level(self, slots: Any) -> Any:
         """What is kept for every slot, as (level, box)."""
         return slots.reshape(self._n_levels, -1)
 
-    def _sums(self, component: Any, levels: slice) -> LevelSums:
+    def _sums(self, component: Any, levels: list[int]) -> LevelSums:
         """What the boxes of some levels have seen."""
         index = component.index
         return LevelSums(*(self._by_level(part)[levels] for part in (index.counts, index.totals, index.squares)))
@@ -262,19 +260,23 @@ class PointRegression(_Regression):
         self.horizon = horizon
         super().__init__(box, dim, side, play, seed, reward_range)
         self.side, self.modes = side, modes
-        self._model = SurfaceApart(self._surface("TreeUCB"))
+        self._model = Surfaces(self._surface("TreeUCB"), np.empty((0, 1)))
         self.mask = checked_mask(mask, self.lattice)
         self._compose(np.zeros(1, np.int64), solver_of("exact", [1.0], 1.0, 1), apart=True)
 
 
 class CellRegression(Allocating, _Regression):
-    """Choose at most `max_units` boxes, each at one of the `levels`, within `budget`, by the surfaces fitted to them.
+    """Choose at most `max_units` boxes, each at one of the `levels`, within `budget`, by what a model says of them.
 
-    The space has `side` boxes along each axis. Each level has a surface of its own (`effort="apart"`); with
-    `effort="joint"` what is seen at one level says something of the others: a surface times a power of effort, if the
-    samples speak for that. What is thought of a box may rise again, so every policy shows it the whole log first;
-    Artificial Replay and Full Start are then the same. Solvers, levels of 0 and `mask` are as in `TreeAllocation`. For
-    one or two coordinates.
+    The space has `side` boxes along each axis. With `model="surface"`, for one or two coordinates, each level has a
+    surface of its own (`effort="apart"`); with `effort="joint"` what is seen at one level says something of the others:
+    a surface times a power of effort, if the samples speak for that. `model` may also be a scikit-learn regressor, or
+    any object with `fit` and `predict`, for any number of coordinates. It learns the mean reward of a box from its
+    coordinates and its level, all in [-1, 1], and predicts all boxes. Boxes count by their samples if its `fit` takes
+    `sample_weight`. What it predicts is what a box is worth: it does not explore. A policy with it cannot be saved.
+
+    What a model thinks of a box may rise again, so every policy shows it the whole log first; Artificial Replay and
+    Full Start are then the same. Solvers, levels of 0 and `mask` are as in `TreeAllocation`.
 
     >>> import artreplay as ar
     >>> base = ar.CellRegression(1, levels=(1, 2), budget=3, max_units=2, horizon=100, side=4)
@@ -282,7 +284,7 @@ class CellRegression(Allocating, _Regression):
     [Allocation(point=(0.125,), level=1.0), Allocation(point=(0.625,), level=2.0)]
     """
 
-    summary = "the best affordable set of boxes, by surfaces fitted to them"
+    summary = "the best affordable set of boxes, by surfaces or an estimator fitted to them"
 
     @checked
     def __init__(
@@ -312,20 +314,18 @@ class CellRegression(Allocating, _Regression):
         self.mask = checked_mask(mask, self.lattice)
         surfaces = isinstance(model, str) and model == "surface"
         self.model = model if surfaces else checked_estimator(model)
-        self._model = self._model_of_levels(active) if surfaces else Predictions(self.model, self._features(), seed)
+        active_levels = np.array(self.levels)[active]
+        if surfaces:
+            powers = np.array(POWERS if effort == "joint" else ()).reshape(-1, 1)
+            fitted = self._surface("TreeAllocation, or an estimator as model")
+            self._model = Surfaces(fitted, (active_levels / self.levels[-1]) ** powers)
+        else:
+            self._model = Predictions(self.model, self._features(active_levels), seed)
         self._compose(active, chooser, apart=surfaces and effort == "apart")
 
-    def _model_of_levels(self, active: Ints) -> Model:
-        """A surface for each level, or one for all of them."""
-        fitted = self._surface("TreeAllocation, or an estimator as model")
-        if self.effort == "apart":
-            return SurfaceApart(fitted)
-        scales = np.array([self.levels[level] / self.levels[-1] for level in active.tolist()])
-        return SurfaceTogether(fitted, scales ** np.array(POWERS)[:, None], active)
-
-    def _features(self) -> Floats:
+    def _features(self, levels: Floats) -> Floats:
         """The coordinates of the middle of each box with each level, all in [-1, 1]."""
         axes = np.meshgrid(*[(2.0 * np.arange(self.side) + 1.0) / self.side - 1.0] * self.dim, indexing="ij")
         middles = np.stack([axis.ravel() for axis in axes], axis=1)
-        levels = 2.0 * np.array(self.levels) / self.levels[-1] - 1.0
-        return np.array([np.column_stack([middles, np.full(len(middles), level)]) for level in levels.tolist()])
+        scaled = 2.0 * levels / self.levels[-1] - 1.0
+        return np.array([np.column_stack([middles, np.full(len(middles), level)]) for level in scaled])
