@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import artreplay as ar
 from artreplay.algorithms.box_values import LevelSums, summed
-from artreplay.algorithms.surfaces import DOUBT, REACH, surface
+from artreplay.algorithms.surfaces import DOUBT, REACH, surface_basis
 from artreplay.compiling import using
 from artreplay.errors import ArtReplayError
 
@@ -78,11 +78,11 @@ def test_a_fit_is_the_posterior_of_its_model(dim, side):
     rng = np.random.default_rng(side)
     counts = rng.poisson(1.5, side**dim) + np.eye(1, side**dim, dtype=int)[0]
     totals = rng.binomial(counts, 0.3) * 1.0
-    fitted = surface(side, dim, min(3, side))
-    fit = fitted.fit(summed(fitted, np.ones(1), LevelSums(counts[None], totals[None], totals[None])))
+    basis = surface_basis(side, dim, min(3, side))
+    fit = basis.fit(summed(basis, np.ones(1), LevelSums(counts[None], totals[None], totals[None])))
     whole = [
         posterior(features_of(side, dim, min(3, side)), variances, deviation, (counts, totals, fit.noise))
-        for variances, deviation in zip(fitted.prior, fitted.deviation, strict=True)
+        for variances, deviation in zip(basis.prior, basis.deviation, strict=True)
     ]
     evidence = np.array([found for found, _ in whole]) - DOUBT * np.arange(4)  # the smoother one is believed sooner
     assert fit.evidence - fit.evidence[0] == pytest.approx(evidence - evidence[0], abs=1e-8)

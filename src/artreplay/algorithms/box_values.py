@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.algorithms.surfaces import BoxSums, Fit, Surface
+from artreplay.algorithms.surfaces import BoxSums, Fit, SurfaceBasis
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter
 from artreplay.streams import fold
@@ -36,7 +36,7 @@ class LevelSums(NamedTuple):
 class Surfaces(NamedTuple):
     """A surface for each level; or one for all of them times a power of effort, if the samples speak for that."""
 
-    surface: Surface
+    basis: SurfaceBasis
     share: Floats  # (power, level): how a level scales a surface for all of them; no rows where there is none
 
     def values(self, sums: LevelSums, width: float, slack: float = SLACK) -> Floats:
@@ -46,7 +46,7 @@ class Surfaces(NamedTuple):
         """
         samples = sums.counts.sum(axis=1)
         seen = np.flatnonzero(samples)
-        apart = {level: self.surface.fit(summed(self.surface, np.ones(1), sums.of([level]))) for level in seen.tolist()}
+        apart = {level: self.basis.fit(summed(self.basis, np.ones(1), sums.of([level]))) for level in seen.tolist()}
         together, evidence = self._together(sums, samples, np.array([fit.noise for fit in apart.values()]))
         evidence_apart = math.fsum(float(fit.evidence.max()) for fit in apart.values())
         least = max(float(evidence.max(initial=-math.inf)), evidence_apart) - slack
@@ -73,9 +73,9 @@ class Surfaces(NamedTuple):
         weighed = LevelSums(*(part * trust[:, None] for part in sums))
         total = float(sums.totals.sum())
         boxes = [
-            summed(self.surface, scales, weighed)._replace(samples=samples.sum(), total=total) for scales in self.share
+            summed(self.basis, scales, weighed)._replace(samples=samples.sum(), total=total) for scales in self.share
         ]
-        fits = [self.surface.fit(each) for each in boxes]
+        fits = [self.basis.fit(each) for each in boxes]
         return fits, np.array([fit.evidence for fit in fits]) + 0.5 * float(samples @ np.log(trust))
 
 
@@ -86,11 +86,11 @@ def _highest(fit: Fit, width: float, slack: float) -> Floats:
     return found
 
 
-def summed(surface: Surface, scales: Floats, sums: LevelSums) -> BoxSums:
+def summed(basis: SurfaceBasis, scales: Floats, sums: LevelSums) -> BoxSums:
     """Sums at several levels as those of one surface that each level scales."""
     weight, weighted = scales * scales @ sums.counts, scales @ sums.totals
     mean = np.where(weight > 0.0, weighted / np.where(weight > 0.0, weight, 1.0), 0.0)
-    shape = surface.functions[0].shape[1], surface.functions[1].shape[1]
+    shape = basis.features.first.shape[1], basis.features.second.shape[1]
     total, square = float(sums.totals.sum()), float(sums.squares.sum())
     return BoxSums(weight.reshape(shape), mean.reshape(shape), int(sums.counts.sum()), total, square)
 

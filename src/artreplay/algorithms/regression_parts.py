@@ -11,8 +11,9 @@ from artreplay.algorithms.budget import Candidates
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 
 NEEDS_ROOM = -1  # what a proposal says when something is to be computed first
-WAITING = 16  # the most rows of a cell that wait before they enter its sums together
-STRIDE = 20  # ... or as many as this part of those that were there before
+# Rows of a cell wait until they are a twentieth of those in its sums, or 16. Then they enter together.
+MAX_WAITING = 16
+ROWS_PER_WAITING = 20
 
 # Columns of what is kept for each cell, in one row each.
 SIZE = 0  # rows that are in the sums
@@ -50,7 +51,7 @@ class RegressionIndex(NamedTuple):
                 self.add(self.wait_slot[at, row], self.wait_reward[at, row])
             size = cell[at, DUE]
             cell[at, SIZE] = size
-            cell[at, DUE] = size + max(1, min(size // STRIDE, WAITING))
+            cell[at, DUE] = size + max(1, min(size // ROWS_PER_WAITING, MAX_WAITING))
             cell[at, QUEUED] = 0
             self.stale[at] = 1
 

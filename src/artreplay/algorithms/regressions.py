@@ -21,14 +21,14 @@ from artreplay.algorithms.point_algorithms import Play, PointAlgorithm
 from artreplay.algorithms.regression_parts import (
     COLUMNS,
     DUE,
+    MAX_WAITING,
     QUEUED,
     SIZE,
-    WAITING,
     BestBoxes,
     RegressionAlgorithm,
     RegressionIndex,
 )
-from artreplay.algorithms.surfaces import Surface, surface
+from artreplay.algorithms.surfaces import SurfaceBasis, surface_basis
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.cells.surface_boxes import surface_boxes
 from artreplay.cells.unit_cells import GridBoxes, UnitCells
@@ -59,8 +59,8 @@ class _Regression(PointAlgorithm):
     reads_whole_log = True
     _model: Surfaces | Predictions
 
-    def _surface(self, tree: str) -> Surface:
-        """What can be fitted to the boxes; `tree` is for more coordinates."""
+    def _basis(self, tree: str) -> SurfaceBasis:
+        """What surfaces over the boxes are made of; `tree` is for more coordinates."""
         if self.dim > MAX_SURFACE_DIMS:
             raise InvalidParameter(
                 f"{type(self).__name__} fits surfaces over 1 or 2 coordinates, got dim={self.dim}: use {tree}, "
@@ -69,7 +69,7 @@ class _Regression(PointAlgorithm):
         if self.modes is not None and self.modes > self.side:
             raise InvalidParameter(f"modes must be at most the {self.side} boxes along a side, got {self.modes}")
         fitting = next(modes for more, modes in MODES_FROM_SIDE if self.side > more)
-        return surface(self.side, self.dim, min(fitting, self.side) if self.modes is None else self.modes)
+        return surface_basis(self.side, self.dim, min(fitting, self.side) if self.modes is None else self.modes)
 
     def _compose(self, active: Ints, solver: Any, apart: bool) -> None:
         """Put cells, index and selector together."""
@@ -88,8 +88,8 @@ class _Regression(PointAlgorithm):
             totals=np.zeros(boxes * self._n_levels),
             squares=np.zeros(boxes * self._n_levels),
             cell=cell,
-            wait_slot=np.zeros((n_cells, WAITING), np.int64),
-            wait_reward=np.zeros((n_cells, WAITING)),
+            wait_slot=np.zeros((n_cells, MAX_WAITING), np.int64),
+            wait_reward=np.zeros((n_cells, MAX_WAITING)),
             value=np.ones(boxes * self._n_levels),  # before any sample
             stale=np.zeros(n_cells + 1, np.int64),
         )
@@ -186,7 +186,7 @@ class _Regression(PointAlgorithm):
             and (index.cell >= 0).all()
             and (index.counts >= 0).all()
             and (index.cell[:, SIZE] + index.cell[:, QUEUED] < index.cell[:, DUE]).all()
-            and (index.cell[:, DUE] - index.cell[:, SIZE] <= WAITING).all()
+            and (index.cell[:, DUE] - index.cell[:, SIZE] <= MAX_WAITING).all()
             and ((index.wait_slot >= 0) & (index.wait_slot < len(index.counts))).all()
         )
 
@@ -203,7 +203,7 @@ class _Regression(PointAlgorithm):
         component = self._up_to_date()
         index, at = component.index, component.cells.slot(self.cell_numbers())
         counts, totals = index.counts.copy(), index.totals.copy()
-        waits = np.arange(WAITING) < index.cell[:, [QUEUED]]
+        waits = np.arange(MAX_WAITING) < index.cell[:, [QUEUED]]
         np.add.at(counts, index.wait_slot[waits], 1)
         np.add.at(totals, index.wait_slot[waits], index.wait_reward[waits])
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -260,7 +260,7 @@ class PointRegression(_Regression):
         self.horizon = horizon
         super().__init__(box, dim, side, play, seed, reward_range)
         self.side, self.modes = side, modes
-        self._model = Surfaces(self._surface("TreeUCB"), np.empty((0, 1)))
+        self._model = Surfaces(self._basis("TreeUCB"), np.empty((0, 1)))
         self.mask = checked_mask(mask, self.lattice)
         self._compose(np.zeros(1, np.int64), solver_of("exact", [1.0], 1.0, 1), apart=True)
 
@@ -317,8 +317,8 @@ class CellRegression(Allocating, _Regression):
         active_levels = np.array(self.levels)[active]
         if surfaces:
             powers = np.array(POWERS if effort == "joint" else ()).reshape(-1, 1)
-            fitted = self._surface("TreeAllocation, or an estimator as model")
-            self._model = Surfaces(fitted, (active_levels / self.levels[-1]) ** powers)
+            basis = self._basis("TreeAllocation, or an estimator as model")
+            self._model = Surfaces(basis, (active_levels / self.levels[-1]) ** powers)
         else:
             self._model = Predictions(self.model, self._features(active_levels), seed)
         self._compose(active, chooser, apart=surfaces and effort == "apart")

@@ -17,14 +17,13 @@ from artreplay.algorithms.gaussian_model import Posterior, posterior
 from artreplay.compiling import Floats, Ints
 
 LENGTHS = (0.5, 0.3, 0.17, 0.1)  # over which surfaces vary, as a share of the side of the space: one prior for each
-DOUBT = 2.0  # nats of evidence that a prior must have more than the one before it, which is smoother, to count as much
+DOUBT = 2.0  # nats of evidence that a prior needs more than the one before it, which is smoother, to count as much
 REACH = 1.25  # the cosines are those of a box this many times as wide as the space: they lie level at its edges
 SPREAD = 0.25  # how far surfaces lie from flat, over all of the wider box
 SLOPE = 0.5  # of their planes
 ROUGHNESS = 0.02  # the least deviation of a box, as a share of the spread
 LEAST_VARIANCE = 1e-10  # of a weight
-GUESSES = 4  # samples that a guess of the noise counts for
-PASSES = 1  # how often the noise is estimated from residuals; more makes no difference to regret
+GUESS_SAMPLES = 4  # that a guess of the noise counts for
 
 
 class BoxSums(NamedTuple):
@@ -43,7 +42,7 @@ class BoxSums(NamedTuple):
 class Fit(NamedTuple):
     """A surface for each prior, fitted to the same sums."""
 
-    surface: Surface
+    basis: SurfaceBasis
     sums: BoxSums
     noise: float  # the variance of a reward
     posterior: Posterior
@@ -51,13 +50,13 @@ class Fit(NamedTuple):
 
     def predict(self, prior: int) -> tuple[Floats, Floats]:
         """Mean and variance of every box under one prior, with what its own samples say of its deviation."""
-        surface, weight = self.surface, self.sums.weight
-        deviation = surface.deviation[prior]
+        basis, weight = self.basis, self.sums.weight
+        deviation = basis.deviation[prior]
         trust = deviation * weight / (deviation * weight + self.noise)  # in a box's own samples; 0 without any
         weights, covariance = self.posterior.weights(prior)
-        level = surface.values(weights)
+        level = basis.features.combined(weights)
         mean = level + trust * (self.sums.mean - level)
-        unsure = np.maximum(surface.variances(covariance), 0.0)
+        unsure = np.maximum(basis.pairs.combined(covariance), 0.0)
         rest = 1.0 - trust
         return mean, rest * rest * unsure + deviation * rest
 
@@ -68,71 +67,59 @@ class Fit(NamedTuple):
         return found
 
 
-class Surface(NamedTuple):
+class Products(NamedTuple):
+    """Functions over the boxes, each a product of one function along each axis."""
+
+    first: Floats  # (function, box): along the first axis
+    second: Floats
+    chosen: Ints  # which products are meant, of those of every function with every other
+
+    def sums(self, values: Floats) -> Floats:
+        """The sum over boxes of each product times the value of the box."""
+        every = self.first @ values @ self.second.T
+        found: Floats = every.reshape(*values.shape[:-2], -1)[..., self.chosen]
+        return found
+
+    def combined(self, factors: Floats) -> Floats:
+        """The sum of the products in each box, each times its factor."""
+        every = np.zeros((len(self.first), len(self.second)))
+        every.ravel()[self.chosen] = factors
+        found: Floats = self.first.T @ every @ self.second
+        return found
+
+
+class SurfaceBasis(NamedTuple):
     """The functions that surfaces are made of, in the middle of each box, and the priors of their weights."""
 
-    functions: tuple[Floats, Floats]  # (function, box) along each axis: cosines, then the coordinate
-    products: tuple[Floats, Floats]  # (pair of functions, box) along each axis
-    features: Ints  # which pairs of a function along each axis are the features
-    pairs: Ints  # (feature, feature): where their product is among the pairs of pairs
+    features: Products  # cosines and planes
+    pairs: Products  # (feature, feature): their products
     prior: Floats  # (prior, feature): variances
     deviation: Floats  # (prior,): the variance of the deviation of a box
-
-    def right(self, values: Floats) -> Floats:
-        """The sum over boxes of each feature times the value of the box."""
-        first, second = self.functions
-        sums = first @ values @ second.T
-        found: Floats = sums.reshape(*values.shape[:-2], -1)[..., self.features]
-        return found
-
-    def gram(self, values: Floats) -> Floats:
-        """The sum over boxes of each product of two features times the value of the box."""
-        first, second = self.products
-        sums = first @ values @ second.T
-        found: Floats = sums.reshape(*values.shape[:-2], -1)[..., self.pairs]
-        return found
-
-    def values(self, weights: Floats) -> Floats:
-        """Features times weights in each box."""
-        first, second = self.functions
-        whole = np.zeros((len(first), len(second)))
-        whole.ravel()[self.features] = weights
-        found: Floats = first.T @ whole @ second
-        return found
-
-    def variances(self, covariance: Floats) -> Floats:
-        """The variance of that in each box."""
-        first, second = self.products
-        whole = np.zeros((len(first), len(second)))
-        whole.ravel()[self.pairs] = covariance
-        found: Floats = first.T @ whole @ second
-        return found
 
     def fit(self, sums: BoxSums) -> Fit:
         """Fit a surface for each prior.
 
-        The noise is what rewards deviate from one mean at first, then what they deviate from the best surface.
+        The noise is what rewards deviate from one mean at first, then, once, what they deviate from the best surface.
+        To estimate it again makes no difference to regret.
         """
         share = (sums.total + 1.0) / (sums.samples + 2.0)
-        guess = GUESSES * share * (1.0 - share)
+        guess = GUESS_SAMPLES * share * (1.0 - share)
         weighted = float((sums.weight * sums.mean).sum())
         around_mean = max(sums.square - weighted * weighted / float(sums.weight.sum()), 0.0)
-        noise = (around_mean + guess) / (sums.samples + GUESSES)
-        for _ in range(PASSES):
-            fit = self._fit(sums, noise)
-            mean, variance = fit.predict(int(np.argmax(fit.evidence)))
-            left = sums.square + float((sums.weight * mean * (mean - 2.0 * sums.mean)).sum())
-            hidden = min(float((variance * sums.weight).sum()) / noise, sums.samples / 2.0)  # what a fit can hide
-            per_sample = max(left, 0.0) / max(sums.samples - hidden, 1.0)
-            noise = (sums.samples * per_sample + guess) / (sums.samples + GUESSES)
-        return self._fit(sums, noise)
+        noise = (around_mean + guess) / (sums.samples + GUESS_SAMPLES)
+        first = self._fit(sums, noise)
+        mean, variance = first.predict(int(np.argmax(first.evidence)))
+        left = sums.square + float((sums.weight * mean * (mean - 2.0 * sums.mean)).sum())
+        hidden = min(float((variance * sums.weight).sum()) / noise, sums.samples / 2.0)  # what a fit can hide
+        per_sample = max(left, 0.0) / max(sums.samples - hidden, 1.0)
+        return self._fit(sums, (sums.samples * per_sample + guess) / (sums.samples + GUESS_SAMPLES))
 
     def _fit(self, sums: BoxSums, noise: float) -> Fit:
         """Fit a surface for each prior, given the noise."""
         weight, mean = sums.weight, sums.mean
         seen = weight > 0.0
         precision = weight / (self.deviation[:, None, None] * weight + noise)
-        learnt = posterior(self.gram(precision), self.right(precision * mean), self.prior)
+        learnt = posterior(self.pairs.sums(precision), self.features.sums(precision * mean), self.prior)
         own = np.log(precision[:, seen]).sum(-1) - (precision * mean * mean).sum((-2, -1))
         # What the surfaces leave out, because they see means: the samples around the mean of their box.
         inside = max(sums.square - float((weight * mean * mean).sum()), 0.0) / noise
@@ -142,23 +129,22 @@ class Surface(NamedTuple):
 
 
 @functools.lru_cache(maxsize=16)
-def surface(side: int, dim: int, modes: int) -> Surface:
-    """Surfaces over `side` boxes along each of one or two axes, with `modes` cosines along each."""
+def surface_basis(side: int, dim: int, modes: int) -> SurfaceBasis:
+    """What surfaces are made of over `side` boxes along each of one or two axes, with `modes` cosines along each."""
     middles = (np.arange(side) + 0.5) / side
     waves = np.cos(np.pi * np.outer(np.arange(modes), 0.5 + (middles - 0.5) / REACH))
     waves[1:] *= math.sqrt(2.0)
     line = np.vstack([waves, (middles - 0.5) * math.sqrt(12.0)])
-    functions = (line, line if dim == 2 else np.ones((1, 1)))
-    products = [(f[:, None, :] * f).reshape(-1, f.shape[1]) for f in functions]
-    n, n2 = (len(f) for f in functions)
+    line2 = line if dim == 2 else np.ones((1, 1))
     waved = itertools.product(range(modes), range(modes if dim == 2 else 1))
     sloped = [(modes, 0), (0, modes)][:dim]
     first, second = np.array([*waved, *sloped]).T
-    pairs = (first[:, None] * n + first) * n2 * n2 + second[:, None] * n2 + second
+    n, n2 = len(line), len(line2)
+    features = Products(line, line2, first * n2 + second)
+    both, both2 = ((functions[:, None, :] * functions).reshape(-1, functions.shape[1]) for functions in (line, line2))
+    pairs = Products(both, both2, (first[:, None] * n + first) * n2 * n2 + second[:, None] * n2 + second)
     priors, deviations = zip(*(_prior(length, side, dim, modes) for length in LENGTHS), strict=True)
-    return Surface(
-        functions, (products[0], products[1]), first * n2 + second, pairs, np.array(priors), np.array(deviations)
-    )
+    return SurfaceBasis(features, pairs, np.array(priors), np.array(deviations))
 
 
 def _prior(length: float, side: int, dim: int, modes: int) -> tuple[list[float], float]:
