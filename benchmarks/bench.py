@@ -304,16 +304,16 @@ def surfaces() -> Iterator[Row]:
     levels, horizon = (0.5, 1.0), 1_000
     env = ar.environments.Quadratic(levels)
     for name, options, goal in (
-        ("a surface for each level", {}, 0.4e-3),
-        ("joint", {"effort": "joint"}, None),
+        ("a surface for each level", {}, 2.5e-3),
+        ("joint", {"effort": "joint"}, 2.5e-3),
     ):
         base = ar.CellRegression(2, levels, 2.0, 5, horizon, **options)
         for rows in (0, 3_000):
             run = partial(ar.simulate, base, env, "artificial-replay", rows, horizon, replications=1, keep="final")
             with ar.compiling.using("compiled"):
-                each = best_of(40 if goal else 3, run) / horizon  # other work on the machine comes and goes
-            measured, wanted = f"{each * 1e3:.3f} ms", f"≤ {goal * 1e3:g} ms" if goal else ""
-            yield f"CellRegression, {name}, a log of {rows:,}", measured, wanted, each <= goal if goal else None
+                each = best_of(3, run) / horizon  # other work on the machine comes and goes
+            measured, wanted = f"{each * 1e3:.3f} ms", f"≤ {goal * 1e3:g} ms"
+            yield f"CellRegression, {name}, a log of {rows:,}", measured, wanted, each <= goal
 
 
 PARTS = {

@@ -2,25 +2,57 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsRegressor
 
 import artreplay as ar
-from artreplay.algorithms.regression_fits import appraise, boxes_of
-from artreplay.algorithms.surface_layout import DOUBT, PRIORS, REACH, surface
+from artreplay.algorithms.box_values import LevelSums, summed
+from artreplay.algorithms.surfaces import DOUBT, REACH, surface_basis
 from artreplay.compiling import using
 from artreplay.errors import ArtReplayError
 
 EFFORT: dict[str, Any] = {"levels": (0.5, 1.0), "budget": 1.5, "max_units": 2, "horizon": 50}
+SPACE: dict[str, Any] = {name: EFFORT[name] for name in ("levels", "budget", "max_units")}
 LOG = ar.History([[0.1], [0.9]] * 5, [0.0, 1.0] * 5)
+
+
+class Constant:
+    """Predicts one value everywhere."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def fit(self, features: Any, means: Any) -> None:
+        """Learn nothing."""
+
+    def predict(self, features: Any) -> Any:
+        """The value, for each box."""
+        return self.value if np.ndim(self.value) else np.full(len(features), self.value)
+
+
+def learn_by(model: Any) -> None:
+    base = ar.CellRegression(1, **EFFORT, side=4, model=model)
+    base.update(((0.3,), 0.5), 1.0)
+    base.propose()
+
 
 WRONG = {
     "dim": (lambda: ar.PointRegression(3, 10), "1 or 2 coordinates, got dim=3: use TreeUCB"),
     "dim, levels": (lambda: ar.CellRegression(3, **EFFORT), "1 or 2 coordinates, got dim=3: use TreeAllocation"),
     "modes": (lambda: ar.PointRegression(1, 10, 8, modes=9), "modes must be at most the 8 boxes along a side, got 9"),
     "side": (lambda: ar.PointRegression(2, 10, 2048), "side must make at most"),
+    "model": (lambda: ar.CellRegression(1, **EFFORT, model="forest"), 'must be "surface" or a scikit-learn regressor'),
+    "classifier": (lambda: ar.CellRegression(1, **EFFORT, model=LogisticRegression()), "a scikit-learn regressor"),
+    "nan": (lambda: learn_by(Constant(np.nan)), "Constant must predict numbers, got nan after 1 samples"),
+    "shape": (lambda: learn_by(Constant(np.ones(3))), "Constant must learn from 1 boxes and cannot"),
     "effort": (lambda: ar.CellRegression(1, **EFFORT, effort="both"), 'effort must be "apart" or "joint"'),
     "unit": (lambda: ar.CellRegression(1, (1 / 3, np.pi), 5, 2, 10), "must have a common unit"),
     "no levels": (lambda: ar.FullStart(ar.CellRegression(1, **EFFORT), LOG), "needs a level for each row"),
@@ -40,21 +72,22 @@ def test_what_is_wrong_is_refused_in_a_sentence(name):
     assert words in str(found.value)
 
 
-@pytest.mark.parametrize(("dim", "side"), [(1, 8), (1, 6), (2, 4), (2, 6)])
+@pytest.mark.parametrize(("dim", "side"), [(1, 8), (1, 6), (2, 4), (2, 6), (1, 1)])
 def test_a_fit_is_the_posterior_of_its_model(dim, side):
-    """Against linear algebra over all samples at once, under one prior and the noise the fit ends with."""
-    base = ar.PointRegression(dim, 50, side)
+    """Against linear algebra over all samples at once, under each prior and the noise the fit ends with."""
     rng = np.random.default_rng(side)
-    for point in rng.random((60, dim)):
-        base.update(tuple(point), float(rng.random() < point.mean()))
-    index, blocks = base.component.index, base.component.cells
-    appraise(index, blocks, 0, 1.0, 0.0, 2)
-    counts, totals = (boxes_of(array, blocks, 0, 1)[0] for array in (index.counts, index.sums[0]))
-    priors = range(int(index.model.shape[PRIORS]))
-    fits = [posterior(surface_of(base, prior), counts, totals, noise_of(index)) for prior in priors]
-    evidence = [fit[0] - DOUBT * place for place, fit in enumerate(fits)]  # the smoother one is believed sooner
-    best = fits[int(np.argmax(evidence))]
-    assert index.result[0] == pytest.approx(np.clip(best[1], 0.0, 1.0), abs=1e-9)
+    counts = rng.poisson(1.5, side**dim) + np.eye(1, side**dim, dtype=int)[0]
+    totals = rng.binomial(counts, 0.3) * 1.0
+    basis = surface_basis(side, dim, min(3, side))
+    fit = basis.fit(summed(basis, np.ones(1), LevelSums(counts[None], totals[None], totals[None])))
+    whole = [
+        posterior(features_of(side, dim, min(3, side)), variances, deviation, (counts, totals, fit.noise))
+        for variances, deviation in zip(basis.prior, basis.deviation, strict=True)
+    ]
+    evidence = np.array([found for found, _ in whole]) - DOUBT * np.arange(4)  # the smoother one is believed sooner
+    assert fit.evidence - fit.evidence[0] == pytest.approx(evidence - evidence[0], abs=1e-8)
+    for prior, (_, upper) in enumerate(whole):
+        assert fit.upper(prior, 1.0) == pytest.approx(upper, abs=1e-9)
 
 
 def test_a_surface_that_rises_at_the_edges_is_fitted_there_too():
@@ -69,31 +102,21 @@ def test_a_surface_that_rises_at_the_edges_is_fitted_there_too():
     assert np.abs(expected - rising).max() < 0.015
 
 
-def noise_of(index: Any) -> float:
-    return float(index.model.work[int(index.model.shape[30])])
-
-
-def surface_of(base: Any, prior: int) -> tuple[Any, Any, float]:
-    """The features of the boxes, the variances of their weights, and that of what they leave out."""
-    side, modes = base.side, int(base.component.index.model.shape[2])
-    model = surface(side, side, base.dim, modes, 1)
-    size, start = int(model.shape[5]), int(model.shape[12])
+def features_of(side: int, dim: int, modes: int) -> Any:
+    """The features of the boxes."""
     middles = (np.arange(side) + 0.5) / side
     inside = (middles + (REACH - 1) / 2) / REACH
     waves = np.stack([np.cos(np.pi * k * inside) * (np.sqrt(2) if k else 1.0) for k in range(modes)], axis=1)
     slope = (middles - 0.5) * np.sqrt(12)
-    if base.dim == 1:
-        features = np.column_stack([waves, slope])
-    else:
-        both = np.einsum("ik,jl->ijkl", waves, waves).reshape(side * side, -1)
-        features = np.column_stack([both, np.repeat(slope, side), np.tile(slope, side)])
-    variances = model.table[start + prior * size : start + (prior + 1) * size]
-    return features, variances, float(model.table[int(model.shape[14]) + prior])
+    if dim == 1:
+        return np.column_stack([waves, slope])
+    both = np.einsum("ik,jl->ijkl", waves, waves).reshape(side * side, -1)
+    return np.column_stack([both, np.repeat(slope, side), np.tile(slope, side)])
 
 
-def posterior(model: tuple[Any, Any, float], counts: Any, totals: Any, noise: float) -> tuple[float, Any]:
+def posterior(features: Any, variances: Any, deviation: float, samples: tuple[Any, ...]) -> tuple[float, Any]:
     """The evidence, and the mean of each box with one standard deviation above it."""
-    features, variances, deviation = model
+    counts, totals, noise = samples
     seen = counts > 0
     means = totals[seen] / counts[seen]
     prior = features @ np.diag(variances) @ features.T + deviation * np.eye(len(features))
@@ -142,11 +165,73 @@ def test_cells_are_the_finest_boxes_with_all_samples():
     assert 0 <= min(cell.index for cell in cells) <= max(cell.index for cell in cells) <= 10
 
 
+ESTIMATORS = {
+    "linear": LinearRegression(),
+    "forest": RandomForestRegressor(n_estimators=3),
+    "neighbours": KNeighborsRegressor(n_neighbors=1),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_decides_by_what_it_predicts(name):
+    """Forests draw at random, and still give the same decisions each time; neighbours take no weights."""
+    base = ar.CellRegression(3, **EFFORT, side=4, model=ESTIMATORS[name])
+    world = ar.environments.Metric(lambda p, level: level * p.mean(axis=1), 3, noise="none", **SPACE)
+    log = world.draw_history(30, seed=1)
+    replay, full = ar.ArtificialReplay(base, log), ar.FullStart(base, log)
+    for round_ in range(6):
+        action = replay.ask()
+        assert action == full.ask()
+        for policy in (replay, full):
+            policy.tell(action, [unit.level * np.mean(unit.point) * (round_ % 2) for unit in action])
+    assert replay.used == 30
+    with pytest.raises(ArtReplayError, match="cannot be saved"):
+        replay.save("never written")
+
+
+def test_an_estimator_is_fitted_to_the_means_of_boxes_weighted_by_their_samples():
+    base = ar.CellRegression(1, **EFFORT, side=4, model=LinearRegression())
+    for x, level, reward in ((0.1, 0.5, 0.2), (0.1, 0.5, 0.4), (0.1, 0.5, 0.3), (0.6, 0.5, 0.7), (0.9, 1.0, 0.5)):
+        base.update(((x,), level), reward)
+    seen = np.array([[-0.75, 0.0]] * 3 + [[0.25, 0.0], [0.75, 1.0]])
+    model = LinearRegression().fit(seen, [0.2, 0.4, 0.3, 0.7, 0.5])
+    everywhere = [[x, level] for level in (0.0, 1.0) for x in (-0.75, -0.25, 0.25, 0.75)]
+    expected, deviation = base.expectations()
+    assert expected == pytest.approx(np.clip(model.predict(everywhere), 0, 1))
+    assert (deviation == 0).all()
+
+
+MANY_BOXES = """
+import numpy as np, artreplay as ar
+log = np.random.default_rng(0).random((400, 2))
+levels = np.resize([0.5, 1.0], 400)
+for effort in ("apart", "joint"):
+    base = ar.CellRegression(2, (0.5, 1), 2, 4, 50, 48, effort=effort, modes=14)
+    policy = ar.FullStart(base, ar.History(log, levels * log.prod(axis=1), levels=levels))
+    for _ in range(4):
+        action = policy.ask()
+        print(action)
+        policy.tell(action, [unit.level * np.prod(unit.point) for unit in action])
+"""
+
+
+def test_the_threads_of_a_blas_decide_nothing():
+    """Matrices of 198 rows, which a BLAS divides among its threads."""
+    printed = []
+    for threads in ("1", "4"):
+        setting = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads)
+        run = [sys.executable, "-c", MANY_BOXES]
+        printed.append(subprocess.run(run, env=os.environ | setting, capture_output=True, text=True, check=True).stdout)
+    assert printed[0].count("Allocation") > 8
+    assert printed[0] == printed[1]
+
+
 BOTH_SPEEDS = {
     "the whole space": lambda: ar.PointRegression(2, 50, 20),
     "points": lambda: ar.PointRegression(2, 50, 12),
     "a line": lambda: ar.PointRegression(1, 50, 16),
     "efforts": lambda: ar.CellRegression(2, **EFFORT, side=8),
+    "an estimator": lambda: ar.CellRegression(1, **EFFORT, side=8, model=LinearRegression()),
     "one surface for all efforts": lambda: ar.CellRegression(1, **EFFORT, side=8, effort="joint"),
     "sharp tree": lambda: ar.TreeUCB(2, 50, 1 / 16, rule="sharp"),
 }
@@ -157,7 +242,7 @@ BOTH_SPEEDS = {
 def test_both_speeds_agree_bit_for_bit(name):
     base = BOTH_SPEEDS[name]()
     means = (lambda p: p.mean(axis=1)) if base.levels is None else (lambda p, level: level * p.mean(axis=1))
-    effort = {} if base.levels is None else {key: EFFORT[key] for key in ("levels", "budget", "max_units")}
+    effort = {} if base.levels is None else SPACE
     env = ar.environments.Metric(means, dim=base.dim, **effort)
     runs = {}
     for mode in ("interpreted", "compiled"):

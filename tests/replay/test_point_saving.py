@@ -258,12 +258,26 @@ def test_champions_that_are_no_leaves_are_refused(path, name, value):
         ar.load(path, log_for(policy.base), **given_again(name))
 
 
-def test_surfaces_of_another_version_are_refused(path):
+REGRESSION_DAMAGE = {
+    "cells.place": entry(0, 5),
+    "selector.box_at": entry(0, 9),
+    "selector.inside": entry(0, 9),
+    "selector.solver.units": entry(0, -1),
+    "selector.candidates.rank": entry((0, 0), 9),
+    "selector.candidates.size": entry(0, 9),
+    "chosen": entry(-1, 9),
+    "index.cell": entry((0, 2), 17),
+    "index.wait_slot": entry((0, 3), 9),
+    "index.counts": entry(0, -9),
+}
+
+
+@pytest.mark.parametrize("array", REGRESSION_DAMAGE)
+def test_arrays_that_are_no_regression_are_refused(path, array):
     policy = ar.Ignorant(ar.PointRegression(1, 10, 8))
     policy.tell(policy.ask(), 0.5)
     policy.save(path)
-    [table] = [part.removesuffix(".npy") for part in parts_of(path) if part.endswith("model.table.npy")]
-    with_array(path, table, entry(0, 0.9))
+    with_array(path, f"base.{array}", REGRESSION_DAMAGE[array])
     with pytest.raises(InvalidFile, match="do not belong together"):
         ar.load(path)
 

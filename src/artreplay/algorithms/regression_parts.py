@@ -1,4 +1,4 @@
-"""What a regression over the boxes of a space is made of: sums, surfaces, and a choice among the best boxes.
+"""What a regression over the boxes of a space is made of: sums per box, and a choice among the best boxes.
 
 What a regression thinks of a box may rise and fall with every row. So every policy shows it the whole log first.
 """
@@ -7,109 +7,114 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artreplay.algorithms.regression_fits import (
-    BOX_AT,
-    QUEUED,
-    RANK,
-    STALE,
-    TODO,
-    advance,
-    catch_up,
-)
-from artreplay.algorithms.surface_layout import Surface
+from artreplay.algorithms.budget import Candidates
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 
 NEEDS_ROOM = -1  # what a proposal says when something is to be computed first
+# Rows of a cell wait until they are a twentieth of those in its sums, or 16. Then they enter together.
+MAX_WAITING = 16
+ROWS_PER_WAITING = 20
+
+# Columns of what is kept for each cell, in one row each.
+SIZE = 0  # rows that are in the sums
+DUE = 1  # the next of the fixed sizes at which rows enter them
+QUEUED = 2  # rows that wait
+COLUMNS = 3
 
 
-@compiled(scratch=("value", "result"))
+@compiled(scratch=("value", "stale"))
 class RegressionIndex(NamedTuple):
     """Sums for each box, and what the regression thinks of the boxes.
 
     Everything is a function of the rows alone, whatever was asked when. So rows wait, and enter the sums together at
-    fixed sizes; when the regression is computed then makes no difference, and it is computed when it is asked for. A
-    component with something to compute says that it has no room, and Python sees to it.
+    fixed sizes; when the regression is computed then makes no difference, and it is computed when it is asked for.
     """
 
-    model: Surface
-    counts: Ints  # of each slot, at the last of the fixed sizes of its cell
-    sums: Floats  # (TOTAL or SQUARE, slot)
-    cell: Ints  # (cell, column), and one row more
+    counts: Ints  # of each slot (a box at a level), at the last of the fixed sizes of its cell
+    totals: Floats
+    squares: Floats
+    cell: Ints  # (cell, column)
     wait_slot: Ints  # (cell, row)
     wait_reward: Floats
-    share: Floats  # (power, level): how a level scales the surface; no rows where each level has a surface of its own
-    active: Ints  # the levels above 0
     value: Floats  # of each slot, as it counts now
-    result: Floats  # (level, box): the upper values of a cell
+    stale: Ints  # of each cell: 1 if its values are to be computed; then 1 if a proposal waits for that
 
     def observe(self, at: int, slot: int, reward: float) -> None:
         """Take a sample of a cell in: it waits until there are enough."""
-        waiting = self.cell[at, QUEUED]
+        cell = self.cell
+        waiting = cell[at, QUEUED]
         self.wait_slot[at, waiting] = slot
         self.wait_reward[at, waiting] = reward
-        self.cell[at, QUEUED] = waiting + 1
-        advance(self, at)
+        cell[at, QUEUED] = waiting + 1
+        if cell[at, SIZE] + cell[at, QUEUED] == cell[at, DUE]:
+            for row in range(cell[at, QUEUED]):
+                self.add(self.wait_slot[at, row], self.wait_reward[at, row])
+            size = cell[at, DUE]
+            cell[at, SIZE] = size
+            cell[at, DUE] = size + max(1, min(size // ROWS_PER_WAITING, MAX_WAITING))
+            cell[at, QUEUED] = 0
+            self.stale[at] = 1
 
-    def room(self) -> int:
-        """What it has room for, the algorithm says."""
-        return UNBOUNDED
+    def add(self, slot: int, reward: float) -> None:
+        """Add a sample to the sums of a slot."""
+        self.counts[slot] += 1
+        self.totals[slot] += reward
+        self.squares[slot] += reward * reward
+
+    def is_stale(self) -> bool:
+        """Whether there are values to compute."""
+        found = False
+        for at in range(len(self.cell)):
+            if self.stale[at] == 1:
+                found = True
+        return found
 
 
-@compiled(scratch=("leading", "key"))
+@compiled(scratch=("candidates", "out_level", "out_rank"))
 class BestBoxes(NamedTuple):
-    """Of each level the best boxes, as many as can be chosen, so that a choice need not look at all boxes.
+    """The best boxes of each level are candidates, as many as can be chosen, and a solver chooses among them.
 
     Ties go to the lower rank: the Z-order of a box with its bits mirrored, which scatters boxes that are worth the
     same.
     """
 
-    boxes: Ints  # (RANK, BOX_AT or INSIDE; box)
-    leading: Ints  # (level, place): slots; behind them how many there are, and how many of those are taken out
-    key: Floats  # (level, place): their values
+    solver: Any
+    active: Ints  # the levels above 0; the solver knows them by their place here
+    box_at: Ints  # the box with each rank
+    inside: Ints  # the ranks of the boxes that can be chosen, ascending
+    candidates: Candidates
+    out_level: Ints
+    out_rank: Ints
 
-    def leader(self, cells: Any, level: int) -> int:
-        """The slot of the best box of a level that is not taken out, −1 if there is none."""
-        most = self.key.shape[1]
-        head = self.leading[level, most + 1]
-        slot: int = self.leading[level, head] if head < self.leading[level, most] else -1
-        return slot
-
-    def take_out(self, cells: Any, slot: int, value: Floats) -> None:
-        """Leave out the best box of a level that is still in."""
-        self.leading[slot // len(cells.code), self.key.shape[1] + 1] += 1
-
-    def put_back(self, cells: Any, slot: int, value: Floats) -> None:
-        """Undo all `take_out` of a level."""
-        self.leading[slot // len(cells.code), self.key.shape[1] + 1] = 0
-
-    def place(self, cells: Any, slot: int) -> int:
-        """The rank of a box."""
-        place: int = self.boxes[RANK, slot % len(cells.code)]
-        return place
-
-    def box(self, cells: Any, level: int, rank: int) -> int:
-        """The box with this rank."""
-        box: int = cells.box(level, self.boxes[BOX_AT, rank])
-        return box
+    def select(self, cells: Any, out: Ints) -> int:
+        """Write the selection, and return how many boxes it has."""
+        units: int = self.solver.choose(self.candidates, self.out_level, self.out_rank)
+        for j in range(units):
+            out[j] = cells.box(self.active[self.out_level[j]], self.box_at[self.out_rank[j]])
+        return units
 
 
 @compiled(scratch=("chosen",))
 class RegressionAlgorithm(NamedTuple):
-    """Cells, an index, and a selector."""
+    """Cells, an index, and a selector.
+
+    A proposal that something must be computed for says NEEDS_ROOM, and the component says that it has no room. Python
+    computes it when it is asked to make room.
+    """
 
     cells: Any
     index: Any
     selector: Any
-    chosen: Ints  # what was selected last; behind it, how many units that is, 0 if values changed since
+    chosen: Ints  # what was selected last; then how many units that is, 0 if values changed since
 
     def propose(self, out: Ints) -> int:
         """Write the proposed units; how many there are, or NEEDS_ROOM if something is to be computed first."""
-        cell, last, most = self.index.cell, len(self.index.cell) - 1, len(self.chosen) - 1
-        if cell[last, TODO] > 0:
-            cell[last, STALE] = 1
+        most = len(self.chosen) - 1
+        if self.index.is_stale():
+            self.index.stale[len(self.index.cell)] = 1
             return NEEDS_ROOM
         if self.chosen[most] == 0:
-            self.chosen[most] = self.selector.select(self.cells, self.index.value, self.chosen)
+            self.chosen[most] = self.selector.select(self.cells, self.chosen)
         units: int = self.chosen[most]
         for j in range(units):
             out[j] = self.chosen[j]
@@ -128,9 +133,4 @@ class RegressionAlgorithm(NamedTuple):
 
     def room(self) -> int:
         """None if something is to be computed now: whoever makes room computes it."""
-        return 0 if self.index.cell[len(self.index.cell) - 1, STALE] > 0 else UNBOUNDED
-
-    def grown(self) -> RegressionAlgorithm:
-        """The same with everything computed."""
-        catch_up(self)
-        return self
+        return 0 if self.index.stale[len(self.index.cell)] == 1 else UNBOUNDED

@@ -1,173 +1,196 @@
-"""The algorithms that fit a surface to the boxes of a space. They read their log whole, and so any rule is exact."""
+"""The algorithms that fit a model to the boxes of a space. They read their log whole, and so any rule is exact."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artreplay.algorithms.algorithm import RewardRange
-from artreplay.algorithms.allocation_selectors import budgeted_choice
-from artreplay.algorithms.allocations import Allocating, Solver, checked_mask, codes_inside
-from artreplay.algorithms.budget import solver_of
+from artreplay.algorithms.allocations import Allocating, Mask, Solver, checked_mask, codes_inside
+from artreplay.algorithms.box_values import (
+    POWERS,
+    LevelSums,
+    Predictions,
+    Surfaces,
+    checked_estimator,
+)
+from artreplay.algorithms.budget import Candidates, solver_of
 from artreplay.algorithms.point_algorithms import Play, PointAlgorithm
-from artreplay.algorithms.regression_fits import (
+from artreplay.algorithms.regression_parts import (
     COLUMNS,
     DUE,
-    INSIDE,
-    PASSES,
+    MAX_WAITING,
     QUEUED,
     SIZE,
-    TODO,
-    TOTAL,
-    WAITING,
-    appraise,
-    boxes_of,
-    catch_up,
+    BestBoxes,
+    RegressionAlgorithm,
+    RegressionIndex,
 )
-from artreplay.algorithms.regression_parts import BestBoxes, RegressionAlgorithm, RegressionIndex
-from artreplay.algorithms.surface_layout import surface
+from artreplay.algorithms.surfaces import SurfaceBasis, surface_basis
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
-from artreplay.cells.surface_boxes import SurfaceBoxes, surface_boxes
+from artreplay.cells.surface_boxes import surface_boxes
 from artreplay.cells.unit_cells import GridBoxes, UnitCells
-from artreplay.compiling import Floats, Ints, copied
+from artreplay.compiling import Floats, Ints, copied, state_of
 from artreplay.errors import InvalidParameter
 from artreplay.morton import mirrored
 from artreplay.parameters import Count, Positive, Seed, checked
 
 Effort = Literal["apart", "joint"]
 
-POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # of effort, that a surface for all levels may grow with
-_MOST_DIMS = 2
-_MOST_BOXES = 1 << 20
-_MODES = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis, where it has more boxes than this
-_LEARNT = [SIZE, DUE, QUEUED]  # of what is kept for each cell
+DECISION_STEPS = (
+    2.0**20
+)  # in 1: values are rounded to these, so that last bits, which a BLAS may change, decide nothing
+# Standard deviations above the mean: with many rows, with none; and the rows with which they are halfway there.
+LAST_WIDTH, FIRST_WIDTH, ROWS_HALFWAY = 0.5, 2.0, 100
+MAX_SURFACE_DIMS = 2
+MAX_BOXES = 1 << 20
+MODES_FROM_SIDE = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis, where it has more boxes than this
 
 
 class _Regression(PointAlgorithm):
-    """What both share: boxes, and a surface for them, at each level or at all of them."""
+    """What both share: boxes with a model of what they are worth, at each level or at all of them."""
 
     horizon: int
     side: int
     modes: int | None
+    mask: Mask | None
     reads_whole_log = True
+    _model: Surfaces | Predictions
 
-    def _check(self, dim: int, side: int, modes: int | None, tree: str) -> None:
-        """Check what the boxes are, and keep it; `tree` is for more coordinates."""
-        self.side, self.modes = side, modes
-        if dim > _MOST_DIMS:
+    def _basis(self, tree: str) -> SurfaceBasis:
+        """What surfaces over the boxes are made of; `tree` is for more coordinates."""
+        if self.dim > MAX_SURFACE_DIMS:
             raise InvalidParameter(
-                f"{type(self).__name__} fits surfaces over 1 or 2 coordinates, got dim={dim}: use {tree}, "
+                f"{type(self).__name__} fits surfaces over 1 or 2 coordinates, got dim={self.dim}: use {tree}, "
                 "which divides a space of any dimension"
             )
-        if side**dim > _MOST_BOXES:
-            raise InvalidParameter(f"side must make at most {_MOST_BOXES:,} boxes, got {side} along {dim} axes")
-        if modes is not None and modes > side:
-            raise InvalidParameter(f"modes must be at most the {side} boxes along a side, got {modes}")
+        if self.modes is not None and self.modes > self.side:
+            raise InvalidParameter(f"modes must be at most the {self.side} boxes along a side, got {self.modes}")
+        fitting = next(modes for more, modes in MODES_FROM_SIDE if self.side > more)
+        return surface_basis(self.side, self.dim, min(fitting, self.side) if self.modes is None else self.modes)
 
-    def _compose(self, active: Ints, solver: Any, mask: NDArray[np.bool_] | None, joint: bool) -> None:
+    def _compose(self, active: Ints, solver: Any, apart: bool) -> None:
         """Put cells, index and selector together."""
-        cells = surface_boxes(self.lattice, apart=not joint)
-        index = self._index(cells, active, joint)
-        codes = mirrored(cells.code, self.dim * self.lattice.bits)
-        box_at = np.argsort(codes)
-        rank = np.empty_like(box_at)
-        rank[box_at] = np.arange(len(rank))
-        inside = np.ones(len(rank), np.int64)
-        if mask is not None:
-            inside[:] = 0
-            inside[cells.place[codes_inside(mask, self.lattice)]] = 1
-        levels, most = self._n_levels, solver.most
-        boxes = np.stack([rank, box_at, inside])
-        ranking = BestBoxes(boxes, np.zeros((levels, most + 2), np.int64), np.zeros((levels, most)))
-        best = box_at[inside[box_at] == 1][:most]  # all boxes are worth 1, and those of the lowest rank are the best
-        for level in range(levels):
-            ranking.leading[level, : len(best)] = level * len(cells.code) + best
-            ranking.leading[level, most] = len(best)
-            ranking.key[level, : len(best)] = 1.0
-        choice = budgeted_choice(ranking, solver, active, most)
-        self.component = RegressionAlgorithm(cells, index, choice, np.zeros(most + 1, np.int64))
-
-    def _index(self, cells: SurfaceBoxes, active: Ints, joint: bool) -> RegressionIndex:
-        share = np.empty((0, len(active)))
-        if joint and self.levels is not None:
-            highest = self.levels[-1]
-            share = np.array([[math.pow(self.levels[level] / highest, power) for level in active] for power in POWERS])
-        n_cells, n_slots = 1 if joint else self._n_levels, len(cells.code) * self._n_levels
-        hypotheses = 1 if len(share) == 0 else len(POWERS) + len(active)
-        cell = np.zeros((n_cells + 1, COLUMNS), np.int64)
-        cell[:n_cells, DUE] = 1
-        return RegressionIndex(
-            model=surface(self.side, self.side, self.dim, modes_of(self), hypotheses),
-            counts=np.zeros(n_slots, np.int64),
-            sums=np.zeros((2, n_slots)),
+        if self.side**self.dim > MAX_BOXES:
+            raise InvalidParameter(f"side must make at most {MAX_BOXES:,} boxes, got {self.side} along {self.dim} axes")
+        cells = surface_boxes(self.lattice, apart=apart)
+        boxes, n_cells, most = len(cells.code), self._n_levels if apart else 1, solver.most
+        box_at = np.argsort(mirrored(cells.code, self.dim * self.lattice.bits))
+        inside = np.arange(boxes)
+        if self.mask is not None:
+            inside = np.flatnonzero(np.isin(cells.code[box_at], codes_inside(self.mask, self.lattice)))
+        cell = np.zeros((n_cells, COLUMNS), np.int64)
+        cell[:, DUE] = 1
+        index = RegressionIndex(
+            counts=np.zeros(boxes * self._n_levels, np.int64),
+            totals=np.zeros(boxes * self._n_levels),
+            squares=np.zeros(boxes * self._n_levels),
             cell=cell,
-            wait_slot=np.zeros((n_cells, WAITING), np.int64),
-            wait_reward=np.zeros((n_cells, WAITING)),
-            share=share,
-            active=active,
-            value=np.ones(n_slots),
-            result=np.zeros((self._n_levels if joint else 1, len(cells.code))),
+            wait_slot=np.zeros((n_cells, MAX_WAITING), np.int64),
+            wait_reward=np.zeros((n_cells, MAX_WAITING)),
+            value=np.ones(boxes * self._n_levels),  # before any sample
+            stale=np.zeros(n_cells + 1, np.int64),
         )
+        shape = len(active), min(most, len(inside))
+        size = np.full(shape[0], shape[1], np.int64)
+        candidates = Candidates(np.zeros(shape), np.zeros(shape, np.int64), size)
+        selected = np.zeros(most, np.int64), np.zeros(most, np.int64)
+        selector = BestBoxes(solver, active, box_at, inside, candidates, *selected)
+        self.component = RegressionAlgorithm(cells, index, selector, np.zeros(most + 1, np.int64))
+        self._rank(self.component)
 
-    # -- as a base --------------------------------------------------------------------------------------------
+    # -- what is computed in Python -----------------------------------------------------------------------------
 
-    def propose(self) -> Any:
-        """The unit to play next, or the list of units."""
-        catch_up(self.component)
-        return super().propose()
+    def _catch_up(self, component: Any) -> None:
+        """Compute the values of the cells that rows have come to, and find the best boxes."""
+        index = component.index
+        for at in np.flatnonzero(index.stale[:-1]).tolist():
+            rows = int(index.cell[at, SIZE])
+            width = LAST_WIDTH + (FIRST_WIDTH - LAST_WIDTH) * ROWS_HALFWAY / (ROWS_HALFWAY + rows)
+            levels = self._levels_of(component, at)
+            self._by_level(index.value)[levels] = self._model.values(self._sums(component, levels), width)
+        index.value[:] = np.floor(index.value * DECISION_STEPS) / DECISION_STEPS
+        index.stale[:] = 0
+        self._rank(component)
 
-    def state(self) -> dict[str, Any]:
-        """What has been learnt, whatever has been computed so far."""
-        index = self._up_to_date().index
-        learnt = {"counts": index.counts, "sums": index.sums, "cell": index.cell[:-1, _LEARNT]}
-        waiting = {"slot": index.wait_slot, "reward": index.wait_reward}
-        used = np.arange(WAITING) < index.cell[:-1, [QUEUED]]
-        return learnt | {name: np.where(used, rows, 0) for name, rows in waiting.items()}
+    def _rank(self, component: Any) -> None:
+        """Find the best boxes of each level by (−value, rank), as many as can be chosen."""
+        selector, values = component.selector, self._by_level(component.index.value)
+        for place, level in enumerate(selector.active.tolist()):
+            by_rank = values[level][selector.box_at[selector.inside]]
+            best = np.argsort(-by_rank, kind="stable")[: selector.candidates.size[place]]
+            selector.candidates.rank[place] = selector.inside[best]
+            selector.candidates.value[place] = by_rank[best]
+        component.chosen[-1] = 0
+
+    def _levels_of(self, component: Any, cell: int) -> list[int]:
+        """The levels that a model of a cell says something of: its own, or all above 0."""
+        active: list[int] = component.selector.active.tolist()
+        return [cell] if component.cells.apart else active
+
+    def _by_level(self, slots: Any) -> Any:
+        """What is kept for every slot, as (level, box)."""
+        return slots.reshape(self._n_levels, -1)
+
+    def _sums(self, component: Any, levels: list[int]) -> LevelSums:
+        """What the boxes of some levels have seen."""
+        index = component.index
+        return LevelSums(*(self._by_level(part)[levels] for part in (index.counts, index.totals, index.squares)))
 
     def _up_to_date(self) -> Any:
         """The component, or a copy of it that has computed what is to be computed."""
         component = self.component
-        if component.index.cell[-1, TODO]:
+        if component.index.stale.any():
             component = copied(component)
-            catch_up(component)
+            self._catch_up(component)
         return component
 
+    # -- as a base ----------------------------------------------------------------------------------------------
+
+    def propose(self) -> Any:
+        """The unit to play next, or the list of units."""
+        if self.component.index.stale.any():
+            self._catch_up(self.component)
+        return super().propose()
+
     def make_room(self, need: int) -> None:
-        """Compute what is to be computed, then grow arrays if needed."""
-        if self.component.room() == 0:
-            catch_up(self.component)
-        super().make_room(need)
+        """Compute what is to be computed; no array runs over."""
+        if self.component.room() < need:
+            self._catch_up(self.component)
 
     def unit_cells(self, units: Ints) -> UnitCells:
         """All boxes at a level, or at all levels."""
-        return UnitCells(GridBoxes(self.dim), len(self.component.index.cell) - 1, own=self.component.cells)
+        return UnitCells(GridBoxes(self.dim), len(self.component.index.cell), own=self.component.cells)
 
     def may_propose(self, number: int) -> bool:
         """Whether this is the number of a finest box that can be chosen, at a level there is."""
         cells, level, code = self.component.cells, number >> LEVEL_AT, (number & WITHIN) - self.component.cells.top
         if not (0 <= level < self._n_levels and 0 <= code < len(cells.place) and cells.place[code] >= 0):
             return False
-        return bool(self.component.selector.ranking.boxes[INSIDE, cells.place[code]] == 1)
+        selector = self.component.selector
+        return bool((selector.box_at[selector.inside] == cells.place[code]).any())
 
     def is_sound(self) -> bool:
         """Whether what was read from a file can be a state of this algorithm; rows wait where there is space."""
         mine, fresh = self.component, type(self)(**self.parameters()).component
-        cell, slots = mine.index.cell, mine.index.wait_slot
-        queued, todo = cell[:-1, QUEUED], cell[:, TODO]
+        kept, made = state_of(mine), state_of(fresh)
+        index, candidates, chosen = mine.index, mine.selector.candidates, mine.chosen
         return bool(
-            all(np.array_equal(one, other) for one, other in zip(_constants(mine), _constants(fresh), strict=True))
-            and (cell >= 0).all()
-            and slots.shape == mine.index.wait_reward.shape
-            and (queued < slots.shape[1]).all()
-            and (todo < len(cell)).all()
-            and ((slots >= 0) & (slots < len(mine.index.counts))).all()
+            all(np.array_equal(kept[name], made[name]) for name in made if not name.startswith("index."))
+            and np.array_equal(candidates.size, fresh.selector.candidates.size)
+            and np.isin(candidates.rank, mine.selector.inside).all()
+            and 0 <= chosen[-1] < len(chosen)
+            and all(map(self.may_propose, chosen[: chosen[-1]].tolist()))
+            and (index.cell >= 0).all()
+            and (index.counts >= 0).all()
+            and (index.cell[:, SIZE] + index.cell[:, QUEUED] < index.cell[:, DUE]).all()
+            and (index.cell[:, DUE] - index.cell[:, SIZE] <= MAX_WAITING).all()
+            and ((index.wait_slot >= 0) & (index.wait_slot < len(index.counts))).all()
         )
 
-    # -- what people see --------------------------------------------------------------------------------------
+    # -- what people see ----------------------------------------------------------------------------------------
 
     def cell_numbers(self) -> Ints:
         """All finest boxes, ascending: level by level, inside a level in Z-order."""
@@ -179,43 +202,29 @@ class _Regression(PointAlgorithm):
         """Of each finest box: samples shown, their mean (nan without samples), and what it is worth now."""
         component = self._up_to_date()
         index, at = component.index, component.cells.slot(self.cell_numbers())
-        counts, totals = index.counts.copy(), index.sums[TOTAL].copy()
-        for cell in np.flatnonzero(index.cell[:-1, QUEUED]).tolist():
-            rows = slice(0, int(index.cell[cell, QUEUED]))
-            np.add.at(counts, index.wait_slot[cell, rows], 1)
-            np.add.at(totals, index.wait_slot[cell, rows], index.wait_reward[cell, rows])
+        counts, totals = index.counts.copy(), index.totals.copy()
+        waits = np.arange(MAX_WAITING) < index.cell[:, [QUEUED]]
+        np.add.at(counts, index.wait_slot[waits], 1)
+        np.add.at(totals, index.wait_slot[waits], index.wait_reward[waits])
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self.unscaled(totals[at] / counts[at])
         return counts[at], mean, self.unscaled(index.value[at])
 
     def expectations(self) -> tuple[Floats, Floats]:
-        """Of each finest box: what the best surface of its cell expects, and how far that may be off.
+        """Of each finest box: what the model of its cell expects, and how far that may be off.
 
-        The second is a standard deviation. Both are nan in cells without samples. The boxes are those of
-        `cell_numbers`.
+        The second is a standard deviation; it is 0 where an estimator only predicts. Both are nan in cells without
+        samples. The boxes are those of `cell_numbers`.
         """
         component = self._up_to_date()
-        index, cells = component.index, component.cells
-        sides = np.full((3, len(index.counts)), np.nan)  # a deviation below the mean, the mean, a deviation above
-        for cell in np.flatnonzero(index.cell[:-1, SIZE]).tolist():
-            for row, width in zip(sides, (-1.0, 0.0, 1.0), strict=True):
-                appraise(index, cells, cell, width, 0.0, PASSES)
-                boxes_of(row, cells, cell, len(index.result))[:] = index.result
-        low, mean, high = sides[:, cells.slot(self.cell_numbers())]
+        sides = np.full((3, *self._by_level(component.index.value).shape), np.nan)
+        for cell in np.flatnonzero(component.index.cell[:, SIZE]).tolist():
+            levels = self._levels_of(component, cell)
+            sums = self._sums(component, levels)
+            sides[:, levels] = [self._model.values(sums, width, slack=0.0) for width in (-1.0, 0.0, 1.0)]
+        low, mean, high = sides.reshape(3, -1)[:, component.cells.slot(self.cell_numbers())]
         deviation = np.maximum(high - mean, mean - low)  # one of them may be cut off at the end of the range
         return self.unscaled(mean), self.unscaled(deviation) - self.unscaled(np.zeros(1))
-
-
-def _constants(component: Any) -> tuple[Any, ...]:
-    """What a component has from the start and never changes; another version may have others."""
-    model = component.index.model
-    return *component.cells, component.selector.ranking.boxes, model.table, model.shape
-
-
-def modes_of(base: _Regression) -> int:
-    """Cosines along each axis of a cell."""
-    fitting = next(modes for more, modes in _MODES if base.side > more)
-    return min(fitting, base.side) if base.modes is None else base.modes
 
 
 class PointRegression(_Regression):
@@ -249,21 +258,25 @@ class PointRegression(_Regression):
         mask: Any = None,
     ) -> None:
         self.horizon = horizon
-        self._check(dim, side, modes, "TreeUCB")
         super().__init__(box, dim, side, play, seed, reward_range)
+        self.side, self.modes = side, modes
+        self._model = Surfaces(self._basis("TreeUCB"), np.empty((0, 1)))
         self.mask = checked_mask(mask, self.lattice)
-        solver = solver_of("exact", [1.0], 1.0, 1)
-        self._compose(np.zeros(1, np.int64), solver, self.mask, joint=False)
+        self._compose(np.zeros(1, np.int64), solver_of("exact", [1.0], 1.0, 1), apart=True)
 
 
 class CellRegression(Allocating, _Regression):
-    """Choose at most `max_units` boxes, each at one of the `levels`, within `budget`, by the surfaces fitted to them.
+    """Choose at most `max_units` boxes, each at one of the `levels`, within `budget`, by what a model says of them.
 
-    The space has `side` boxes along each axis. Each level has a surface of its own (`effort="apart"`); with
-    `effort="joint"` what is seen at one level says something of the others: a surface times a power of effort, if the
-    samples speak for that. What is thought of a box may rise again, so every policy shows it the whole log first;
-    Artificial Replay and Full Start are then the same. Solvers, levels of 0 and `mask` are as in `TreeAllocation`. For
-    one or two coordinates.
+    The space has `side` boxes along each axis. With `model="surface"`, for one or two coordinates, each level has a
+    surface of its own (`effort="apart"`); with `effort="joint"` what is seen at one level says something of the others:
+    a surface times a power of effort, if the samples speak for that. `model` may also be a scikit-learn regressor, or
+    any object with `fit` and `predict`, for any number of coordinates. It learns the mean reward of a box from its
+    coordinates and its level, all in [-1, 1], and predicts all boxes. Boxes count by their samples if its `fit` takes
+    `sample_weight`. What it predicts is what a box is worth: it does not explore. A policy with it cannot be saved.
+
+    What a model thinks of a box may rise again, so every policy shows it the whole log first; Artificial Replay and
+    Full Start are then the same. Solvers, levels of 0 and `mask` are as in `TreeAllocation`.
 
     >>> import artreplay as ar
     >>> base = ar.CellRegression(1, levels=(1, 2), budget=3, max_units=2, horizon=100, side=4)
@@ -271,7 +284,7 @@ class CellRegression(Allocating, _Regression):
     [Allocation(point=(0.125,), level=1.0), Allocation(point=(0.625,), level=2.0)]
     """
 
-    summary = "the best affordable set of boxes, by surfaces fitted to them"
+    summary = "the best affordable set of boxes, by surfaces or an estimator fitted to them"
 
     @checked
     def __init__(
@@ -284,6 +297,7 @@ class CellRegression(Allocating, _Regression):
         side: Count = 32,
         solver: Solver = "exact",
         *,
+        model: Any = "surface",
         effort: Effort = "apart",
         modes: Count | None = None,
         box: Any = None,
@@ -293,9 +307,25 @@ class CellRegression(Allocating, _Regression):
         mask: Any = None,
     ) -> None:
         self.horizon = horizon
-        self._check(dim, side, modes, "TreeAllocation")
         super().__init__(box, dim, side, play, seed, reward_range)
+        self.side, self.modes = side, modes
         self.effort: Effort = effort
         active, chooser = self._split_budget(levels, budget, max_units, solver)
         self.mask = checked_mask(mask, self.lattice)
-        self._compose(active, chooser, self.mask, joint=effort == "joint")
+        surfaces = isinstance(model, str) and model == "surface"
+        self.model = model if surfaces else checked_estimator(model)
+        active_levels = np.array(self.levels)[active]
+        if surfaces:
+            powers = np.array(POWERS if effort == "joint" else ()).reshape(-1, 1)
+            basis = self._basis("TreeAllocation, or an estimator as model")
+            self._model = Surfaces(basis, (active_levels / self.levels[-1]) ** powers)
+        else:
+            self._model = Predictions(self.model, self._features(active_levels), seed)
+        self._compose(active, chooser, apart=surfaces and effort == "apart")
+
+    def _features(self, levels: Floats) -> Floats:
+        """The coordinates of the middle of each box with each level, all in [-1, 1]."""
+        axes = np.meshgrid(*[(2.0 * np.arange(self.side) + 1.0) / self.side - 1.0] * self.dim, indexing="ij")
+        middles = np.stack([axis.ravel() for axis in axes], axis=1)
+        scaled = 2.0 * levels / self.levels[-1] - 1.0
+        return np.array([np.column_stack([middles, np.full(len(middles), level)]) for level in scaled])
