@@ -65,13 +65,14 @@ bench-decisions: .venv-peers/.ready
 	ONLY=$(ONLY) SCALE=$(SCALE) NAMES="$(NAMES)" .venv-peers/bin/python benchmarks/decisions.py
 	.venv-peers/bin/python benchmarks/decision_tables.py
 
-# Logs larger than memory: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept. The tables and the figure of
+# Indexed logs: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept. The tables and the figure of
 # docs/logs.md are made from benchmarks/stores.csv, where the results are kept.
 bench-stores: $(VENV)/.dev
 	ROWS=$(ROWS) FOLDER=$(FOLDER) ONLY=$(ONLY) $(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/store_tables.py
 
-# How the cost of a log grows, and what 10¹⁰ rows would cost: docs/large-logs.md. SPARK=1 measures Spark too, with [all].
+# How the cost of a log grows, and what 10¹⁰ rows would cost: docs/large-logs.md. ROWS=1e8 measures one more length, and
+# SPARK=1 Spark too, with [all].
 bench-large: $(VENV)/.dev
 	ROWS=$(ROWS) FOLDER=$(FOLDER) SPARK=$(SPARK) $(BIN)/python benchmarks/large_logs.py
 

@@ -1,4 +1,4 @@
-"""Writes the tables and the figure of docs/logs.md about stores from benchmarks/stores.csv.
+"""Writes the tables and the figure of docs/logs.md about indexed logs from benchmarks/stores.csv.
 
 python benchmarks/store_tables.py            writes them
 python benchmarks/store_tables.py --check    says whether the tables are as the results have them
@@ -42,21 +42,45 @@ def ratio(full: dict[str, str], other: dict[str, str] | None) -> str:
     return f"{value:.0f}×" if value >= 9.5 else f"{value:.1f}×" if value >= 0.095 else f"{value:.2f}×"
 
 
+def seconds(one: dict[str, str] | None) -> str:
+    """The processor time that something took."""
+    if one is None:
+        return "–"
+    value = float(one["seconds"])
+    return f"{value:.0f} s" if value >= 9.5 else f"{value:.2g} s"
+
+
 def table_of(found: Found, means: str) -> str:
-    """Ratios within each line, against the exact full start over the same store."""
-    head = ["rows, arms", "full start", "replay", "its rows", "its bytes", "replay over Parquet"]
+    """Ratios within each line, against the exact full start over the same folder."""
+    if means == "PostgreSQL":
+        return table_of_postgres(found)
+    head = ["rows, arms", "indexing, once", "full start", "replay", "its rows"]
     head += ["`GROUP BY` (DuckDB)", "window function (DuckDB)"]
     lines = []
     for (kind, rows, arms), line in sorted(found.items()):
         if kind == means and "full_start" in line:
             full, replay = line["full_start"], line["replay"]
-            read, size = (float(replay[name]) / float(full[name]) for name in ("read", "bytes"))
-            of_parquet = ratio(line["clustered_full_start"], line["clustered"])
-            others = [of_parquet, *(ratio(full, line.get(name)) for name in ("group_by", "window"))]
-            seconds = f"{float(full['seconds']):.2g} s"
-            share = [f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.0f} %" for part in (read, size)]
-            lines.append([rows_and_arms(rows, arms), seconds, ratio(full, replay), *share, *others])
+            part = float(replay["read"]) / float(full["read"])
+            share = f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.0f} %"
+            others = [ratio(full, line.get(name)) for name in ("group_by", "window")]
+            first = [rows_and_arms(rows, arms), seconds(line.get("index")), seconds(full)]
+            lines.append([*first, ratio(full, replay), share, *others])
     return table(head, lines)
+
+
+def table_of_postgres(found: Found) -> str:
+    """Replay beside what the server adds up itself."""
+    lines = [
+        [
+            rows_and_arms(rows, arms),
+            seconds(line["replay"]),
+            f"{100 * float(line['replay']['read']) / rows:.2g} %",
+            seconds(line["group_by"]),
+        ]
+        for (kind, rows, arms), line in sorted(found.items())
+        if kind == "PostgreSQL"
+    ]
+    return table(["rows, arms", "replay", "its rows", "`GROUP BY` (PostgreSQL)"], lines)
 
 
 def draw(found: Found) -> None:
@@ -66,7 +90,7 @@ def draw(found: Found) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    kinds = sorted({means for means, _, _ in found}, reverse=True)
+    kinds = sorted({means for means, _, _ in found if means != "PostgreSQL"}, reverse=True)
     sizes = sorted({arms for _, _, arms in found})
     figure, axes = pyplot.subplots(len(kinds), len(sizes), figsize=(9, 7), sharex=True, sharey=True, squeeze=False)
     styles = {"full_start": ("full start", "o-"), "replay": ("replay", "s-")}

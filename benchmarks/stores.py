@@ -1,8 +1,9 @@
-"""Logs larger than memory: processor time to the first decision, rows and bytes read, peak memory.
+"""Logs larger than memory: processor time to the first decision, rows read, peak memory.
 
 Each is measured in a process of its own, and the best of some runs counts, because machines are shared. What was found
 is kept in benchmarks/stores.csv, from which `store_tables.py` makes the tables and the figure of docs/logs.md.
-ROWS=1e6,1e7 says how long the logs are, FOLDER where they are kept (they are made once), ONLY what is measured.
+ROWS=1e6,1e7 says how long the logs are, FOLDER where they are kept (they are made and indexed once), and ONLY what is
+measured: arms, postgres, or both.
 """
 
 from __future__ import annotations
@@ -31,10 +32,9 @@ ARMS = (10, 1_000, 100_000)
 MEANS = {"far apart": (0.0, 1.0), "close together": (0.45, 0.55), "click rates": (0.005, 0.05)}
 RUNS = 5
 RESULTS = Path(__file__).parent / "stores.csv"
-FIELDS = ("rows", "arms", "means", "measure", "seconds", "read", "bytes", "peak", "action")
+FIELDS = ("rows", "arms", "means", "measure", "seconds", "read", "peak", "action")
 CHUNK = 1 << 20
 MOST_IN_POSTGRES = 10_000_000
-MOST_POINTS = 10_000_000
 
 
 # -- logs ---------------------------------------------------------------------------------------------------
@@ -58,16 +58,6 @@ def write_arms(path: Path, rows: int, arms: int, means: str) -> None:
             drawn = np.minimum(np.searchsorted(edges, rng.random(size)), arms - 1)
             clicks = (rng.random(size) < mean[drawn]).astype(float)
             writer.write_table(pa.table([drawn.astype(np.int32), clicks], schema=schema))
-
-
-def write_points(path: Path, rows: int) -> None:
-    rng = np.random.default_rng(1)
-    with pq.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in ("x", "y", "found")])) as writer:
-        for first in range(0, rows, CHUNK):
-            points = rng.random((min(CHUNK, rows - first), 2))
-            mean = 1.0 - ((points - 0.5) ** 2).sum(axis=1)
-            found = (rng.random(len(points)) < mean).astype(float)
-            writer.write_table(pa.table({"x": points[:, 0], "y": points[:, 1], "found": found}))
 
 
 def made(path: Path, make: Callable[[Path], None]) -> float:
@@ -95,8 +85,7 @@ def first_decision(policy: Callable[..., Any], base: Any, path: str) -> dict[str
             best = min(best, took) if run else best
             if took > 10 and run:
                 break
-    read = asked.reading
-    return {"seconds": best, "action": action, "used": read.used, "read": read.rows, "bytes": read.bytes}
+    return {"seconds": best, "action": action, "used": asked.reading.used, "read": asked.reading.rows}
 
 
 def replay(path: str, arms: str) -> dict[str, Any]:
@@ -147,29 +136,7 @@ def by_duckdb(path: str, query: str, choose: Callable[[dict[str, Any]], int]) ->
         if took > 5:
             best = min(best, took)
             break
-    rows = pq.read_metadata(path).num_rows
-    return {"seconds": best, "action": action, "read": rows, "bytes": Path(path).stat().st_size}
-
-
-def tree(path: str) -> dict[str, Any]:
-    """A whole run over points: the first decision and the online rounds after it."""
-    rng = np.random.default_rng(2)
-    with ar.compiling.using("compiled"):
-        base = ar.TreeUCB(2, HORIZON, epsilon=2**-8)
-        for _ in range(2):
-            began = time.process_time()
-            policy = ar.ArtificialReplay(base, ar.open_history(path))
-            policy.ask()
-            seconds = time.process_time() - began
-        for _ in range(HORIZON):
-            point = policy.ask()
-            policy.tell(point, float(rng.random() < 1.0 - sum((x - 0.5) ** 2 for x in point)))
-    read = policy.reading
-    return {"seconds": seconds, "used": read.used, "read": read.rows, "bytes": read.bytes}
-
-
-def tree_full_start(path: str) -> dict[str, Any]:
-    return first_decision(ar.FullStart, ar.TreeUCB(2, HORIZON, epsilon=2**-8), path)
+    return {"seconds": best, "action": action, "read": pq.read_metadata(path).num_rows}
 
 
 def from_postgres(path: str, arms: str) -> dict[str, Any]:
@@ -200,13 +167,12 @@ def paged(address: str, arms: str) -> dict[str, Any]:
     base = ar.MonUCB(int(arms), HORIZON)
     columns = {"unit": "arm", "reward": "click", "order": "seq", "table": "log"}
     with ar.compiling.using("compiled"):
-        ar.ArtificialReplay(base, ar.open_history(address, until=2_000, allow_scan=True, **columns)).ask()
+        ar.ArtificialReplay(base, ar.open_history(address, **columns).first(2_000)).ask()
         began = time.perf_counter()
         policy = ar.ArtificialReplay(base, ar.open_history(address, **columns))
         action = policy.ask()
         seconds = time.perf_counter() - began
-    read = policy.reading
-    return {"seconds": seconds, "action": action, "used": read.used, "read": read.rows, "bytes": read.bytes}
+    return {"seconds": seconds, "action": action, "used": policy.reading.used, "read": policy.reading.rows}
 
 
 @contextlib.contextmanager
@@ -222,19 +188,7 @@ def server() -> Iterator[str]:
             running.cleanup()
 
 
-MEASURES = {
-    measure.__name__: measure
-    for measure in (
-        replay,
-        full_start,
-        group_by,
-        window,
-        tree,
-        tree_full_start,
-        from_postgres,
-        paged,
-    )
-}
+MEASURES = {measure.__name__: measure for measure in (replay, full_start, group_by, window, from_postgres, paged)}
 
 
 def measured(name: str, *arguments: object) -> dict[str, Any]:
@@ -276,47 +230,35 @@ def keep(**found: Any) -> None:
     print(", ".join(str(mine[name]) for name in FIELDS), flush=True)
 
 
+def log_path(folder: Path, rows: int, arms: int, means: str) -> Path:
+    """Where a log lies, as one file of Parquet in the order of its rows."""
+    return folder / f"{rows}-{arms}-{means.replace(' ', '_')}.parquet"
+
+
 def report_arms(folder: Path, rows: int, arms: int, means: str) -> None:
-    name = f"{means.replace(' ', '-')}-{arms}-{rows}"
-    log, store, parquet = folder / f"{name}.parquet", folder / f"{name}.arh", folder / f"{name}.clustered"
+    log = log_path(folder, rows, arms, means)
+    indexed = log.with_suffix(".indexed")
     what: dict[str, Any] = {"rows": rows, "arms": arms, "means": means}
     made(log, lambda path: write_arms(path, rows, arms, means))
-    took = made(store, lambda path: ar.index_history(log, path, unit="arm", reward="click"))
+    took = made(indexed, lambda path: ar.index_history(log, path, unit="arm", reward="click"))
     if took:
         keep(**what, measure="index", seconds=took)
-    made(parquet, lambda path: ar.index_history(log, path, unit="arm", reward="click", format="parquet"))
-    places = {"full_start": store, "replay": store, "group_by": log, "window": log}
     actions = {}
-    for measure, place in places.items():
+    for measure, place in {"full_start": indexed, "replay": indexed, "group_by": log, "window": log}.items():
         found = measured(measure, place, arms)
         actions[measure] = found["action"]
         keep(**what, measure=measure, **found)
-    for name, measure in (("clustered_full_start", "full_start"), ("clustered", "replay")):
-        found = measured(measure, parquet, arms)
-        actions[name] = found["action"]
-        keep(**what, measure=name, **found)
-    exact = ("full_start", "replay", "clustered_full_start", "clustered")
-    if len({actions[name] for name in exact}) > 1:
+    if actions["full_start"] != actions["replay"]:
         sys.exit("replay and full start differ: this must not be")
 
 
-def report_points(folder: Path, rows: int) -> None:
-    log, store = folder / f"points-{rows}.parquet", folder / f"points-{rows}.arh"
-    made(log, lambda path: write_points(path, rows))
-    took = made(store, lambda path: ar.index_history(log, path, unit=["x", "y"], reward="found"))
-    what: dict[str, Any] = {"rows": rows, "means": "points"}
-    if took:
-        keep(**what, measure="index", seconds=took)
-    for measure in ("tree_full_start", "tree"):
-        keep(**what, measure=measure, **measured(measure, store))
-
-
 def report_postgres(folder: Path, rows: int, arms: int) -> None:
-    log = folder / f"far-apart-{arms}-{rows}.parquet"
+    log = log_path(folder, rows, arms, "far apart")
     made(log, lambda path: write_arms(path, rows, arms, "far apart"))
     found = measured("from_postgres", log, arms)
-    took = f"replay {found['seconds']:.2f} s, GROUP BY {found['aggregate']:.2f} s"
-    print(f"PostgreSQL, {rows:,} rows, {arms:,} arms: {took}")
+    what: dict[str, Any] = {"rows": rows, "arms": arms, "means": "PostgreSQL"}
+    keep(**what, measure="replay", **found)
+    keep(**what, measure="group_by", seconds=found["aggregate"], read=rows)
 
 
 def wanted(name: str) -> bool:
@@ -334,9 +276,7 @@ def main() -> None:
             for means in MEANS if wanted("arms") else ():
                 for arms in ARMS:
                     report_arms(folder, rows, arms, means)
-            if rows <= MOST_POINTS and wanted("points"):
-                report_points(folder, rows)
-            for arms in ARMS[:2] if rows <= MOST_IN_POSTGRES and wanted("postgres") else ():
+            for arms in ARMS if rows <= MOST_IN_POSTGRES and wanted("postgres") else ():
                 report_postgres(folder, rows, arms)
 
 

@@ -127,15 +127,16 @@ def test_the_prior_of_a_log_is_fixed_when_the_policy_is_made(tmp_path):
     assert ar.Ignorant(base).base.component.rule.rule.a == 1.0
 
 
-def test_fitting_the_prior_counts_as_reading(tmp_path):
-    table = pa.table({"arm": [0, 1] * 50, "reward": [0, 1] * 50})
+def test_a_prior_is_fitted_to_a_log_that_was_laid_out(tmp_path):
+    rng = np.random.default_rng(3)
+    table = pa.table({"arm": rng.integers(0, 2, 100), "reward": rng.integers(0, 2, 100)})
     ar.index_history(table, tmp_path / "log", unit="arm", reward="reward")
-    with_prior, without = (
-        ar.FullStart(ar.ThompsonSampling(2, prior=prior), ar.open_history(tmp_path / "log"))
-        for prior in ("log", (1, 1))
+    laid_out, in_memory = (
+        ar.FullStart(ar.ThompsonSampling(2, prior="log"), log)
+        for log in (ar.open_history(tmp_path / "log"), ar.History.from_frame(table, "arm", "reward"))
     )
-    assert with_prior.reading.sums > 0  # the store keeps them
-    assert without.reading.sums == 0
+    assert laid_out.base.prior == in_memory.base.prior
+    assert laid_out.ask() == in_memory.ask()
 
 
 def test_a_prior_of_the_log_is_simulated_with_a_log_that_is_given():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import traceback
 
 import pytest
-from artreplay.history.stores import check_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import artreplay as ar
 from artreplay.addresses import is_postgres, masked, shown
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
+from artreplay.history.parquet import check_files
 from artreplay.inspecting.inspect_history import inspect_history
 
 COLUMNS = {"table": "clicks", "unit": "arm", "reward": "click", "order": "seq"}
@@ -70,9 +70,9 @@ def attempts(address: str, folder: object) -> list:
         lambda: ar.open_history(address, **COLUMNS),
         lambda: ar.open_history(address, unit="arm", reward="click"),
         lambda: ar.open_history(address, allow_scan=True, **COLUMNS | {"unit": ["x", "y"]}),
-        lambda: ar.index_history(address, folder / "log.arh", **COLUMNS),
+        lambda: ar.index_history(address, folder / "log", **COLUMNS),
         lambda: inspect_history(address, **COLUMNS),
-        lambda: check_store(address),
+        lambda: check_files(address),
     ]
 
 
@@ -95,7 +95,7 @@ def test_no_command_says_a_password(run, address, tmp_path):
         ["recommend", address, *columns, "--horizon", "9"],
         ["recommend", address],
         ["inspect", address, *columns],
-        ["index", address, *columns, "-o", str(tmp_path / "log.arh")],
+        ["index", address, *columns, "-o", str(tmp_path / "log")],
         ["index", address, "--check"],
     ):
         done = run(*arguments)

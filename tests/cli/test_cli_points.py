@@ -17,10 +17,9 @@ UNITS = ("--unit", "x", "--unit", "y", "--reward", "caught")
 
 @pytest.fixture
 def points(folder: Path) -> ar.History:
-    """Points in log.parquet, and in the store log.arh."""
+    """Points in log.parquet."""
     at, caught = np.random.default_rng(5).random((80, 2)), np.arange(80) % 2
     pq.write_table(pa.table({"x": at[:, 0], "y": at[:, 1], "caught": caught}), "log.parquet")
-    ar.index_history("log.parquet", "log.arh", unit=["x", "y"], reward="caught")
     return ar.History(at, caught)
 
 
@@ -37,10 +36,7 @@ def test_how_points_are_played_is_said_as_something_to_type(
     expected = ar.ArtificialReplay(ar.TreeUCB(2, horizon=1000), points).ask()
     several = refused(*command, "log.parquet", *UNITS)
     assert several.startswith("--unit must name one column of arms, got x, y. Points are for Python: ar.")
-    store = refused(*command, "log.arh")
-    assert store.startswith("log.arh is a log of points. Points are for Python: ar.")
-    for said in (several, store):
-        assert eval(said.partition("Python: ")[2], {"ar": ar}) == expected
+    assert eval(several.partition("Python: ")[2], {"ar": ar}) == expected
 
 
 def test_a_state_of_points_or_of_a_budget_is_for_python(refused: Refused, folder: Path) -> None:

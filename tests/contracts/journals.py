@@ -279,25 +279,26 @@ def some_allowances(log: ar.History, rng: random.Random) -> ar.History:
 
 
 class Shelf:
-    """Some random logs for a base, in memory and in indexed stores that are laid out in small portions."""
+    """Some random logs for a base, in memory and, if they are of arms, laid out."""
 
     def __init__(self, make_base: Callable[[], Any], folder: Path, logs: int, stores: int, seed: int = 0) -> None:
         made = [random_log(make_base(), ROWS, seed + number) for number in range(logs)]
         self._logs = [log.history() for log in made]
-        self._paths = [folder / f"{number}.arh" for number in range(min(stores, logs))]
+        are_arms = isinstance(made[0].columns["unit"], str)
+        self._paths = [folder / f"log {number}" for number in range(min(stores, logs) if are_arms else 0)]
         self._opened: dict[tuple[int, int], Any] = {}
         for path, log in zip(self._paths, made, strict=False):
             ar.index_history(log.table, path, **log.columns)
 
     def take(self, rng: random.Random, from_store: bool) -> tuple[Opened, ar.History]:
-        if not from_store:
+        if not from_store or not self._paths:
             whole = rng.choice(self._logs)
             return (lambda rows: whole.rows(np.arange(rows))), whole
         number = rng.randrange(len(self._paths))
 
         def opened(rows: int) -> Any:
             if (number, rows) not in self._opened:
-                self._opened[number, rows] = ar.open_history(self._paths[number], until=rows)
+                self._opened[number, rows] = ar.open_history(self._paths[number]).first(rows)
             return self._opened[number, rows]
 
         return opened, self._logs[number]

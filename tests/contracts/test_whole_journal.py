@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artreplay.history.stores import Store
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
 from bases import CERTIFIED, EXACT
 from journals import Difference, Oracle, OwnOracle, Shelf, play
 from own_bases import OWN_ANY, OWN_EXACT, OWN_READ_ALL
 from point_bases import EFFORT, EXACT_POINTS, REGRESSIONS
 
 import artreplay as ar
+from artreplay.replay import reader
 
 # Full Start of these is the whole journal; replay need not be.
 FULL_ONLY = {
@@ -62,8 +60,7 @@ class ShowsAtOnce(ar.ArtificialReplay):
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows of a store are many portions."""
-    monkeypatch.setattr(PointLayout, "cut", Cut(4, 16, 2))
-    monkeypatch.setattr(Store, "first_prefetch", 1)
+    monkeypatch.setattr(reader, "_FIRST_ROWS", 1)
 
 
 def check(name: str, cases: int, mode: ar.compiling.Mode, folder: Path, seed: int) -> Counter[str]:

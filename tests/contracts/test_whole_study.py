@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artreplay.history.stores import Store
-from artreplay.history.stores.indexed_points import Cut
-from artreplay.history.stores.layouts import PointLayout
 from bases import EXACT
 from journals import Difference, Shelf
 from point_bases import EXACT_POINTS, PRACTICAL
 from study_journals import live
 
 import artreplay as ar
+from artreplay.replay import reader
 from artreplay.studies import folding
 from artreplay.studies.study_tables import SQLiteTables
 
@@ -48,8 +46,7 @@ CASES, MANY = 5, 150
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows of a store are many portions; a study is not forced to disk; past the horizon is no matter."""
     monkeypatch.setattr(SQLiteTables, "synchronous", "OFF")
-    monkeypatch.setattr(PointLayout, "cut", Cut(4, 16, 2))
-    monkeypatch.setattr(Store, "first_prefetch", 1)
+    monkeypatch.setattr(reader, "_FIRST_ROWS", 1)
 
 
 def some_lives(name: str, shelf: Shelf, rng: random.Random) -> None:

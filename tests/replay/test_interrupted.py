@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from artreplay.history.stores import Store
 from policy_kit import LeastSeen
 
 import artreplay as ar
 from artreplay.compiling import Loop, using
 from artreplay.errors import Interrupted, InvalidAction
-from artreplay.replay import drive
+from artreplay.replay import drive, reader
 from artreplay.replay.reader import Reader
 
 SHORT = ar.History([0, 0, 1, 2], [0.0, 0.0, 1.0, 0.5])
@@ -109,11 +108,11 @@ def test_what_is_interrupted_before_anything_changes_goes_on(path):
 
 
 def test_a_store_may_be_interrupted_while_its_rows_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(Store, "first_prefetch", 64)  # so that rows come often
+    monkeypatch.setattr(reader, "_FIRST_ROWS", 64)  # so that rows come often
     rng = np.random.default_rng(0)
     table = pa.table({"arm": rng.integers(0, 3, 6000), "click": (rng.random(6000) < 0.5) * 1.0})
-    ar.index_history(table, tmp_path / "log.arh", unit="arm", reward="click")
-    policy = ar.ArtificialReplay(ar.MonUCB(3, 1000), ar.open_history(tmp_path / "log.arh"))
+    ar.index_history(table, tmp_path / "log", unit="arm", reward="click")
+    policy = ar.ArtificialReplay(ar.MonUCB(3, 1000), ar.open_history(tmp_path / "log"))
     put, calls = Reader.put, []
 
     def interrupted(self, ledger, rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -114,9 +115,9 @@ def totals_of(source: Any, unit: str | None = None, reward: str | None = None, *
 
 def _refuse_until(until: int | None, source: Any) -> None:
     if until is not None:
+        opened = f"ar.open_history({shown(os.fspath(source))!r}).first({until})"
         raise InvalidParameter(
-            f"until= is for logs that are read into memory: ar.open_history({shown(source)!r}).first({until}) is this "
-            "log as it was when it had that many rows"
+            f"until= is for logs that are read into memory: {opened} is this log as it was when it had that many rows"
         )
 
 

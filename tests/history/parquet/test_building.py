@@ -1,4 +1,4 @@
-"""A store is whole and right, whatever happens to its log, to its process or to its folder meanwhile."""
+"""A log that is laid out is whole and right, whatever happens to its source, its process or its folder meanwhile."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from artreplay.history.stores import append_history, check_store
-from artreplay.history.stores.intake import Sorter
-from artreplay.history.stores.workplace import alone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import artreplay as ar
 from artreplay.errors import CannotSave, InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history.parquet import append_history, check_files, parquet_files, parquet_log, sorter
+from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.parquet.staging import writing_to
+from artreplay.history.parquet.store_folder import StoredFile
 
 COLUMNS = {"unit": "arm", "reward": "click"}
-POINTS = {"unit": ["x", "y"], "reward": "click"}
 
 
 def log_of(rows: int, seed: int = 0) -> pa.Table:
@@ -43,11 +44,10 @@ def rows_of(history: Any) -> list[tuple[Any, float]]:
     more=st.integers(0, 9),
     order=st.sampled_from([None, "at"]),
     until=st.none() | st.integers(0, 45),
-    columns=st.sampled_from([COLUMNS, POINTS]),
     seed=st.integers(0, 99),
 )
 @settings(max_examples=20)
-def test_a_log_that_grows_while_it_is_indexed_is_what_it_was(rows, more, order, until, columns, seed, tmp_path_factory):
+def test_a_log_that_grows_while_it_is_indexed_is_what_it_was(rows, more, order, until, seed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("log")
     before = log_of(rows, seed)
     grown = pa.concat_tables([before, log_of(more, seed).set_column(0, "arm", pa.array(["new"] * more, pa.string()))])
@@ -56,23 +56,21 @@ def test_a_log_that_grows_while_it_is_indexed_is_what_it_was(rows, more, order, 
     def grow(stage: str, done: int, whole: int | None) -> None:
         pq.write_table(grown, folder / "log.parquet")
 
-    how = {**columns, "order": order, "until": until}
-    ar.index_history(folder / "log.parquet", folder / "log.arh", **how, advance=grow)
-    store = ar.open_history(folder / "log.arh")
+    how = {**COLUMNS, "order": order, "until": until}
+    ar.index_history(folder / "log.parquet", folder / "log", **how, advance=grow)
+    store = ar.open_history(folder / "log")
     expected = ar.open_history(before, **how)
     assert rows_of(store) == rows_of(expected)
     assert store.fingerprint.digests.tolist() == expected.fingerprint.digests.tolist()
-    if columns is COLUMNS:
-        assert int(store.counts().sum()) == len(store)
-        assert (store.counts() > 0).all()
+    assert int(store.counts.sum()) == len(store)
+    assert (store.counts > 0).all()
     if order is None and until is None:
-        assert append_history(folder / "log.parquet", folder / "log.arh", grown=True) == more
-        assert rows_of(ar.open_history(folder / "log.arh")) == rows_of(ar.open_history(grown, **how))
+        assert append_history(folder / "log.parquet", folder / "log", grown=True) == more
+        assert rows_of(ar.open_history(folder / "log")) == rows_of(ar.open_history(grown, **how))
 
 
-@pytest.mark.parametrize("layout", ["store", "parquet"])
 @pytest.mark.parametrize("order", [None, "at"])
-def test_a_log_is_read_once(layout, order, tmp_path):
+def test_a_log_is_read_once(order, tmp_path):
     before = log_of(30)
     pq.write_table(before, tmp_path / "log.parquet")
 
@@ -80,36 +78,21 @@ def test_a_log_is_read_once(layout, order, tmp_path):
         (tmp_path / "log.parquet").unlink(missing_ok=True)
 
     how = {**COLUMNS, "order": order}
-    ar.index_history(tmp_path / "log.parquet", tmp_path / "log.arh", **how, format=layout, advance=remove)
-    assert [path.name for path in tmp_path.iterdir()] == ["log.arh"]
-    assert rows_of(ar.open_history(tmp_path / "log.arh")) == rows_of(ar.open_history(before, **how))
-
-
-@given(rows=st.integers(0, 30), until=st.integers(0, 31), parts=st.integers(1, 3))
-@settings(max_examples=10)
-def test_a_store_that_is_cut_has_the_labels_that_occur(rows, until, parts, tmp_path_factory):
-    log, store = log_of(rows), tmp_path_factory.mktemp("log") / "log.arh"
-    ar.index_history(log[: rows // parts], store, **COLUMNS)
-    append_history(log, store, grown=True)
-    cut, expected = ar.open_history(store, until=until), ar.History.from_frame(log, "arm", "click", until=until)
-    assert cut.labels == expected.labels
-    assert rows_of(cut) == rows_of(expected)
-    for code in range(len(cut.labels)):
-        got = cut.read(code, 0, 100, with_rows=True)
-        assert got.rewards.tolist() == expected.rewards[expected.codes == code].tolist()
-        assert got.rows.tolist() == np.flatnonzero(expected.codes == code).tolist()
+    ar.index_history(tmp_path / "log.parquet", tmp_path / "log", **how, advance=remove)
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+    assert rows_of(ar.open_history(tmp_path / "log")) == rows_of(ar.open_history(before, **how))
 
 
 def test_an_address_of_the_disk_is_a_folder(tmp_path):
-    address = (tmp_path / "my log.arh").as_uri()
+    address = (tmp_path / "my log").as_uri()
     ar.index_history(log_of(5), address, **COLUMNS)
-    assert rows_of(ar.open_history(address)) == rows_of(ar.open_history(tmp_path / "my log.arh"))
-    with alone(tmp_path / "my log.arh"), pytest.raises(InvalidFile, match="is being added to by another process"):
+    assert rows_of(ar.open_history(address)) == rows_of(ar.open_history(tmp_path / "my log"))
+    with writing_to(tmp_path / "my log"), pytest.raises(InvalidFile, match="is being added to by another process"):
         append_history(log_of(5, 1), address)
 
 
 def test_two_cannot_add_rows_at_once(tmp_path):
-    log, store = log_of(60), tmp_path / "log.arh"
+    log, store = log_of(60), tmp_path / "log"
     ar.index_history(log[:20], store, **COLUMNS)
     refused = []
 
@@ -128,7 +111,7 @@ def test_two_cannot_add_rows_at_once(tmp_path):
 
 def test_without_locks_the_second_one_to_add_rows_notices(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    log, store = log_of(60), tmp_path / "log.arh"
+    log, store = log_of(60), tmp_path / "log"
     ar.index_history(log[:20], store, **COLUMNS)
     added = []
 
@@ -143,8 +126,8 @@ def test_without_locks_the_second_one_to_add_rows_notices(tmp_path, monkeypatch)
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path):
-    log, store = log_of(20), tmp_path / "log.arh"
-    for name in (".log.arh.abc.part", ".other.arh.abc.part"):
+    log, store = log_of(20), tmp_path / "log"
+    for name in (".log.abc.part", ".other.abc.part"):
         (tmp_path / name / "sorting").mkdir(parents=True)
     seen = []
 
@@ -156,12 +139,16 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
     with pytest.raises(InvalidFile, match="cannot be written"):
         ar.index_history(log, store, **COLUMNS, advance=other)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.arh.abc.part", "log.arh"]
-    (store / "g001-0badcafe").mkdir()
-    (store / ".g001-0badcafe.abc.part").mkdir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.abc.part", "log"]
+    for ending in ("rows-0badcafe0badcafe.parquet", "directory-0badcafe0badcafe.npz"):
+        (store / ending).write_text("half a file")
+    (store / ".new.0badcafe.part").mkdir()
+    (tmp_path / ".log.0badcafe.part").mkdir()
+    (store / "notes.txt").write_text("read me")
     (store / ".manifest.json.77.part").write_text("{")
     assert append_history(log, store, grown=True) == 15
-    assert not [path for path in store.iterdir() if path.name.startswith(".") or "0badcafe" in path.name]
+    assert not [path for path in tmp_path.rglob("*") if ".77." in path.name or "0badcafe" in path.name]
+    assert (store / "notes.txt").read_text() == "read me"
     assert rows_of(ar.open_history(store)) == rows_of(ar.open_history(log, **COLUMNS))
 
 
@@ -176,83 +163,168 @@ def test_an_interrupt_ends_indexing_and_leaves_nothing(stage, order, tmp_path):
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        ar.index_history(log_of(3000), tmp_path / "log.arh", **COLUMNS, order=order, advance=interrupt)
+        ar.index_history(log_of(3000), tmp_path / "log", **COLUMNS, order=order, advance=interrupt)
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize(("levels", "allowed"), [(2047, True), (2048, False)])
-def test_as_many_levels_as_there_is_room_for(levels, allowed, tmp_path):
-    efforts = np.arange(levels, dtype=float)
-    log = pa.table({"x": efforts / levels, "effort": efforts, "click": efforts / levels})
-    columns = {"unit": ["x"], "reward": "click", "level": "effort"}
-    if not allowed:
-        with pytest.raises(InvalidHistory, match="at most 2047 distinct levels"):
-            ar.index_history(log, tmp_path / "log.arh", **columns)
-        return
-    ar.index_history(log, tmp_path / "log.arh", **columns)
-    store = ar.open_history(tmp_path / "log.arh")
-    assert rows_of(store) == rows_of(ar.open_history(log, **columns))
-    region = store.read([0.0], [1.0], levels - 1.0, 0, 5)
-    assert region.rewards[region.levels == levels - 1.0].tolist() == [(levels - 1) / levels]
-
-
-@pytest.mark.parametrize("columns", [COLUMNS, POINTS])
 @pytest.mark.parametrize("rows", [3, 1000])
-def test_few_rows_are_sorted_without_a_database_and_many_with_one_alike(columns, rows, tmp_path, monkeypatch):
+def test_few_rows_are_sorted_without_a_database_and_many_with_one_alike(rows, tmp_path, monkeypatch):
     monkeypatch.setattr("artreplay.history.sources.source.BATCH", 7)
-    monkeypatch.setattr("artreplay.history.stores.intake._BATCH", rows)
+    monkeypatch.setattr(sorter, "_BATCH", rows)
     if rows == 1000:
         monkeypatch.setattr(Sorter, "_database", None)
-    log, path = log_of(50), tmp_path / "log.arh"
+    log, path = log_of(50), tmp_path / "log"
     pq.write_table(log, tmp_path / "log.parquet", row_group_size=7)
-    ar.index_history(tmp_path / "log.parquet", path, **columns, order="at")
+    ar.index_history(tmp_path / "log.parquet", path, **COLUMNS, order="at")
     append_history(log[:20], path)
-    expected = [rows_of(ar.open_history(part, **columns, order="at")) for part in (log, log[:20])]
+    expected = [rows_of(ar.open_history(part, **COLUMNS, order="at")) for part in (log, log[:20])]
     assert rows_of(ar.open_history(path)) == expected[0] + expected[1]
     assert ar.compact_history(path) == 2
     assert rows_of(ar.open_history(path)) == expected[0] + expected[1]
 
 
-def test_labels_that_a_store_cannot_tell_apart_are_refused_before_sorting(tmp_path, monkeypatch):
+def test_labels_that_a_folder_cannot_hold_are_refused_before_sorting(tmp_path, monkeypatch):
     monkeypatch.setattr(Sorter, "sorted", None)
     times = pa.array([0, 1], pa.timestamp("ns"))
     with pytest.raises(CannotSave, match="whole microseconds"):
-        ar.index_history(pa.table({"arm": times, "click": [1, 0]}), tmp_path / "log.arh", **COLUMNS)
+        ar.index_history(pa.table({"arm": times, "click": [1, 0]}), tmp_path / "log", **COLUMNS)
     parts = pa.array([Decimal("0.5")])
     with pytest.raises(CannotSave, match="labels must be whole numbers"):
-        ar.index_history(pa.table({"arm": parts, "click": [1]}), tmp_path / "log.arh", **COLUMNS)
+        ar.index_history(pa.table({"arm": parts, "click": [1]}), tmp_path / "log", **COLUMNS)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_whole_decimals_are_labels_like_integers(tmp_path):
     log = pa.table({"arm": pa.array([Decimal(3), Decimal(7), Decimal(3)]), "click": [1.0, 0.0, 0.5]})
-    ar.index_history(log, tmp_path / "log.arh", **COLUMNS)
-    store, memory = ar.open_history(tmp_path / "log.arh"), ar.open_history(log, **COLUMNS)
+    ar.index_history(log, tmp_path / "log", **COLUMNS)
+    store, memory = ar.open_history(tmp_path / "log"), ar.open_history(log, **COLUMNS)
     assert store.labels == [3, 7] == memory.labels
     loaded = store.load().fingerprint.digests.tolist()
     assert store.fingerprint.digests.tolist() == memory.fingerprint.digests.tolist() == loaded
 
 
 def test_memory_and_place_are_looked_at_before_the_log(tmp_path, monkeypatch):
-    monkeypatch.setattr("artreplay.history.stores.intake.parts_of", None)
+    monkeypatch.setattr("artreplay.history.parquet.log_import.parts_of", None)
     for memory in ("lots", "-1GB", 7):
         with pytest.raises(InvalidParameter, match="memory must be an amount"):
-            ar.index_history(log_of(5), tmp_path / "log.arh", **COLUMNS, memory=memory)
+            ar.index_history(log_of(5), tmp_path / "log", **COLUMNS, memory=memory)
     with pytest.raises(InvalidFile, match="cannot be written: No such file"):
-        ar.index_history(log_of(5), tmp_path / "none" / "log.arh", **COLUMNS)
+        ar.index_history(log_of(5), tmp_path / "none" / "log", **COLUMNS)
 
 
 def test_too_little_memory_is_told_in_a_sentence(tmp_path):
     log = pd.DataFrame({"arm": np.arange(400_000) % 7, "click": 1.0, "at": np.arange(400_000)[::-1]})
     with pytest.raises(InvalidFile, match="cannot be sorted in 3MB of memory: ") as error:
-        ar.index_history(log, tmp_path / "log.arh", **COLUMNS, order="at", memory="3MB")
+        ar.index_history(log, tmp_path / "log", **COLUMNS, order="at", memory="3MB")
     assert "\n" not in str(error.value)
 
 
+def test_points_are_read_into_memory(tmp_path):
+    with pytest.raises(
+        InvalidHistory, match=r"only logs of arms are laid out: points are read into memory, so open the"
+    ):
+        ar.index_history(log_of(5), tmp_path / "log", unit=["x", "y"], reward="click")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_that_is_laid_out_is_cut_by_itself(tmp_path):
+    ar.index_history(log_of(20), tmp_path / "log", **COLUMNS, until=15)
+    with pytest.raises(InvalidParameter, match=r"until= is for logs that are read into memory: .*\.first\(9\) is this"):
+        ar.open_history(tmp_path / "log", until=9)
+    store = ar.open_history(tmp_path / "log")
+    assert rows_of(store) == rows_of(ar.open_history(log_of(20), **COLUMNS, until=15))
+    assert rows_of(store.first(9)) == rows_of(ar.open_history(log_of(20), **COLUMNS, until=9))
+    with pytest.raises(InvalidParameter, match="was made of the first 15 rows: later ones do not belong to it"):
+        append_history(log_of(20, 1), tmp_path / "log")
+
+
+def test_all_is_on_disk_before_the_folder_appears(tmp_path, monkeypatch):
+    synced: set[int] = set()
+    fsync, rename = os.fsync, os.rename
+
+    def noted(opened: int) -> None:
+        synced.add(os.fstat(opened).st_ino)
+        fsync(opened)
+
+    def checked(work: Any, target: Any) -> None:
+        files = [Path(work), *(file for file in Path(work).rglob("*") if file.is_file())]
+        assert synced >= {file.stat().st_ino for file in files}
+        rename(work, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "rename", checked)
+    ar.index_history(log_of(30), tmp_path / "log", **COLUMNS)
+    assert tmp_path.stat().st_ino in synced
+    synced.clear()
+    append_history(log_of(15, 1), tmp_path / "log")
+    assert (tmp_path / "log").stat().st_ino in synced
+
+
+def test_columns_that_are_given_must_be_those_of_the_folder(tmp_path):
+    ar.index_history(log_of(30), tmp_path / "log", **COLUMNS, order="shuffle", seed=3)
+    assert len(ar.open_history(tmp_path / "log", order="shuffle", seed=3)) == 30
+    for other, sentence in (
+        ({"unit": "foo"}, "was indexed with unit='arm', got 'foo': leave it out"),
+        ({"reward": "foo"}, "was indexed with reward='click', got 'foo'"),
+        ({"order": "nonsense"}, "was indexed with order='shuffle', got 'nonsense'"),
+        ({"seed": 4}, "was indexed with seed=3, got 4"),
+        ({"unit": ["x", "y"]}, "was indexed with unit='arm'"),
+        ({"level": "x"}, "was indexed with level=None, got 'x'"),
+    ):
+        with pytest.raises(InvalidParameter, match=sentence):
+            ar.open_history(tmp_path / "log", **other)
+    with pytest.raises(InvalidParameter, match="is a shuffled log, in which new rows have no place"):
+        append_history(log_of(3, 1), tmp_path / "log")
+
+
+def test_a_column_chunk_is_read_once(tmp_path, monkeypatch):
+    """Over several row groups and batches the log is the same, and no part of a file is read twice."""
+    monkeypatch.setattr(parquet_files, "GROUP", 64)
+    monkeypatch.setattr(parquet_log, "_BATCH", 500)
+    ar.index_history(log_of(2000), tmp_path / "log", **COLUMNS)
+    store, read = ar.open_history(tmp_path / "log"), []
+    whole = StoredFile.read
+    monkeypatch.setattr(StoredFile, "read", lambda self, start, size: read.append(start) or whole(self, start, size))
+    assert rows_of(store) == rows_of(ar.open_history(log_of(2000), **COLUMNS))
+    assert len(read) == len(set(read)) == 2 * -(-2000 // 64)
+
+
+@pytest.mark.parametrize("kind", ["rows", "directory", "digests"])
+def test_a_folder_is_checked(kind, tmp_path):
+    ar.index_history(log_of(300), tmp_path / "log", **COLUMNS)
+    assert len(check_files(tmp_path / "log")) == 300
+    (file,) = (tmp_path / "log").glob(f"{kind}-*")
+    content = bytearray(file.read_bytes())
+    content[100] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(InvalidFile, match=f"{kind}-.* does not fit its checksum"):
+        check_files(tmp_path / "log")
+
+
+def test_what_is_no_log_of_ours_is_said(tmp_path):
+    (tmp_path / "log").mkdir()
+    manifest = tmp_path / "log" / "manifest.json"
+    for text, sentence in (
+        ("{", "manifest.json is damaged"),
+        ("[]", "is not an indexed log"),
+        ('{"magic": "something else"}', "is not an indexed log"),
+        ('{"magic": "artreplay store", "format": 5}', "was laid out in format 5, and this version of artreplay reads"),
+        ('{"magic": "artreplay log", "format": 6}', "does not fit its checksum"),
+        ("[" * 100_000, "manifest.json is damaged"),
+    ):
+        manifest.write_text(text)
+        with pytest.raises(InvalidFile, match=sentence):
+            ar.open_history(tmp_path / "log")
+    with pytest.raises(InvalidFile, match="strange://x is at no address that is known"):
+        ar.open_history("strange://x", "arm", "click")
+    with pytest.raises(InvalidFile, match="does not exist"):
+        append_history(log_of(3), tmp_path / "none")
+
+
 def test_checking_says_how_far_it_is(tmp_path):
-    ar.index_history(log_of(500), tmp_path / "log.arh", **COLUMNS)
+    ar.index_history(log_of(500), tmp_path / "log", **COLUMNS)
     told: list[tuple[int, int]] = []
-    check_store(tmp_path / "log.arh", lambda done, size: told.append((done, size)))
+    check_files(tmp_path / "log", lambda done, size: told.append((done, size)))
     assert told == sorted(told)
-    assert told[-1][0] == told[-1][1] == sum(file.stat().st_size for file in tmp_path.glob("log.arh/g*/*"))
+    assert told[-1][0] == told[-1][1] == sum(file.stat().st_size for file in tmp_path.glob("log/*-*"))

@@ -1,4 +1,4 @@
-"""A log that was laid out answers as the same log in memory does: `read`, `scan`, `first`, `totals`, its fingerprint."""
+"""A log that was laid out gives the answers of the same log in memory: read, scan, first, totals, fingerprint."""
 
 from __future__ import annotations
 

@@ -157,11 +157,3 @@ def test_rows_behind_until_are_not_looked_at(tmp_path):
     for source in (log, log.to_batches()[0], log.to_pandas(), indexed, pl.from_arrow(log), *tmp_path.iterdir()):
         assert samples(ar.open_history(source, "arm", "click", until=2)) == [("a", 1.0), ("b", 0.0)]
     assert len(ar.open_history(log, "arm", "click", until=0)) == 0
-
-
-def test_a_store_without_its_manifest_is_told_from_a_log(tmp_path):
-    ar.index_history(pa.table({"arm": [0, 1], "click": [0.0, 1.0]}), tmp_path / "t.arh", "arm", "click")
-    (tmp_path / "t.arh" / "manifest.json").unlink()
-    for columns in ((), ("arm", "click")):
-        with pytest.raises(InvalidFile, match=r"t\.arh looks like a store, but has no manifest\.json"):
-            ar.open_history(tmp_path / "t.arh", *columns)

@@ -1,4 +1,4 @@
-"""A log has the same order in memory and in a store, whatever orders it."""
+"""A log has the same order in memory and laid out, whatever orders it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def small_batches() -> Any:
     """Batches of few rows, so that what a column holds is known from several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("artreplay.history.sources.source.BATCH", 3)
-        patch.setattr("artreplay.history.stores.intake._BATCH", 3)
+        patch.setattr("artreplay.history.parquet.sorter._BATCH", 3)
         yield patch
 
 
@@ -61,14 +61,14 @@ def test_text_is_ordered_as_what_it_stands_for(kind, data, tmp_path_factory):
     expected = sorted(range(len(texts)), key=lambda row: SIZES[kind](texts[row]))
     columns = {"unit": "arm", "reward": "click", "order": "at"}
     assert rewards(ar.open_history(folder / "log.csv", **columns)) == expected
-    ar.index_history(folder / "log.csv", folder / "log.arh", **columns)
-    assert rewards(ar.open_history(folder / "log.arh")) == expected
+    ar.index_history(folder / "log.csv", folder / "log", **columns)
+    assert rewards(ar.open_history(folder / "log")) == expected
 
 
 @pytest.mark.long
 @given(kind=st.sampled_from(sorted(TYPES)), values=NANOSECONDS, until=st.none() | st.integers(0, 13))
 @settings(max_examples=15)
-def test_any_type_is_ordered_alike_in_memory_and_in_a_store(kind, values, until, tmp_path_factory):
+def test_any_type_is_ordered_alike_in_memory_and_laid_out(kind, values, until, tmp_path_factory):
     folder = tmp_path_factory.mktemp("log")
     plain = [Decimal(value).scaleb(-3) for value in values] if "decimal" in kind else values
     order = pa.array(plain, pa.int64()) if kind == "dictionary" else pa.array(plain, TYPES[kind])
@@ -78,8 +78,8 @@ def test_any_type_is_ordered_alike_in_memory_and_in_a_store(kind, values, until,
     columns = {"unit": "arm", "reward": "click", "order": "at", "until": until}
     expected = sorted(range(len(values)), key=lambda row: values[row])[:until]
     memory = ar.open_history(log, **columns)
-    ar.index_history(log, folder / "log.arh", **columns)
-    store = ar.open_history(folder / "log.arh")
+    ar.index_history(log, folder / "log", **columns)
+    store = ar.open_history(folder / "log")
     assert rewards(memory) == rewards(store) == expected
     assert set(memory.labels) == set(store.labels) == {row % 3 for row in expected}
     assert store.reward_bounds == ((min(expected), max(expected)) if expected else None)
@@ -92,8 +92,8 @@ def test_a_type_may_become_wider_within_a_log(tmp_path):
         pq.write_table(part, tmp_path / "parts" / f"{number}.parquet")
     columns = {"unit": "arm", "reward": "click", "order": "at"}
     assert rewards(ar.open_history(tmp_path / "parts", **columns)) == [3, 0, 2, 1]
-    ar.index_history(tmp_path / "parts", tmp_path / "log.arh", **columns)
-    assert rewards(ar.open_history(tmp_path / "log.arh")) == [3, 0, 2, 1]
+    ar.index_history(tmp_path / "parts", tmp_path / "log", **columns)
+    assert rewards(ar.open_history(tmp_path / "log")) == [3, 0, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,18 @@ def test_what_has_no_order_is_refused(order, sentence, tmp_path):
     with pytest.raises(InvalidHistory, match=sentence):
         ar.open_history(log, **columns)
     with pytest.raises(InvalidHistory, match=sentence):
-        ar.index_history(log, tmp_path / "log.arh", **columns)
+        ar.index_history(log, tmp_path / "log", **columns)
 
 
 def times(column: list[str], folder: Any) -> list[float]:
-    """The rows of a log in the order of these texts: in memory, in a store, from CSV and from a frame."""
+    """The rows of a log in the order of these texts: in memory, laid out, from CSV and from a frame."""
     lines = "".join(f'{row % 3},{row},"{text}"\n' for row, text in enumerate(column))
     (folder / "log.csv").write_text("arm,click,at\n" + lines)
     columns = {"unit": "arm", "reward": "click", "order": "at"}
     found = rewards(ar.open_history(folder / "log.csv", **columns))
     frame = pa.table({"arm": [row % 3 for row in range(len(column))], "click": range(len(column)), "at": column})
-    ar.index_history(frame, folder / "log.arh", **columns)
-    assert rewards(ar.open_history(frame, **columns)) == rewards(ar.open_history(folder / "log.arh")) == found
+    ar.index_history(frame, folder / "log", **columns)
+    assert rewards(ar.open_history(frame, **columns)) == rewards(ar.open_history(folder / "log")) == found
     return found
 
 
@@ -172,7 +172,7 @@ def test_whole_numbers_that_fractions_would_round_are_refused(tmp_path):
         pq.write_table(pa.table({"arm": [0] * len(at), "click": [0.0] * len(at), "at": at}), tmp_path / f"{number}.pq")
     for read in (
         ar.open_history,
-        lambda *log, **order: ar.index_history(log[0], tmp_path / "two.arh", *log[1:], **order),
+        lambda *log, **order: ar.index_history(log[0], tmp_path / "two", *log[1:], **order),
     ):
         with pytest.raises(InvalidHistory, match=sentence):
             read(str(tmp_path / "*.pq"), "arm", "click", order="at")
@@ -197,5 +197,5 @@ def test_ties_are_told(tmp_path):
     with pytest.warns(UserWarning, match=sentence):
         assert rewards(ar.open_history(log, **columns)) == [1, 0, 2, 3]
     with pytest.warns(UserWarning, match=sentence):
-        ar.index_history(log, tmp_path / "log.arh", **columns)
-    assert rewards(ar.open_history(tmp_path / "log.arh")) == [1, 0, 2, 3]
+        ar.index_history(log, tmp_path / "log", **columns)
+    assert rewards(ar.open_history(tmp_path / "log")) == [1, 0, 2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,7 +20,7 @@ from artreplay.history.parquet.log_import import Advance, LogStats
 from artreplay.history.parquet.manifest import MANIFEST, listed_files, write_arrays, write_manifest
 from artreplay.history.parquet.parquet_files import as_row_numbers, chunk_of, decoded, described_file
 from artreplay.history.parquet.parquet_log import ParquetLog, open_log
-from artreplay.history.parquet.staging import locked, staging
+from artreplay.history.parquet.staging import NEW, locked, remove_leftovers, staging
 from artreplay.history.parquet.store_folder import StoredFile, StoreFolder
 from artreplay.history.sources import Columns, as_columns
 from artreplay.history.sources.source_files import by_number
@@ -31,13 +32,17 @@ def adopt(
     source: Any, unit: str | None, reward: str | None, order: str | None, allowance: str | None, advance: Advance
 ) -> None:
     """Look through the files of a folder, and write a manifest beside them. Files of an earlier manifest are known."""
+    if not isinstance(source, (str, os.PathLike)):
+        what = type(source).__name__
+        raise InvalidParameter(f"already_sorted=True is for folders of Parquet, on a disk or at an address, got {what}")
     folder = StoreFolder(source)
     with locked(folder.path) if folder.path is not None and folder.exists() else nullcontext(True) as mine:
         if mine is False:
             raise InvalidFile("is being indexed by another process: try again when that is done", file=folder.name)
         names = _parquet_files(folder)
         before = open_log(source) if folder.has(MANIFEST) else None
-        if mine:
+        if mine and folder.path is not None:
+            remove_leftovers(folder.path / NEW)
             folder.remove_unfinished(() if before is None else listed_files(before.manifest), adopted=True)
         given = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
         found = _Found(folder, before, given, names)
@@ -46,7 +51,7 @@ def adopt(
             advance("looking at the log", number + 1, len(names))
         if before is not None and len(before.directory.files) == len(found.files):
             return
-        with staging(folder.path and folder.path / "new") as work:
+        with staging(folder.path and folder.path / NEW) as work:
             manifest = found.manifest(work)
             for entry in (manifest["directory"], manifest["digests"]):
                 if entry is not None:
@@ -58,7 +63,8 @@ def adopt(
 
 def _parquet_files(folder: StoreFolder) -> list[str]:
     """The files of a folder in the order of their names, `part-2` before `part-10`."""
-    names = folder.names() if folder.exists() else []
+    is_folder = folder.exists() if folder.path is None else folder.path.is_dir()
+    names = folder.names() if is_folder else []
     names = [name for name in names if name.endswith((".parquet", ".pq")) and not name.startswith(("_", "."))]
     if not names:
         raise InvalidFile("must be a folder that has Parquet files in it", file=folder.name)
@@ -72,6 +78,7 @@ class _Found:
         self, folder: StoreFolder, before: ParquetLog | None, given: dict[str, str | None], names: list[str]
     ) -> None:
         self._folder = folder
+        self._kind: Any = None  # of the column that orders rows
         self.files: list[LogFile] = []
         self._appends: list[Runs] = []
         self._entries: list[dict[str, int]] = []  # of the manifest, for each time files were added
@@ -92,6 +99,8 @@ class _Found:
                 raise InvalidParameter(
                     f"{folder.name} was indexed with {role}={manifest['columns'][role]!r}, got {name!r}: leave it out"
                 )
+        if self._columns.order is not None:
+            self._check_same_times(described_file(folder.open(names[0]))[1].schema.to_arrow_schema())
         self.files, self._appends = list(before.directory.files), list(before.directory.appends)
         if [file.entry["name"] for file in self.files] != names[: len(self.files)]:
             raise InvalidFile(
@@ -118,7 +127,10 @@ class _Found:
         """Look through one file: each row group of it is read once."""
         file = self._folder.open(name)
         entry, footer = described_file(file)
-        self._columns.check(footer.schema.to_arrow_schema().names)
+        with errors_in(file=file.name):
+            schema = footer.schema.to_arrow_schema()
+            self._columns.check(schema.names)
+            self._check_same_times(schema)
         names = self._names()
         checks: dict[str, list[int]] = {role: [] for role in names}
         lying, counts, rows = [np.empty(0, np.int64)], np.zeros(0, np.int64), 0
@@ -127,7 +139,8 @@ class _Found:
             for role, column in names.items():
                 read[role], checksum = _decoded(file, footer, group, column)
                 checks[role].append(checksum)
-            with errors_in(rows_before=rows, columns=self._columns.by_role(), file=file.name):
+            columns = self._columns.by_role() | {"order": self._columns.order}
+            with errors_in(rows_before=rows, columns=columns, file=file.name):
                 codes = self._checked(read, lying)
             more = np.bincount(codes, minlength=len(self._orders))
             more[: len(counts)] += counts
@@ -138,6 +151,14 @@ class _Found:
         runs = Runs(codes, counts[codes] if rows else np.empty(0, np.int64))
         found = {role: np.array(values, np.int64) for role, values in checks.items()}
         self.files.append(LogFile(entry, runs, found))
+
+    def _check_same_times(self, schema: Any) -> None:
+        """Refuse times that are counted in other units than those of the first file."""
+        if self._columns.order is not None:
+            kind = schema.field(self._columns.order).type
+            self._kind = self._kind or kind
+            if kind != self._kind and "[" in f"{kind}{self._kind}":  # as in timestamp[us]
+                raise InvalidHistory(f"order must be of one type in all files, got {self._kind} and {kind}")
 
     def _checked(self, read: dict[str, Any], lying: list[Ints]) -> Ints:
         """The labels of the rows of a row group, which are checked; `lying` gets those that begin in it."""
@@ -173,8 +194,8 @@ class _Found:
         bad = np.flatnonzero(order <= before)
         if len(bad):
             row = int(bad[0])
-            problem = f"must rise inside an arm, row {row} of {part.unit(row)!r} does not come after the one before it"
-            raise InvalidHistory(f"{self._columns.order} {problem}: {_SORT}", row=row)
+            problem = f"does not come after the row of {part.unit(row)!r} before it: {_SORT}"
+            raise InvalidHistory(problem, what="order", row=row)
         self._orders[codes] = order  # the last one of a label stays
         self._last = max(self._last, int(order.max(initial=self._last)))
 

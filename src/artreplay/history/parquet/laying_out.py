@@ -33,7 +33,7 @@ from artreplay.history.parquet.manifest import (
 from artreplay.history.parquet.parquet_files import chunk_of, described_file, write_rows
 from artreplay.history.parquet.parquet_log import ParquetLog, SortedRows, label_order, open_log
 from artreplay.history.parquet.sorter import Sorter
-from artreplay.history.parquet.staging import staging, writing_to
+from artreplay.history.parquet.staging import NEW, staging, writing_to
 from artreplay.history.parquet.store_folder import StoreFolder, sync_folder
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, as_columns
@@ -172,7 +172,7 @@ def append_history(
             log.fingerprint,
             LogStats(log.has_allowances, log.labels, log.reward_bounds, log.allowance_bounds),
         )
-        with _sorting(folder.path and folder.path / "new", memory) as (work, sorter):
+        with _sorting(folder.path and folder.path / NEW, memory) as (work, sorter):
             reading = LogImport(found, columns, sorter, advance=advance)
             imported = reading.read(stats, known, since=known.rows if grown else 0)
             _refuse_others(imported, known, grown, manifest)
@@ -283,7 +283,7 @@ def _merge(folder: StoreFolder, first: int) -> None:
         raise InvalidFile("holds files that another engine wrote: that engine can merge them", file=folder.name)
     if len(directory.files) - first < 2:
         return
-    with _staging(folder.path and folder.path / "new") as work:
+    with _staging(folder.path and folder.path / NEW) as work:
         file = _written(work, log.labels, log.in_label_order(first), log.has_allowances)
         files = [*directory.files[:first], file]
         merged = {"files": [file.entry for file in files], "directory": directory._replace(files=files).write(work)}

@@ -26,6 +26,7 @@ MAGIC = "artreplay log"
 DAMAGED = "does not fit its checksum: index the log again"
 _OLDER = "artreplay store"
 
+_ROLES = {"unit", "row", "reward", "allowance"}  # of the columns of the files
 _SIZE = range(1 << 62)
 _WORD = range(1 << 64)
 _ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD}
@@ -39,7 +40,6 @@ _SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, list
     "until": (_SIZE, None),
     "seed": (int, None),
     "adopted": bool,
-    "names": dict,
     "rows": _SIZE,
     "rewards": _BOUNDS,
     "allowances": _BOUNDS,
@@ -72,7 +72,11 @@ def read_manifest(folder: StoreFolder) -> dict[str, Any]:
         )
     if document.pop("checksum", None) != zlib.crc32(_text(document)):
         raise InvalidFile(DAMAGED, file=path)
-    if not _fits(document, _SHAPE | ({"last": int} if document.get("adopted") else {})) or document["block"] == 0:
+    names = document.get("names")
+    roles = names.keys() if isinstance(names, dict) else set()
+    shape = _SHAPE | {"names": dict.fromkeys(roles, str)} | ({"last": int} if document.get("adopted") else {})
+    fits = _fits(document, shape) and ({"reward"} if document["adopted"] else {"unit", "row", "reward"}) <= roles
+    if not fits or not roles <= _ROLES or document["block"] == 0:
         raise InvalidFile("is not a manifest: index the log again", file=path)
     theirs = {entry["name"] for entry in document["files"]} if document["adopted"] else set()
     for name in [*listed_files(document), *document["replaced"]]:

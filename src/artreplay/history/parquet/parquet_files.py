@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import InvalidFile
+from artreplay.errors import InvalidFile, InvalidHistory
 from artreplay.history.parquet.directory import LogFile
 from artreplay.history.parquet.manifest import DAMAGED
 from artreplay.history.parquet.store_folder import StoredFile
@@ -150,14 +150,17 @@ def as_row_numbers(column: Any) -> Any:
     import pyarrow as pa
 
     kind = column.type
+    problem = "must be whole numbers or times"
+    if column.null_count:
+        raise InvalidHistory("is missing", what="order", row=int(np.flatnonzero(np.asarray(column.is_null()))[0]))
     if pa.types.is_date32(kind):
         column = column.cast(pa.int32())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
-        raise InvalidFile(f"must be ordered by whole numbers or times, got a column of type {kind}")
+        raise InvalidHistory(f"{problem}, got {kind}", what="order")
     try:
         return as_numbers_of(column, np.int64)
     except pa.ArrowException as error:
-        raise InvalidFile(f"must be ordered by whole numbers or times: {error}") from None
+        raise InvalidHistory(f"{problem}: {error}", what="order") from None
 
 
 class _Chunk(io.BytesIO):

@@ -15,6 +15,7 @@ from artreplay.errors import InvalidFile
 from artreplay.history.parquet.manifest import listed_files, read_manifest
 from artreplay.history.parquet.store_folder import StoreFolder
 
+NEW = "new"  # what is added to a folder is staged in it under this name
 _ENDING = ".part"
 
 
@@ -30,7 +31,7 @@ def staging(target: Path | None) -> Iterator[Path]:
             yield Path(folder)
         return
     try:
-        _remove_leftovers(target)
+        remove_leftovers(target)
         with ExitStack() as held:
             work = _locked_folder(target, held)
             try:
@@ -53,9 +54,11 @@ def writing_to(path: str | os.PathLike[str]) -> Iterator[StoreFolder]:
     with nullcontext() if folder.path is None else locked(folder.path) as mine:
         if mine is False:
             raise InvalidFile("is being added to by another process: try again when that is done", file=folder.name)
-        if mine:
+        if mine and folder.path is not None:
             manifest = read_manifest(folder)
             folder.remove_unfinished(listed_files(manifest), manifest["adopted"])
+            remove_leftovers(folder.path)
+            remove_leftovers(folder.path / NEW)
         yield folder
 
 
@@ -90,7 +93,8 @@ def _locked_folder(target: Path, held: ExitStack) -> Path:
             return work
 
 
-def _remove_leftovers(target: Path) -> None:
+def remove_leftovers(target: Path) -> None:
+    """Remove what killed processes left of their work on a target."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.*{_ENDING}"):
         if path.is_dir():
             with locked(path) as mine:

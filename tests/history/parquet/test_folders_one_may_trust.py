@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,7 +82,6 @@ def attempt(operation: str, place: Any) -> str:
     try:
         OPERATIONS[operation](place)
     except ArtReplayError as error:
-        assert "\n" not in str(error)
         return str(error)
     return ""
 
@@ -184,11 +185,11 @@ def mutated(document: dict[str, Any], rng: random.Random) -> dict[str, Any]:
         if what < 0.1:
             del within[key]
         elif what < 0.2 and isinstance(within, list):
-            within.append(within[key])
+            within.append(copy.deepcopy(within[key]))
         elif what < 0.3 and type(within[key]) is int:
             within[key] += rng.choice([-1, 1])
         else:
-            within[key] = rng.choice(VALUES)
+            within[key] = copy.deepcopy(rng.choice(VALUES))
     return changed
 
 
@@ -198,7 +199,8 @@ def check_mutated_manifests(place: Path, cases: int, seed: int) -> int:
     manifest, refused = read_manifest(folder), 0
     for _ in range(cases):
         write_manifest(folder, mutated(manifest, rng))
-        refused += all([attempt(operation, place) for operation in ("load", "decide", "know again", "as it was")])
+        said = [attempt(operation, place) for operation in ("load", "decide", "know again", "as it was")]
+        refused += all(said)
         write_manifest(folder, manifest)
     return refused
 
@@ -222,7 +224,9 @@ def test_a_manifest_of_any_content_is_a_sentence_for_those_who_write(operation, 
         lay_out(place)
         folder = StoreFolder(place)
         write_manifest(folder, mutated(read_manifest(folder), rng))
-        attempt(operation, place)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the rows were added, but could not be merged")
+            attempt(operation, place)
 
 
 def put_arrays(folder: StoreFolder, manifest: dict[str, Any], role: str, data: bytes) -> None:
@@ -294,6 +298,7 @@ def test_a_directory_of_any_content_is_a_sentence_in_many_cases(tmp_path):
     "labels",
     [b"", b"{", b"[" * 100_000, b'"0123"', b"7", b"null", b'["0", "0", "1", "2"]', b"[[], [], [], []]", b'[{"x": "y"}]',
      b'["0", "1", {"date": "no"}, "3"]', b"[0, 1]", b'["0", "1", "2", {"bytes": "zz"}]', b"\xff", b"9" * 9999],
+    ids=lambda labels: str(labels[:20]),
 )  # fmt: skip
 def test_labels_of_any_content_are_a_sentence(labels, tmp_path):
     place = tmp_path / "log"
