@@ -1,12 +1,16 @@
-"""A real PostgreSQL for the tests, from pgserver."""
+"""A real PostgreSQL for the tests, from pgserver, and logs in its tables."""
 
 from __future__ import annotations
 
 import tempfile
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
+import artreplay as ar
 from real_parts import needed_package
+
+COLUMNS = {"unit": "arm", "reward": "click", "order": "seq"}
 
 
 def running_server() -> Iterator[str]:
@@ -21,3 +25,39 @@ def running_server() -> Iterator[str]:
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+def execute(address: str, *statements: str) -> None:
+    """Run statements, each at once."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def fill(address: str, log: Any, table: str = "log", index: bool = True) -> None:
+    """Make a table of an Arrow table of arms, clicks and allowances. The order of a row is three times its number."""
+    import psycopg
+
+    label = "text" if log.schema.field("arm").type == "string" else "bigint"
+    numbers = log.column_names[1:]
+    columns = f"arm {label}, {', '.join(f'{name} float8' for name in numbers)}, seq bigint"
+    execute(address, f"DROP TABLE IF EXISTS {table} CASCADE", f"CREATE TABLE {table} ({columns})")
+    rows = zip(*log.to_pydict().values(), range(0, 3 * len(log), 3), strict=True)
+    with psycopg.connect(address) as connection, connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+    if index:
+        execute(address, f"CREATE INDEX ON {table} (arm, seq) INCLUDE ({', '.join(numbers)})")
+
+
+def opened(address: str, table: str = "log", **more: Any) -> Any:
+    """The log in a table that was filled."""
+    return ar.open_history(address, table=table, **COLUMNS | more)
+
+
+def earned(totals: ar.Totals) -> dict[object, tuple[int, str]]:
+    """The count and the bits of the sum of each arm that has rows."""
+    columns = zip(totals.labels, totals.counts.tolist(), totals.sums.tolist(), strict=True)
+    return {label: (count, total.hex()) for label, count, total in columns if count}

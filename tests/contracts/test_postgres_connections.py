@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import psycopg
+import pyarrow as pa
 import pytest
-from postgres_server import running_server
+from bases import EXACT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from postgres_server import COLUMNS, earned, fill, opened, running_server
 from psycopg.rows import dict_row
+from store_logs import Log, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidHistory
 
 pytestmark = pytest.mark.long
-COLUMNS = {"unit": "arm", "reward": "click", "order": "seq"}
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +53,40 @@ def test_a_transaction_goes_on(connection):
     assert "green" in ar.open_history(connection, table="SELECT * FROM clicks WHERE seq <> 2", **COLUMNS).labels
     connection.rollback()
     assert "green" not in ar.open_history(connection, table="SELECT * FROM clicks WHERE seq <> 2", **COLUMNS).labels
+
+
+@given(
+    name=st.sampled_from(sorted(EXACT)),
+    rows=st.integers(0, 60),
+    seed=st.integers(0, 10**6),
+    with_allowances=st.booleans(),
+    is_query=st.booleans(),
+)
+@settings(max_examples=40)
+def test_a_connection_gives_the_log_that_memory_and_the_address_give(
+    address, name, rows, seed, with_allowances, is_query, tmp_path_factory
+):
+    log, columns = random_log(EXACT[name](), rows, seed), {}
+    if with_allowances and not name.startswith("LinUCB"):
+        off = pa.array(np.random.default_rng(seed).choice([0.0, 0.3, 1.5], rows))
+        columns = {"allowance": "off"}
+        log = Log(log.table.append_column("off", off), log.columns | columns)
+    fill(address, log.table)
+    table = "SELECT * FROM log ORDER BY click" if is_query else "log"
+    folder = tmp_path_factory.mktemp("laid out") / "log"
+    with psycopg.connect(address) as connection, ar.compiling.using("interpreted"):
+        history = ar.open_history(connection, table=table, **COLUMNS, **columns)
+        totals = ar.Totals.of(connection, table=table, **COLUMNS)
+        ar.index_history(connection, folder, table=table, **COLUMNS, **columns)
+        logs = [history, opened(address, **columns), ar.open_history(folder)]
+        for some in logs:
+            assert some.fingerprint.digests.tolist() == log.history().fingerprint.digests.tolist()
+        assert earned(totals) == earned(ar.Totals.of(log.history()))
+        policies = [ar.ArtificialReplay(EXACT[name](), some) for some in (log.history(), *logs)]
+        expected = played(policies[0], 6, seed)
+        for policy in policies[1:]:
+            assert played(policy, 6, seed) == expected
+            assert stands(policy) == stands(policies[0])
 
 
 def test_more_rows_than_are_fetched_at_once(connection, tmp_path):

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import running_server
+from postgres_server import earned, execute, running_server
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, InvalidParameter
@@ -34,12 +34,6 @@ NOON = datetime.datetime(2026, 1, 1, 12)
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     yield from running_server()
-
-
-def execute(address: str, *statements: str) -> None:
-    with psycopg.connect(address, autocommit=True) as connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def insert(address: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -200,12 +194,6 @@ def test_the_last_row_belongs_to_the_log_though_its_order_is_rounded(address):
     log = opened(address)
     assert (len(log), asked(log, ("red", 0, 9)), len(log.load())) == (2, [[0.0, 0.0]], 2)
     assert earned(log.totals()) == earned(ar.Totals.of(log.load())) == {"red": (2, (0.0).hex())}
-
-
-def earned(totals: ar.Totals) -> dict[object, tuple[int, str]]:
-    """The count and the bits of the sum of each arm that has rows."""
-    columns = zip(totals.labels, totals.counts.tolist(), totals.sums.tolist(), strict=True)
-    return {label: (count, total.hex()) for label, count, total in columns if count}
 
 
 @given(

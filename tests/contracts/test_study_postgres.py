@@ -1,4 +1,4 @@
-"""A study in PostgreSQL, on a real server: the same promises as in SQLite."""
+"""A study in PostgreSQL, on a real server: the same promises as in SQLite; and a study over a log in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from bases import EXACT
+from bases import CERTIFIED, EXACT
 from journals import Shelf
 from point_bases import EXACT_POINTS
-from postgres_server import running_server
+from postgres_server import execute, fill, opened, running_server
+from store_logs import random_log
 from study_journals import live
 
 import artreplay as ar
@@ -22,6 +23,7 @@ from artreplay.errors import InvalidParameter, StudyRefused, StudyUnavailable
 pytestmark = pytest.mark.long
 
 ALL = {**EXACT, **EXACT_POINTS}
+ARMS = {**EXACT, **CERTIFIED}
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +38,48 @@ def test_every_decision_is_that_of_the_whole_journal(name, address, tmp_path):
     with ar.compiling.using("interpreted"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*past the horizon")
         for case in range(20):
-            opened, whole = shelf.take(rng, from_store=case % 4 == 0)
-            live(ALL[name], opened, whole, rng, f"{address}#s{case}_{abs(hash(name))}")
+            log, whole = shelf.take(rng, from_store=case % 4 == 0)
+            live(ALL[name], log, whole, rng, f"{address}#s{case}_{list(ALL).index(name)}")
+
+
+@pytest.mark.filterwarnings("ignore:.*past the horizon")
+@pytest.mark.parametrize("name", ["KLUCB", "MonUCB, labels", "TopUCB", "ThompsonSampling"])
+def test_every_decision_is_that_of_the_whole_journal_over_a_log_in_postgres(name, address):
+    rng, grown = random.Random(name), 0
+    with ar.compiling.using("interpreted"):
+        for case in range(20):
+            log = random_log(ARMS[name](), 18, case)
+            fill(address, log.table)
+            grown += live(ARMS[name], opened(address).first, log.history(), rng, ":memory:")["grow"]
+    assert grown > 10
+
+
+def test_a_study_goes_on_over_a_log_in_postgres_that_is_given_again(address, tmp_path):
+    """The study keeps no row of it. It says so, and takes the table as it stands now, or as it stood."""
+    log = random_log(ar.MonUCB(3, 100), 40, 1)
+    fill(address, log.table[:30])
+    base = ar.MonUCB(3, 100, bonus=ar.bonus.practical(0.5))
+    with (
+        ar.Study.create(tmp_path / "over.study", base, opened(address)) as over,
+        ar.Study.create(tmp_path / "within.study", base, log.history().first(30)) as within,
+    ):
+        assert [over.decide().action for _ in range(3)] == [within.decide().action for _ in range(3)]
+    not_kept = r"the log of this study, .* \(log\), is not kept in it.*history="
+    with pytest.raises(StudyUnavailable, match=not_kept), ar.Study.open(tmp_path / "over.study") as over:
+        over.decide()
+    rest = zip(*log.table[30:].to_pydict().values(), strict=True)
+    later = ", ".join(f"({arm}, {click}, {1000 + place})" for place, (arm, click) in enumerate(rest))
+    execute(address, f"INSERT INTO log VALUES {later}")
+    with (
+        ar.Study.open(tmp_path / "over.study", opened(address)) as over,
+        ar.Study.open(tmp_path / "within.study") as within,
+    ):
+        assert over.facts()["log"]["rows"] == within.facts()["log"]["rows"] == 30
+        for study, grown in ((over, opened(address)), (within, log.history())):
+            study.reward(study.decide().id, 1.0)
+            study.extend(grown)
+        assert [over.decide().action for _ in range(5)] == [within.decide().action for _ in range(5)]
+        assert over.facts()["log"]["rows"] == within.facts()["log"]["rows"] == 40
 
 
 def made(address: str, name: str, **given: object) -> ar.Study:

@@ -157,7 +157,7 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     for part, column in parts_of(source, columns, wanted):
         found.append((part, column))
         check_fits(source.name, sum(len(part) for part, _ in found), bytes_per_row)
-    whole = joined(part for part, _ in found)
+    whole = joined((part for part, _ in found), columns.allowance is not None)
     if columns.order is None or len(whole) == 0:
         return whole
     if seed is not None:

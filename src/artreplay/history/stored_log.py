@@ -61,7 +61,7 @@ class StoredLog(Recognised):
     def load(self) -> History:
         """The whole log in memory, if it takes at most half of the memory there is."""
         check_fits(self.name, len(self), _BYTES_PER_ROW)
-        return joined(self.stream())
+        return joined(self.stream(), self.has_allowances)
 
     def _as_history(self, rows: Rows) -> History:
         present, codes = present_labels(rows.codes)

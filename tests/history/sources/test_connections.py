@@ -45,6 +45,15 @@ def test_a_connection_is_a_source(connection, tmp_path):
     assert dict(zip(totals.labels, totals.counts.tolist(), strict=True)) == {"red": 2, "blue": 1}
 
 
+def test_a_table_without_rows_has_allowances_if_they_are_named(connection):
+    """So that a policy that begins without rows can go on with rows that have allowances."""
+    empty = ar.open_history(connection, table="SELECT * FROM clicks WHERE seq > 9", allowance="seq", **COLUMNS)
+    policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=9), empty)
+    policy.ask()
+    policy.extend(ar.History(["red"], [0.0], allowance=[0.1]))
+    assert (empty.has_allowances, len(policy.history)) == (True, 1)
+
+
 def test_what_is_wrong_with_a_connection_is_a_sentence(connection):
     with pytest.raises(InvalidParameter, match=r"the connection to .* is a database: table= must name a table"):
         ar.open_history(connection, **COLUMNS)

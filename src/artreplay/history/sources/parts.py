@@ -35,12 +35,12 @@ def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Itera
             return
 
 
-def joined(parts: Iterable[History]) -> History:
-    """One history of consecutive parts, which all have allowances or none."""
+def joined(parts: Iterable[History], has_allowances: bool = False) -> History:
+    """One history of consecutive parts, which all have allowances or none. Without parts `has_allowances` says it."""
     numbering = Numbering()
     coded = [(part, numbering.codes(part)) for part in parts]
     if not coded:
-        return History([], [])
+        return History([], [], allowance=[] if has_allowances else None)
     some = coded[0][0]
     if len({part.has_allowances for part, _ in coded}) > 1:
         raise InvalidHistory("the parts of a log must all have allowances, or none")
