@@ -59,6 +59,10 @@ def test_other_databases_are_refused_with_what_helps(address, sentence):
 def test_an_address_of_no_kind_says_which_there_are():
     with pytest.raises(InvalidFile, match="is at no address that is known: a log is at a path, s3://, gs://"):
         ar.open_history("strange://me:secret@host/log.csv", **COLUMNS)
+
+
+def test_an_address_where_nothing_answers_is_told_without_its_secrets():
+    pytest.importorskip("aiohttp")
     for address in ("http://localhost:1/log.csv?token=secret", "http://localhost:1/log.csv"):
         with pytest.raises(
             InvalidFile, match=r"^http://localhost:1/log.csv (cannot be read|does not exist)"
