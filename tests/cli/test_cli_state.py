@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import artreplay as ar
-from artreplay.replay.saving import save
 from command_kit import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 KEPT = ("--state", "state.ar")
@@ -164,27 +163,6 @@ def test_tells_at_the_same_time_lose_nothing(run: Run, log: Path) -> None:
     assert sorted(said) == [f"round {round_}: red gave 1\n" for round_ in range(1, 5)]
 
 
-def test_a_state_file_from_before_is_converted_once(run: Run, refused: Refused, log: Path) -> None:
-    history = ar.open_history(log, unit="arm", reward="click")
-    policy = ar.ArtificialReplay(ar.MonUCB(arms=list(ARMS), horizon=100), history)
-    for round_ in range(3):
-        policy.tell(policy.ask(), round_ % 2)
-    action = policy.ask()
-    save(policy, "state.ar", note={"unit": "arm", "reward": "click", "log": str(log.absolute())})
-    before = Path("state.ar").read_bytes()
-    moved = log.rename(log.with_name("moved.csv"))
-    assert "`artreplay recommend LOG --state state.ar` converts it" in refused("tell", *KEPT, action, 1)
-    answer = run("recommend", moved, *KEPT, "--json").json
-    assert (answer["action"], answer["rounds"], answer["log"]["used"]) == (action, 3, policy.used)
-    assert Path("state.ar.before-study").read_bytes() == before
-    assert run("tell", *KEPT, action, 0).out == f"round 4: {action} gave 0\n"
-    policy.tell(action, 0)
-    assert run("recommend", moved, *KEPT, "--json").json["action"] == policy.ask()
-    assert sorted(path.name for path in Path().glob("state*")) == ["state.ar", "state.ar.before-study", "state.ar.lock"]
-    with ar.Study.open("state.ar") as study, pytest.raises(ar.errors.StudyRefused, match="was made from a policy"):
-        study.set_horizon(500)
-
-
 def test_tell_takes_negative_rewards(run: Run, log: Path) -> None:
     run("recommend", log, *OPTIONS, "--reward-range", "-1", "1", *KEPT)
     assert run("tell", *KEPT, "red", "-1").out == "round 1: red gave -1\n"
@@ -212,9 +190,9 @@ def test_labels_that_read_the_same(refused: Refused, folder: Path) -> None:
     assert "could be any of the arms 1, '1'" in refused("tell", *KEPT, 1, 1)
 
 
-def test_a_policy_without_a_log(run: Run, refused: Refused, log: Path) -> None:
+def test_a_policy_file_is_no_state_file(refused: Refused, log: Path) -> None:
     ar.Ignorant(ar.MonUCB(2, 10)).save("state.ar")
-    assert "without a log" in refused("recommend", log, *KEPT)
+    assert "state.ar cannot be read: file is not a database" in refused("recommend", log, *KEPT)
 
 
 @pytest.mark.parametrize("size", [0, 10, 300])
@@ -222,7 +200,7 @@ def test_a_truncated_state_file(run: Run, refused: Refused, log: Path, size: int
     run("recommend", log, *OPTIONS, *KEPT)
     state = Path("state.ar")
     state.write_bytes(state.read_bytes()[:size])
-    what = "state.ar is truncated, damaged, or not a policy file" if size < 16 else "state.ar cannot be read: "
+    what = "state.ar cannot be read: " if size else "state.ar is not a study"
     assert what in refused("recommend", log, *KEPT)
     assert what in refused("tell", *KEPT, "red", 1)
 

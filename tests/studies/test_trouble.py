@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_kit import LOG, colours
+from study_kit import colours
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, StudyUnavailable
@@ -209,14 +208,3 @@ def test_a_read_that_fails_tells_nothing_twice(tmp_path: Path) -> None:
     study.close()
     with ar.Study.open(tmp_path / "own.study") as again:
         assert {arm.label: arm.online for arm in again.arms()} == {"a": 1, "b": 0, "c": 2}
-
-
-def test_what_a_policy_had_learnt_before_it_became_a_study_is_read_or_nothing_is_decided(tmp_path):
-    policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue", "green"], horizon=10), LOG)
-    policy.tell(policy.ask(), 1.0)
-    ar.Study.convert(policy, tmp_path / "s")
-    with contextlib.closing(sqlite3.connect(tmp_path / "s")) as database, database:
-        database.execute("DELETE FROM snapshot")
-        database.execute("UPDATE origin SET bytes = ?", [b"of another version"])
-    with ar.Study.open(tmp_path / "s") as study, pytest.raises(InvalidFile):
-        study.decide()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +12,8 @@ from artreplay.cli.labelled_arms import Arms, base_over_arms, settings_of
 from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, name_of
 from artreplay.console.options import Request
-from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, errors_in
-from artreplay.replay import ArtificialReplay, FullStart, load, read_note
+from artreplay.errors import InvalidFile, InvalidParameter, errors_in
+from artreplay.replay import ArtificialReplay, FullStart
 from artreplay.studies import Study
 
 
@@ -56,8 +54,6 @@ def told(state: Path, label: str, reward: float) -> Told:
     """
     if not state.exists():
         raise InvalidFile(f"{state} does not exist")
-    if is_policy_file(state):
-        _convert(state, None)
     with Study.open(state, read_only=True) as look:
         base = look.base
     arm = Arms(base).arm(label)
@@ -99,8 +95,6 @@ def _started(request: Request, state: Path) -> Study:
 
 
 def _continued(request: Request, state: Path) -> Study:
-    if is_policy_file(state):
-        _convert(state, request)
     with Study.open(state, read_only=True) as look:
         base, kept = look.base, look.note
         Arms(base)  # which refuses what plays no arm
@@ -116,40 +110,6 @@ def _continued(request: Request, state: Path) -> Study:
         study.close()
         raise
     return study
-
-
-def is_policy_file(state: Path) -> bool:
-    """Whether a state file is of the kind that was written before it became a study, or damaged beyond telling."""
-    with state.open("rb") as file:
-        return file.read(16) != b"SQLite format 3\x00"
-
-
-def _convert(state: Path, request: Request | None) -> None:
-    """Make a study of a state file that holds a policy, once; the file itself stays beside it."""
-    policy, note = load(state), read_note(state)
-    note = note if isinstance(note, dict) else {}
-    if not isinstance(policy, (FullStart, ArtificialReplay)):
-        raise InvalidParameter(f"{state} holds a policy without a log ({policy.kind}): ask it from Python")
-    if request is None:
-        place = note.get("log")
-        if place is None or not Path(place).exists():
-            raise InvalidHistory(
-                f"{state} was written before state files became studies, and its log is not where it was: "
-                f"`artreplay recommend LOG --state {state}` converts it"
-            )
-        log = read_log(place, {name: value for name, value in note.items() if name != "log"})
-    else:
-        log, note = _read(request, note)
-    with errors_in(file=log.path):
-        policy.extend(log.history)
-    fresh, backup = state.with_name(state.name + ".converted"), state.with_name(state.name + ".before-study")
-    for leftover in (fresh, fresh.with_name(fresh.name + "-wal"), fresh.with_name(fresh.name + "-shm")):
-        leftover.unlink(missing_ok=True)  # of a conversion that was cut short
-    Study.convert(policy, fresh, note)
-    fresh.with_name(fresh.name + ".lock").unlink(missing_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.link(state, backup)
-    os.replace(fresh, state)
 
 
 def _read(request: Request, note: dict[str, Any]) -> tuple[Log, dict[str, Any]]:

@@ -43,7 +43,6 @@ def add_arm(live: Live, label: Any, features: Any) -> None:
         return
     if number is not None:
         raise StudyRefused(f"{label!r} is an arm of this study already")
-    check_can_be_folded(live)
     row = checked_features(live.base.thing, features)
     kept = json.dumps(encode(label))
     arms = [*live.arms, Arm(label, row)]
@@ -100,22 +99,12 @@ def extend(live: Live, log: Any) -> None:
     fold.extended(log, live.entries)
 
 
-def check_can_be_folded(live: Live) -> None:
-    """Refuse what needs the whole journal where a part of it was never kept."""
-    if live.tables.query("SELECT 1 FROM origin"):
-        raise StudyRefused(
-            "this study was made from a policy, and what that was told is not in its journal, so that it cannot be "
-            "folded again: make a new study"
-        )
-
-
 def change(live: Live, unknown: Any, drift: Any, note: dict[str, Any] | None) -> None:
     """Treat the log otherwise, and fold the journal again; or keep another note."""
     given: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
     given |= {} if drift is None else {"drift": kept_drift(drift)}
     settings = replace(live.settings, **given)
     if settings != live.settings:
-        check_can_be_folded(live)
         policy, fold = first_policy(settings, made_base(settings, live.arms)), live.fold()
         if fold.said:
             policy.check_extends(fold.log)
@@ -131,7 +120,6 @@ def change(live: Live, unknown: Any, drift: Any, note: dict[str, Any] | None) ->
 def set_horizon(live: Live, horizon: Any) -> None:
     """Fold the journal again under another horizon."""
     settings = live.settings.with_horizon(checked_count("horizon", horizon), len(live.arms))
-    check_can_be_folded(live)
     base = as_base(made_base(settings, live.arms))
     live.expire()
     live.tables.run("UPDATE study SET settings = ?", settings.as_json())
@@ -239,8 +227,7 @@ def rounds_of(live: Live) -> int:
         "SELECT COUNT(*) FROM entry e LEFT JOIN decision d ON d.number = e.decision"
         " WHERE e.kind IN ('reward', 'observation') AND (d.state IS NULL OR d.state <> 'void')"
     )
-    before = sum(rounds for (rounds,) in live.tables.query("SELECT rounds FROM origin"))
-    return int(before + live.tables.query(statement)[0][0])
+    return int(live.tables.query(statement)[0][0])
 
 
 def facts_of(live: Live) -> dict[str, Any]:

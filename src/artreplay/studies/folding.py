@@ -54,10 +54,7 @@ class Fold:
         self.seq = self.snapshot_at = 0
         base = made_base(settings, arms)
         for seq, saved in tables.query("SELECT seq, bytes FROM snapshot ORDER BY seq DESC LIMIT 1"):
-            self._continue_from(seq, saved, base, needed=False)
-        if self.policy is None:  # what a policy had learnt before it became a study, of which there is no other copy
-            for seq, saved in tables.query("SELECT seq, bytes FROM origin"):
-                self._continue_from(seq, saved, base, needed=True)
+            self._continue_from(seq, saved, base)
         if self.policy is None:
             self.policy = first_policy(settings, base)
         self.take_in(
@@ -66,13 +63,11 @@ class Fold:
         )
         self.renew_chooser(open_actions)
 
-    def _continue_from(self, seq: int, saved: bytes, base: Any, needed: bool) -> None:
-        """Start from a policy that was saved; one that is not needed is no loss if it cannot be read."""
+    def _continue_from(self, seq: int, saved: bytes, base: Any) -> None:
+        """Start from a snapshot; one that cannot be read is no loss."""
         try:
             policy = policy_from_bytes(saved, base)
         except (InvalidFile, InvalidParameter):
-            if needed:
-                raise
             return
         rows = [rows for at, rows in self._rows if at <= seq]
         policy.extend(first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], []))

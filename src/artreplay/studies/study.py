@@ -97,20 +97,6 @@ class Study(Owned):
         return study
 
     @classmethod
-    def convert(cls, policy: Any, place: str | os.PathLike[str], note: dict[str, Any] | None = None) -> None:
-        """Make a study that goes on where a policy stands, over its log.
-
-        What was told before is in what the policy has learnt, and not in the journal of the study: it cannot be folded
-        again under another horizon, or with another arm.
-        """
-        from artreplay.studies.converting import check_convertible, drift_of, keep_policy
-
-        check_convertible(policy)
-        given = {"unknown": policy.unknown, "policy": policy.kind, "note": note, "drift": drift_of(policy)}
-        with cls.create(place, policy.base, policy.history, **given) as study:
-            study._write(lambda live: keep_policy(live, policy))
-
-    @classmethod
     def open(
         cls,
         place: str | os.PathLike[str],

@@ -34,7 +34,6 @@ _SCHEMA = (
     "CREATE UNIQUE INDEX one_observation ON entry (request) WHERE request IS NOT NULL",
     "CREATE INDEX change ON entry (seq) WHERE kind NOT IN ('reward', 'expiry', 'observation', 'void')",
     "CREATE TABLE log_part (first BIGINT PRIMARY KEY, bytes BYTEA)",
-    "CREATE TABLE origin (seq BIGINT PRIMARY KEY, rounds BIGINT, bytes BYTEA)",
     "CREATE TABLE snapshot (seq BIGINT PRIMARY KEY, bytes BYTEA)",
 )
 
