@@ -196,4 +196,4 @@ def test_with_no_drift_nothing_is_kept_beside():
         other = ar.ArtificialReplay(ar.KLUCB(3, 60), LOG, drift=drift)
         assert type(other.base.component.index) is type(plain.base.component.index)
         assert other.ask() == plain.ask()
-        assert len(other.drive.ledger.allowance) == 0
+        assert other.drive.ledger.allowance_step == 0

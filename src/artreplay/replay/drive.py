@@ -225,7 +225,7 @@ class Drive:
             if chooser is not None:
                 chooser.renew()
         elif wanted == NEEDS_ROWS and self.reader is not None and isinstance(self.ledger, Ledger):
-            self.ledger = self.reader.put(self.ledger, self.reader.read(self.ledger))
+            self.ledger = self.reader.fill(self.ledger)
             self._parts = ()
         elif wanted == BAD_PROPOSAL:
             raise InvalidAction(

@@ -24,51 +24,15 @@ UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of
 NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
 
 
-@compiled
-class NoAllowances(NamedTuple):
-    """Rows come without an allowance."""
-
-    of: float  # a component without any field cannot be compiled
-
-    def show(self, algorithm: Any, ledger: Any, at: int) -> None:
-        """Show a row to the base."""
-        algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], NO_ALLOWANCE)
-
-    def set_aside(self, ledger: Any, at: int) -> None:
-        """There is nothing that moves with a row."""
-
-    def put_back(self, ledger: Any, at: int, to: int) -> None:
-        """There is nothing that moves with a row."""
-
-
-@compiled
-class RowAllowances(NamedTuple):
-    """Rows come with their allowances."""
-
-    of: float  # a component without any field cannot be compiled
-
-    def show(self, algorithm: Any, ledger: Any, at: int) -> None:
-        """Show a row to the base."""
-        algorithm.update_logged(natural(ledger.unit[at]), ledger.reward[at], ledger.allowance[at])
-
-    def set_aside(self, ledger: Any, at: int) -> None:
-        """Copy the allowance of a row that is about to move."""
-        ledger.spare_allowance[at] = ledger.allowance[at]
-
-    def put_back(self, ledger: Any, at: int, to: int) -> None:
-        """Move an allowance to where its row is now."""
-        ledger.allowance[to] = ledger.spare_allowance[at]
-
-
 @compiled(scratch=("spare_unit", "spare_reward", "spare_allowance", "spare_place"))
 class Ledger(NamedTuple):
     """Queues of rows that were read and are not shown yet."""
 
     cells: Any  # which cell a unit lies in
-    allowances: Any  # shows a row with its allowance, or without
     unit: Ints  # of each row, queue by queue
     reward: Floats
-    allowance: Floats  # as the base sees it; empty where rows have none
+    allowance: Floats  # of each row, as the base sees it; a single 0 where rows have none
+    allowance_step: int  # 1 where each row has an allowance, else 0
     place: Ints  # the mark that each row begins at; empty where marks count the rows of a cell
     next: Ints  # of each cell: where its first unread row is
     stop: Ints  # of each cell: where its rows end
@@ -99,7 +63,7 @@ class Ledger(NamedTuple):
 
     def show(self, algorithm: Any, cell: int, at: int) -> None:
         """Show the base the earliest unread row of a cell."""
-        self.allowances.show(algorithm, self, at)
+        algorithm.update_logged(natural(self.unit[at]), self.reward[at], self.allowance[at * self.allowance_step])
         self.next[cell] = at + 1
 
     def waiting(self, cell: int) -> int:
@@ -123,7 +87,7 @@ class Ledger(NamedTuple):
         for at in range(start, stop):
             self.spare_unit[at] = self.unit[at]
             self.spare_reward[at] = self.reward[at]
-            self.allowances.set_aside(self, at)
+            self.spare_allowance[at * self.allowance_step] = self.allowance[at * self.allowance_step]
             self.spare_place[at] = self.place[at]
             self.stop[first + half_of(cells, cell, self.unit[at])] += 1
         for part in range(first, last):
@@ -139,7 +103,7 @@ class Ledger(NamedTuple):
             self.stop[part] = to + 1
             self.unit[to] = self.spare_unit[at]
             self.reward[to] = self.spare_reward[at]
-            self.allowances.put_back(self, at, to)
+            self.allowance[to * self.allowance_step] = self.spare_allowance[at * self.allowance_step]
             self.place[to] = self.spare_place[at]
         self.stop[cell] = self.next[cell]
         self.more[cell] = 0
@@ -159,10 +123,10 @@ def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True, allowed: 
     """
     ledger = Ledger(
         cells=cells.find,
-        allowances=RowAllowances(NO_ALLOWANCE) if allowed else NoAllowances(NO_ALLOWANCE),
         unit=np.zeros(size, np.int64),
         reward=np.zeros(size),
-        allowance=np.zeros(size if allowed else 0),
+        allowance=np.zeros(size if allowed else 1),
+        allowance_step=int(allowed),
         place=np.zeros(0 if counts else size, np.int64),
         next=np.zeros(cells.size, np.int64),
         stop=np.zeros(cells.size, np.int64),
@@ -180,7 +144,7 @@ def spare_arrays(cells: Any, size: int, allowed: bool) -> dict[str, Any]:
     return {
         "spare_unit": np.zeros(spare, np.int64),
         "spare_reward": np.zeros(spare),
-        "spare_allowance": np.zeros(spare if allowed else 0),
+        "spare_allowance": np.zeros(spare if allowed else 1),
         "spare_place": np.zeros(spare, np.int64),
     }
 
@@ -218,7 +182,7 @@ def filled_ledger(
     ledger = empty_ledger(cells._replace(space=0), allowed=allowed)._replace(
         unit=copied(units),
         reward=copied(rewards),
-        allowance=np.empty(0) if allowances is None else copied(allowances),
+        allowance=np.zeros(1) if allowances is None else copied(allowances),
         place=np.empty(0, np.int64) if rows is None else copied(rows),
         next=stop - counts + used,
         stop=stop,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from artreplay.cells.unit_cells import UnitCells
-from artreplay.compiling import Floats, Ints
+from artreplay.compiling import Ints
 from artreplay.errors import ChangedHistory, InvalidFile
 from artreplay.replay.bases import Base
 from artreplay.replay.certified import is_certified
@@ -37,18 +37,6 @@ class Reading:
 
     used: int = 0
     rows: int = 0
-
-
-class Ahead(NamedTuple):
-    """Rows of some cells that were read, cell by cell, the one that was wanted first. Those in queues come along."""
-
-    cells: Ints
-    sizes: Ints  # rows of each, with those that were in its queue before
-    new: Ints  # rows of each that were not
-    left: Ints  # rows of each that the log has beyond them; 1 for some where nobody counts them
-    units: Ints
-    rewards: Floats
-    allowances: Floats | None
 
 
 class Reader:
@@ -83,27 +71,40 @@ class Reader:
         """Which cells have a label in the log."""
         return self._code >= 0
 
-    def read(self, ledger: Ledger) -> Ahead:
-        """More rows of the cell that is wanted, and of others. Nothing has changed until they are `put`."""
+    def fill(self, ledger: Ledger) -> Ledger:
+        """Read more rows of the cell that is wanted, and of others, into their queues; another ledger if arrays grew.
+
+        If the log cannot be read, nothing has changed. Rows that were in these queues move along.
+        """
         cells, sizes = self._wanted(ledger, int(ledger.wanted[0]))
-        ends, queued = ledger.end[cells], ledger.stop[cells] - ledger.next[cells]
-        found = self.log.store.read(self._code[cells], ends, sizes)
+        codes = self._code[cells]
+        found = self.log.store.read(codes, ledger.end[cells], sizes)
         rewards = self.log.checked_rewards(found.rewards)
         if self.counts is None:
             left = (found.sizes == sizes).astype(np.int64)
         else:
-            left = self.counts[cells] - ends - found.sizes
+            left = self.counts[cells] - ledger.end[cells] - found.sizes
             if (left < 0).any() or (found.sizes < sizes).any():
                 raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
-        units = np.repeat(self.log.numbers[self._code[cells]], found.sizes)
-        allowances = self.log.allowances_of(units, found.allowances)
-        if queued.any():
-            old, starts = _spread(ledger.next[cells], queued), np.cumsum(queued + found.sizes) - queued - found.sizes
-            to_old, to_new = _spread(starts, queued), _spread(starts + queued, found.sizes)
-            rewards = _interleaved(to_old, ledger.reward[old], to_new, rewards)
-            allowances = None if allowances is None else _interleaved(to_old, ledger.allowance[old], to_new, allowances)
-            units = np.repeat(self.log.numbers[self._code[cells]], queued + found.sizes)
-        return Ahead(cells, queued + found.sizes, found.sizes, left, units, rewards, allowances)
+        units = self.log.numbers[codes]
+        allowances = self.log.allowances_of(np.repeat(units, found.sizes), found.allowances)
+        queued = ledger.stop[cells] - ledger.next[cells]
+        sizes = queued + found.sizes
+        if self._free + int(sizes.sum()) > len(ledger.unit):
+            ledger = self._moved_together(ledger, int(sizes.sum()))
+        stops = self._free + np.cumsum(sizes)
+        old, to_old = _spread(ledger.next[cells], queued), _spread(stops - sizes, queued)
+        to_new = _spread(stops - found.sizes, found.sizes)
+        ledger.unit[self._free : stops[-1]] = np.repeat(units, sizes)
+        ledger.reward[to_old], ledger.reward[to_new] = ledger.reward[old], rewards
+        if allowances is not None:
+            ledger.allowance[to_old], ledger.allowance[to_new] = ledger.allowance[old], allowances
+        ledger.next[cells], ledger.stop[cells] = stops - sizes, stops
+        ledger.end[cells] += found.sizes
+        ledger.more[cells] = left if self.counts_left else left > 0
+        self._free = int(stops[-1])
+        self.rows += int(found.sizes.sum())
+        return ledger
 
     def _wanted(self, ledger: Ledger, cell: int) -> tuple[Ints, Ints]:
         """The cell that is wanted, and those after it that have few rows left; how many rows of each to read."""
@@ -122,24 +123,6 @@ class Reader:
         sizes[0] = min(sizes[0], _MAX_ROWS)
         fitting = max(int(np.searchsorted(np.cumsum(sizes), rows, side="right")), 1)
         return cells[:fitting], sizes[:fitting]
-
-    def put(self, ledger: Ledger, read: Ahead) -> Ledger:
-        """Put rows into queues; another ledger if arrays had to grow. They must not be read again."""
-        count = len(read.units)
-        if self._free + count > len(ledger.unit):
-            ledger = self._moved_together(ledger, count)
-        start, stop = self._free, self._free + count
-        ledger.unit[start:stop] = read.units
-        ledger.reward[start:stop] = read.rewards
-        if read.allowances is not None:
-            ledger.allowance[start:stop] = read.allowances
-        ends = start + np.cumsum(read.sizes)
-        ledger.next[read.cells], ledger.stop[read.cells] = ends - read.sizes, ends
-        ledger.end[read.cells] += read.new
-        ledger.more[read.cells] = read.left if self.counts_left else read.left > 0
-        self._free = stop
-        self.rows += int(read.new.sum())
-        return ledger
 
     def _moved_together(self, ledger: Ledger, need: int) -> Ledger:
         """The same queues one after the other at the beginning of larger arrays."""
@@ -168,13 +151,6 @@ def _taken(values: np.ndarray[Any, Any], places: Ints, space: int) -> Any:
     longer = np.zeros(space, values.dtype)
     np.take(values, places, out=longer[: len(places)], mode="clip")  # any other mode makes a copy first
     return longer
-
-
-def _interleaved(to_old: Ints, old: Floats, to_new: Ints, new: Floats) -> Floats:
-    """Values that were in queues, and those that were read, where each of them belongs."""
-    both = np.empty(len(old) + len(new))
-    both[to_old], both[to_new] = old, new
-    return both
 
 
 def _spread(starts: Ints, sizes: Ints) -> Ints:
