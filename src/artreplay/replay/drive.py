@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from artreplay.compiling import UNBOUNDED, Loop, current_mode, views, worth_compiling
+from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, current_mode, views, worth_compiling
 from artreplay.errors import Interrupted, InvalidAction
 from artreplay.replay.bases import Base, ComponentBase
 from artreplay.replay.certified import complaint
@@ -30,8 +30,10 @@ from artreplay.replay.step import (
     ROUND,
     SERVING,
     USED,
+    Rounds,
     read_to_end,
     settle,
+    take_rounds,
 )
 
 FIRST_STEPS = 1  # in the first slice of a call: a step over a large table can take a second
@@ -145,6 +147,12 @@ class Drive:
         position[PENDING] = 0
         position[SERVING] = 0  # a proposal that waits for rows is out of date
 
+    def take_rounds(self, units: Ints, rewards: Floats) -> None:
+        """Show the base what was played in many rounds, one unit in each."""
+        self.position[READ_UNITS] = 0
+        self._run(take_rounds, Rounds(units, rewards))
+        self.position[PENDING] = self.position[SERVING] = 0
+
     def load(self, unit: int, samples: int, total: float) -> None:
         """Let the base take many samples of a unit in at once."""
         self._make_room(samples)
@@ -193,6 +201,7 @@ class Drive:
                 else:
                     component, ledger, position = self._parts or self._viewed()
                     target = self.proposed if units is None else units
+                    target = views(target) if isinstance(target, Rounds) else target
                     result = interpreted(chooser or component, ledger, position, target, steps)
                 seconds = perf_counter() - began
                 if result <= 0 and result not in (DONE, AGAIN):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from artreplay.compiling import UNBOUNDED, Loop, compiled, natural
+from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, compiled, natural
 
 # Where a policy stands, in one array.
 USED = 0  # rows of the log shown
@@ -134,3 +134,31 @@ def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: in
 def read_to_end(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
     """`read_cells`, for a policy: before what is told, and all cells of a log for Full Start."""
     return read_cells(algorithm, ledger, position, units, limit)
+
+
+@compiled
+class Rounds(NamedTuple):
+    """What was played in some rounds, one unit in each, and what it earned."""
+
+    units: Ints
+    rewards: Floats
+
+
+@Loop
+def take_rounds(algorithm: Any, ledger: Any, position: Any, rounds: Rounds, limit: int) -> int:
+    """Show what was played, at most `limit` rounds; DONE at the end. `position` says which round is next."""
+    room = 0
+    while position[READ_UNITS] < len(rounds.units):
+        if limit <= 0:
+            return AGAIN
+        if room < 1:
+            room = algorithm.room()
+            if room < 1:
+                return NEEDS_ROOM
+        at = position[READ_UNITS]
+        algorithm.update(rounds.units[at], rounds.rewards[at])
+        position[READ_UNITS] = at + 1
+        position[ROUND] += 1
+        room -= 1
+        limit -= 1
+    return DONE
