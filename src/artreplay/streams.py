@@ -30,7 +30,8 @@ from artreplay.compiling import Floats, Ints, Words, compiled
     LOG_LEVEL,
     LOG_SIDE,
     DELAY,
-) = range(14)
+    COSINES,
+) = range(15)
 
 _MULTIPLY_0 = np.uint64(0xD2511F53)
 _MULTIPLY_1 = np.uint64(0xCD9E8D57)

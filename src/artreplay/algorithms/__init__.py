@@ -11,6 +11,7 @@ from artreplay.algorithms.algorithm import (
 )
 from artreplay.algorithms.allocations import GridAllocation, TreeAllocation
 from artreplay.algorithms.budget import exact_choice, greedy_choice
+from artreplay.algorithms.context_regression import ArmValue, ContextRegression
 from artreplay.algorithms.ids import IDS
 from artreplay.algorithms.metric import GridUCB, TreeUCB
 from artreplay.algorithms.point_algorithms import PointAlgorithm
@@ -58,8 +59,10 @@ __all__ = [
     "Algorithm",
     "AnchorThompson",
     "ArmAlgorithm",
+    "ArmValue",
     "BayesUCB",
     "CellRegression",
+    "ContextRegression",
     "Greedy",
     "GridAllocation",
     "GridUCB",

@@ -1,5 +1,6 @@
 """Logged samples in a fixed order, which are checked once, when they are read."""
 
+from artreplay.history.contexts import Contexts, Numeric, as_contexts
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import Allocation, History
 from artreplay.history.labels import Label, encode_labels
@@ -10,12 +11,15 @@ from artreplay.history.totals import Totals
 
 __all__ = [
     "Allocation",
+    "Contexts",
     "Fingerprint",
     "History",
     "Label",
+    "Numeric",
     "StoredLog",
     "Totals",
     "append_history",
+    "as_contexts",
     "compact_history",
     "encode_labels",
     "index_history",

@@ -1,0 +1,161 @@
+"""Logistic regressions that learn row by row: a step of Newton's for each row, on the Laplace approximation."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, compiled, natural
+
+LINEAR, COSINES = 0, 1  # the maps
+ALL, ONLINE = 0, 1  # the sources of rows
+CONSTANT_VARIANCE = 10.0  # of the prior of the constant; that of all other weights is 1
+STEEPEST = 30.0  # beyond this the logistic function is flat
+
+
+@compiled
+def logistic(x: float) -> float:
+    """1 / (1 + e^−x), with x clipped."""
+    return 1.0 / (1.0 + math.exp(-min(STEEPEST, max(-STEEPEST, x))))
+
+
+@compiled(scratch=("product",))
+class LogisticFits(NamedTuple):
+    """For each cell, each source of rows and each map: weights, a covariance, and the error of the forecasts so far.
+
+    The fit of (cell, source, map) has the number (cell · 2 + source) · n_maps + map in `error`. Its weights begin at
+    (cell · 2 + source) · (n_linear + n_features), those of the map with cosines after those of the linear one.
+    """
+
+    n_linear: int
+    n_features: int
+    n_maps: int  # 1 where there are no cosines
+    weights: Floats
+    covariance: Floats
+    error: Floats
+    counts: Ints  # rows, of (cell, source)
+    totals: Floats  # sums of rewards, of (cell, source)
+    trial: Floats  # errors on online rows alone, of (cell, source)
+    product: Floats  # covariance times features
+
+    def size(self, map_: int) -> int:
+        """How many features a map has."""
+        return self.n_linear if map_ == LINEAR else self.n_features
+
+    def weights_at(self, group: int, map_: int) -> int:
+        """Where the weights of a fit begin; a group is cell · 2 + source."""
+        if self.n_maps == 1:
+            return group * self.n_linear
+        return group * (self.n_linear + self.n_features) + (self.n_linear if map_ == COSINES else 0)
+
+    def covariance_at(self, group: int, map_: int) -> int:
+        """Where the covariance of a fit begins."""
+        linear = self.n_linear * self.n_linear
+        if self.n_maps == 1:
+            return group * linear
+        return group * (linear + self.n_features * self.n_features) + (linear if map_ == COSINES else 0)
+
+    def best(self, group: int) -> int:
+        """The map that has forecast better so far, the linear one among equals."""
+        if self.n_maps == 1 or self.error[2 * group] <= self.error[2 * group + 1]:
+            return LINEAR
+        return COSINES
+
+    def logit(self, group: int, map_: int, phi: Floats) -> float:
+        """θ·φ."""
+        start = natural(self.weights_at(group, map_))
+        total = 0.0
+        for j in range(self.size(map_)):
+            total += self.weights[start + j] * phi[j]
+        return total
+
+    def spread(self, group: int, map_: int, phi: Floats) -> float:
+        """φᵀCφ; `product` is Cφ then."""
+        size = self.size(map_)
+        start = natural(self.covariance_at(group, map_))
+        product = self.product
+        for i in range(size):
+            product[i] = 0.0
+        for j in range(size):  # column by column, which machine code does for several entries at a time
+            feature = phi[j]
+            if feature != 0.0:
+                row = natural(start + j * size)
+                for i in range(size):
+                    product[i] += self.covariance[row + i] * feature
+        total = 0.0
+        for i in range(size):
+            total += phi[i] * product[i]
+        return total
+
+    def learn(self, cell: int, source: int, phi: Floats, reward: float, is_trial: bool) -> None:
+        """Take in one row, for one of the sources; a trial row counts for how far this source can be trusted."""
+        group = 2 * cell + source
+        if is_trial:
+            missed = reward - logistic(self.logit(group, self.best(group), phi))
+            self.trial[group] += missed * missed
+        for map_ in range(self.n_maps):
+            self.learn_with(group, map_, phi, reward)
+        self.counts[group] += 1
+        self.totals[group] += reward
+
+    def learn_with(self, group: int, map_: int, phi: Floats, reward: float) -> None:
+        """Let one fit forecast a row, and then take it in."""
+        forecast = logistic(self.logit(group, map_, phi))
+        missed = reward - forecast
+        self.error[group * self.n_maps + map_] += missed * missed
+        steepness = forecast * (1.0 - forecast)
+        divisor = 1.0 + steepness * max(0.0, self.spread(group, map_, phi))
+        shrink = steepness / divisor
+        move = missed / divisor
+        size = self.size(map_)
+        start = natural(self.covariance_at(group, map_))
+        product = self.product
+        for j in range(size):
+            row = natural(start + j * size)
+            factor = product[j]
+            if factor != 0.0:
+                for i in range(size):
+                    self.covariance[row + i] -= shrink * (factor * product[i])  # symmetric to the last bit
+        first = natural(self.weights_at(group, map_))
+        for i in range(size):
+            self.weights[first + i] += product[i] * move
+
+    def trusts_log(self, cell: int, tolerance: float, evidence: float) -> bool:
+        """Whether all rows forecast what is played about as well as online rows alone do."""
+        every, online = 2 * cell + ALL, 2 * cell + ONLINE
+        rate = (self.totals[every] + 1.0) / (self.counts[every] + 2.0)
+        lead = self.trial[every] - self.trial[online]
+        return not lead > evidence * rate * (1.0 - rate) + tolerance * self.counts[online]
+
+
+def logistic_fits(n_linear: int, n_features: int, n_cells: int) -> LogisticFits:
+    """Fits of cells without rows."""
+    n_maps = 1 if n_features == n_linear else 2
+    sizes = [n_linear, n_features][:n_maps]
+    covariance = np.concatenate([_prior(size) for size in sizes])
+    return LogisticFits(
+        n_linear,
+        n_features,
+        n_maps,
+        np.zeros(2 * n_cells * sum(sizes)),
+        np.tile(covariance, 2 * n_cells),
+        np.zeros(2 * n_cells * n_maps),
+        np.zeros(2 * n_cells, np.int64),
+        np.zeros(2 * n_cells),
+        np.zeros(2 * n_cells),
+        np.zeros(n_features),
+    )
+
+
+def fits_bytes(n_linear: int, n_features: int, n_cells: int) -> int:
+    """How much memory the covariances of so many cells take."""
+    maps = 1 if n_features == n_linear else 2
+    return 8 * 2 * n_cells * sum(size * size for size in (n_linear, n_features)[:maps])
+
+
+def _prior(size: int) -> Floats:
+    variance = np.eye(size)
+    variance[0, 0] = CONSTANT_VARIANCE
+    return variance.ravel()
