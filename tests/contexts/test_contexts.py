@@ -15,7 +15,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history.context_columns import context_columns
+from artreplay.history.context_values import context_columns
 
 TABLE: dict[str, Any] = {
     "age": [20.0, 40.0, None, 60.0],

@@ -23,7 +23,7 @@ from artreplay.algorithms.logistic_fits import (
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, Loop, Words, compiled, current_mode
 from artreplay.errors import InvalidParameter
-from artreplay.history import Contexts, Label, as_contexts
+from artreplay.history import Contexts, Label, contexts_of
 from artreplay.parameters import REQUIRED, NotNegative, Seed, checked
 from artreplay.streams import POSTERIOR, normal
 
@@ -207,7 +207,7 @@ class ContextRegression(ArmAlgorithm):
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        self.contexts: Contexts = as_contexts(contexts)
+        self.contexts: Contexts = contexts_of(contexts)
         self.explore: Explore = explore
         self.trust: Trust = trust
         self.alpha = DEFAULT_ALPHA[explore] if alpha is None else alpha

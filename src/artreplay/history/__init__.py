@@ -1,6 +1,6 @@
 """Logged samples in a fixed order, which are checked once, when they are read."""
 
-from artreplay.history.contexts import Contexts, Numeric, as_contexts
+from artreplay.history.contexts import Contexts, Numeric, contexts_of
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import Allocation, History
 from artreplay.history.labels import Label, encode_labels
@@ -19,8 +19,8 @@ __all__ = [
     "StoredLog",
     "Totals",
     "append_history",
-    "as_contexts",
     "compact_history",
+    "contexts_of",
     "encode_labels",
     "index_history",
     "open_history",

@@ -17,7 +17,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_number
-from artreplay.history.context_columns import Category, ContextColumn, context_columns
+from artreplay.history.context_values import Category, ContextColumn, context_columns
 from artreplay.history.labels import is_missing, plain_label
 from artreplay.parameters import Seed, Size, checked
 from artreplay.streams import COSINES, fold, normal, uniform
@@ -425,7 +425,7 @@ class Contexts:
         return f"<Contexts: {'; '.join(listed)}>"
 
 
-def as_contexts(thing: Any) -> Contexts:
+def contexts_of(thing: Any) -> Contexts:
     """Contexts, or those that a table of contexts gives."""
     return thing if isinstance(thing, Contexts) else Contexts.from_table(thing)
 
