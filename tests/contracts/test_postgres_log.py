@@ -520,3 +520,26 @@ def test_names_may_be_odd(address):
         asked(log, ("blue", 0, 9))
     numbers = Columns("order", "order", order="order")  # one column may be all three
     assert opened(address, numbers, "artreplay %s", True).load().rewards.tolist() == [1, 2, 3]
+
+
+def test_contexts_are_those_of_memory(address):
+    types = TYPES + ", age numeric, country text, fresh boolean"
+    rows = [
+        (*row, *more)
+        for row, more in zip(
+            ROWS, [(31, "NL", True), (None, "it's", None), (Decimal("2.5"), None, False), (-1, "", True)], strict=True
+        )
+    ]
+    made(address, rows, types)
+    names = ["age", "country", "fresh"]
+    log = ar.open_history(address, table="log", unit="arm", reward="click", order="seq", contexts=names)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    memory = ar.History(columns[0], columns[1], contexts=dict(zip(names, columns[3:], strict=True)))
+    assert log.context_names == memory.context_names
+    assert log.contexts.to_pydict() == memory.contexts.to_pydict()
+    assert log.first(2).contexts.to_pydict() == memory.first(2).contexts.to_pydict()
+    assert log.fingerprint.first_difference(memory.fingerprint) is None
+    execute(address, "ALTER TABLE log ADD at timestamp DEFAULT now()")
+    log = ar.open_history(address, table="log", unit="arm", reward="click", order="seq", contexts=["at"])
+    with pytest.raises(InvalidHistory, match=r"context \(column 'at'\) must hold numbers, texts or booleans, got time"):
+        log.load()

@@ -93,7 +93,7 @@ def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History
     width = high - low
     allowances = None if history.allowances is None else history.allowances / width
     rewards = (history.rewards - low) / width
-    return History.made(rewards, history.labels, history.codes, allowances=allowances), width
+    return History.from_columns(rewards, history.labels, history.codes, allowances=allowances), width
 
 
 def _in_units(drift: Any, reward: float) -> Any:

@@ -74,4 +74,4 @@ def without_allowances(history: History | Totals) -> History | Totals:
     """A log of arms without its allowances."""
     if isinstance(history, Totals) or not history.has_allowances:
         return history
-    return History.made(history.rewards, history.labels, history.codes)
+    return History.from_columns(history.rewards, history.labels, history.codes)

@@ -12,6 +12,7 @@ from artreplay.compiling import Floats, Ints, Words
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, checked_points, refuse_where
+from artreplay.history.context_columns import as_contexts, context_hashes
 from artreplay.history.fingerprint import Fingerprint, hashes_of, label_hashes, mixed
 from artreplay.history.labels import Label, encode_labels, present_labels
 from artreplay.history.log_protocol import NextRows, Rows
@@ -19,6 +20,8 @@ from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from artreplay.history.totals import Totals
 
 
@@ -49,6 +52,11 @@ class Recognised:
     def has_allowances(self) -> bool:
         """Whether each row says how far its mean may lie from today's."""
         return False
+
+    @property
+    def context_names(self) -> tuple[str, ...]:
+        """The columns of contexts that each row has."""
+        return ()
 
     def _parts(self) -> Iterable[Any]:
         """The log in parts that have hashes of their rows; one in memory is such a part."""
@@ -86,7 +94,8 @@ class History(Recognised):
     numbered from 0. `until` keeps only the first rows: rows appended later, perhaps by the policy itself, are not part
     of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of
     allocations can be given instead. `allowance` says of each row how far its mean may lie from today's, in units of
-    the reward; `ar.drift.age` makes such a column of times.
+    the reward; `ar.drift.age` makes such a column of times. `contexts` is what was known of each row when it was
+    decided: a mapping, a frame or an Arrow table of numbers, texts and booleans, in which values may be missing.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -98,10 +107,19 @@ class History(Recognised):
     <History of 2 samples at points of dimension 2, at 2 levels>
     >>> History(["red", "blue"], [1, 0], allowance=[0.1, 0]).allowances
     array([0.1, 0. ])
+    >>> History(["red", "blue"], [1, 0], contexts={"age": [31, None], "country": ["NL", "DE"]}).contexts.column_names
+    ['age', 'country']
     """
 
     def __init__(
-        self, units: Any, rewards: Any, *, levels: Any = None, allowance: Any = None, until: int | None = None
+        self,
+        units: Any,
+        rewards: Any,
+        *,
+        levels: Any = None,
+        allowance: Any = None,
+        contexts: Any = None,
+        until: int | None = None,
     ) -> None:
         rewards = as_numbers(rewards, "reward")
         units, levels = _without_allocations(units, levels)
@@ -120,12 +138,14 @@ class History(Recognised):
             raise InvalidHistory(
                 f"allowance must have one number for each of {len(rewards)} rows, got {len(allowances)}"
             )
+        self.contexts: pa.Table | None = None if contexts is None else as_contexts(contexts, len(rewards))
         if until is not None:
             if isinstance(until, bool) or not isinstance(until, (int, np.integer)) or until < 0:
                 raise InvalidParameter(f"until must be a number of rows, at least 0, got {until!r}")
             units, rewards = units[:until], rewards[:until]
             levels = None if levels is None else levels[:until]
             allowances = None if allowances is None else allowances[:until]
+            self.contexts = None if self.contexts is None else self.contexts[:until]
         refuse_where(~np.isfinite(rewards), rewards, "reward", "a finite number")
         if levels is not None:
             bad = ~(np.isfinite(levels) & (levels >= 0))
@@ -145,7 +165,7 @@ class History(Recognised):
             self.labels, self.codes = encode_labels(units)
 
     @classmethod
-    def made(
+    def from_columns(
         cls,
         rewards: Floats,
         labels: list[Label] | None = None,
@@ -153,13 +173,15 @@ class History(Recognised):
         points: Floats | None = None,
         levels: Floats | None = None,
         allowances: Floats | None = None,
+        contexts: pa.Table | None = None,
     ) -> History:
         """A history of columns that are checked already: labels with their numbers, or points."""
-        made = cls([], [])
-        made.rewards, made.points, made.levels, made.allowances = rewards, points, levels, allowances
+        history = cls([], [])
+        history.rewards, history.points, history.levels = rewards, points, levels
+        history.allowances, history.contexts = allowances, contexts
         if labels is not None and codes is not None:
-            made.labels, made.codes = labels, codes
-        return made
+            history.labels, history.codes = labels, codes
+        return history
 
     @classmethod
     def from_frame(
@@ -170,12 +192,14 @@ class History(Recognised):
         *,
         level: str | None = None,
         allowance: str | None = None,
+        contexts: Sequence[str] | None = None,
         until: int | None = None,
     ) -> History:
         """A history from the columns of a pandas, polars or pyarrow frame.
 
         `unit` names the column of labels, or, as a list of names, the coordinates of a point. `level` names the
-        column that says how much effort went to each point, and `allowance` that of the allowances.
+        column that says how much effort went to each point, `allowance` that of the allowances, and `contexts` those
+        of the contexts.
 
         >>> import pyarrow as pa
         >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
@@ -192,7 +216,8 @@ class History(Recognised):
         named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
         with errors_in(columns=named | {"allowance": allowance}):
             rewards = column_values.numbers(frame, reward, "reward")
-            return cls(units, rewards, levels=levels, allowance=allowances, until=until)
+            known = {name: column_values.column(frame, name) for name in contexts or ()} or None
+            return cls(units, rewards, levels=levels, allowance=allowances, contexts=known, until=until)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -207,6 +232,11 @@ class History(Recognised):
     def has_allowances(self) -> bool:
         """Whether each row says how far its mean may lie from today's."""
         return self.allowances is not None
+
+    @property
+    def context_names(self) -> tuple[str, ...]:
+        """The columns of contexts that each row has."""
+        return () if self.contexts is None else tuple(self.contexts.column_names)
 
     def unit(self, row: int) -> Any:
         """The unit of a row: a label, a point as a tuple of floats, or an `Allocation` if there are levels."""
@@ -232,7 +262,8 @@ class History(Recognised):
         levels = None if self.levels is None else self.levels[order]
         codes = self.codes[order] if self.points is None else self.codes
         allowances = None if self.allowances is None else self.allowances[order]
-        return History.made(self.rewards[order], self.labels, codes, points, levels, allowances)
+        contexts = None if self.contexts is None else self.contexts.take(order)
+        return History.from_columns(self.rewards[order], self.labels, codes, points, levels, allowances, contexts)
 
     # -- what every log of arms can do ----------------------------------------------------------------------------
 
@@ -257,7 +288,8 @@ class History(Recognised):
     def scan(self, since: int = 0) -> Iterator[Rows]:
         """The rows in order, from row `since` on."""
         allowances = None if self.allowances is None else self.allowances[since:]
-        yield Rows(self.codes[since:], self.rewards[since:], allowances)
+        contexts = None if self.contexts is None else self.contexts[since:]
+        yield Rows(self.codes[since:], self.rewards[since:], allowances, contexts)
 
     def totals(self) -> Totals:
         """What each label earned; see `Totals.of`."""
@@ -282,6 +314,12 @@ class History(Recognised):
     @cached_property
     def row_hashes(self) -> Words:
         """A hash of each row."""
+        if self.contexts is None:
+            return self._hashes_without_contexts()
+        with np.errstate(over="ignore"):
+            return mixed(self._hashes_without_contexts() * np.uint64(3) + context_hashes(self.contexts))
+
+    def _hashes_without_contexts(self) -> Words:
         allowances = [] if self.allowances is None else [self.allowances]
         if self.points is not None:
             # Each dimension has a start of its own, with and without levels: a level is no coordinate.

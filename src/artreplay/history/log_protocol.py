@@ -9,6 +9,8 @@ from artreplay.compiling import Floats, Ints
 from artreplay.history.labels import Label
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from artreplay.history.totals import Totals
 
 
@@ -18,6 +20,7 @@ class Rows(NamedTuple):
     codes: Ints
     rewards: Floats
     allowances: Floats | None = None  # how far the mean of each row may lie from today's, where the log says so
+    contexts: pa.Table | None = None  # what was known of each row, where the log says so
 
 
 class NextRows(NamedTuple):

@@ -34,6 +34,7 @@ def open_history(
     until: int | None = None,
     *,
     allowance: str | None = None,
+    contexts: Sequence[str] | None = None,
     seed: int | None = None,
     table: str | None = None,
     allow_scan: bool = False,
@@ -41,24 +42,42 @@ def open_history(
     sum: str | None = None,
     csv: Mapping[str, Any] | None = None,
 ) -> History | Totals | StoredLog:
-    """Open a log: a file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or a store.
+    """Open a log: a file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or an indexed folder.
 
-    Files are CSV, JSON lines, Parquet, Feather, ORC, SQLite or DuckDB. DuckDB finds out how CSV is written; `csv` has
-    options of its `read_csv`, and an encoding: `{"delim": ";", "decimal_separator": ",", "encoding": "latin-1"}`.
+    An indexed folder, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms
+    is read in parts too. Everything else is read into memory.
 
-    A store, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms is read in
-    parts too, if it has an index on (unit, order) or you set `allow_scan`; a table of points is read as a whole, and
-    needs `allow_scan`. Everything else is read into memory. `table` names a table of a database, or is a query; the
-    database is `postgresql://…`, a DuckDB or SQLite file, or a connection of duckdb, sqlite3 or psycopg.
-
-    `unit` names the column of labels or, as a list of names, the coordinates of a point; `level` names the column of
-    efforts. `allowance` names a column that says how far the mean of a row may lie from today's. `order` names the
-    column to sort by: numbers, or times with or without a zone. Rows with equal values keep their order, and a warning
-    says how many there are. `"shuffle"` with a `seed` gives the order of `History.shuffled(seed)`. By default the log
-    keeps its order. `until` keeps only the first rows.
-
-    With `count` and `sum` in place of `reward` the source is a table of totals, such as a query can make of any log:
-    columns that say how often an arm was played, and what its rewards add up to.
+    Parameters
+    ----------
+    source
+        A path, a folder, a pattern, an address, a frame, or a connection of duckdb, sqlite3 or psycopg. Files are CSV,
+        JSON lines, Parquet, Feather, ORC, SQLite or DuckDB.
+    unit
+        The column of labels or, as a list of names, the coordinates of a point.
+    reward, level
+        The columns of rewards and, beside points, of efforts.
+    order
+        The column to sort by: numbers, or times with or without a zone. Rows with equal values keep their order, and a
+        warning says how many there are. `"shuffle"` with a `seed` gives the order of `History.shuffled(seed)`. By
+        default the log keeps its order.
+    until
+        Keep only this many rows, from the beginning.
+    allowance
+        The column that says how far the mean of a row may lie from today's.
+    contexts
+        The columns of what was known of each row when it was decided: numbers, texts and booleans.
+    seed
+        With `order="shuffle"`, the seed of the shuffle.
+    table
+        A table of a database, or a query.
+    allow_scan
+        Read a PostgreSQL table without an index on (unit, order), or one of points, which is read as a whole.
+    count, sum
+        In place of `reward`: the columns of a table of totals, such as a query can make of any log, that say how often
+        an arm was played, and what its rewards add up to.
+    csv
+        How CSV is written, where DuckDB does not find it out: options of its `read_csv`, and an encoding, such as
+        `{"delim": ";", "decimal_separator": ",", "encoding": "latin-1"}`.
 
     >>> import artreplay as ar, pyarrow as pa
     >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1], "at": [30, 10, 20]})
@@ -69,14 +88,29 @@ def open_history(
     until = None if until is None else checked_count("until", until, least=0)
     check_log_address(source)
     if count is not None or sum is not None:
-        others = {"reward": reward, "level": level, "order": order, "allowance": allowance, "seed": seed}
+        others: dict[str, Any] = {
+            "reward": reward,
+            "level": level,
+            "order": order,
+            "allowance": allowance,
+            "seed": seed,
+        }
+        others["contexts"] = contexts
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
-    given = {"unit": units, "reward": reward, "level": level, "order": order, "seed": seed, "allowance": allowance}
+    given: dict[str, Any] = {
+        "unit": units,
+        "reward": reward,
+        "level": level,
+        "order": order,
+        "seed": seed,
+        "allowance": allowance,
+    }
+    given["contexts"] = contexts
     if is_laid_out(source):
         _refuse_until(until, source)
         return open_log(source, given)
-    columns = as_columns(unit, reward, level, order, allowance)
+    columns = as_columns(unit, reward, level, order, allowance, contexts)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
         _refuse_until(until, source)
@@ -157,7 +191,7 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     for part, column in parts_of(source, columns, wanted):
         found.append((part, column))
         check_fits(source.name, sum(len(part) for part, _ in found), bytes_per_row)
-    whole = joined((part for part, _ in found), columns.allowance is not None)
+    whole = joined((part for part, _ in found), columns.allowance is not None, columns.contexts)
     if columns.order is None or len(whole) == 0:
         return whole
     if seed is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -15,7 +15,11 @@ from artreplay.history.memory import check_fits
 from artreplay.history.sources.parts import joined
 from artreplay.history.totals import Totals, added_in_order
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _BYTES_PER_ROW = 80  # codes, rewards and hashes, and all again while parts are joined
+_BYTES_PER_CONTEXT = 32  # a value, which may be a text, twice
 
 
 class StoredLog(Recognised):
@@ -26,6 +30,7 @@ class StoredLog(Recognised):
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
     has_allowances = False  # whether each row says how far its mean may lie from today's
     allowance_bounds: tuple[float, float] | None = None  # the lowest and the highest one, where they are known
+    context_names: tuple[str, ...] = ()  # the columns of contexts that each row has
     counts_are_known = True  # whether it costs nothing to say how many rows each label has
 
     @property
@@ -60,13 +65,18 @@ class StoredLog(Recognised):
 
     def load(self) -> History:
         """The whole log in memory, if it takes at most half of the memory there is."""
-        check_fits(self.name, len(self), _BYTES_PER_ROW)
-        return joined(self.stream(), self.has_allowances)
+        check_fits(self.name, len(self), _BYTES_PER_ROW + _BYTES_PER_CONTEXT * len(self.context_names))
+        return joined(self.stream(), self.has_allowances, self.context_names)
+
+    @property
+    def contexts(self) -> pa.Table | None:
+        """The contexts of all rows, in the order of the log. The whole log is read for them."""
+        return self.load().contexts if self.context_names else None
 
     def _as_history(self, rows: Rows) -> History:
         present, codes = present_labels(rows.codes)
         labels = [self.labels[code] for code in present.tolist()]
-        return History.made(rows.rewards, labels, codes, allowances=rows.allowances)
+        return History.from_columns(rows.rewards, labels, codes, allowances=rows.allowances, contexts=rows.contexts)
 
     def _parts(self) -> Iterable[History]:
         return self.stream()

@@ -124,7 +124,7 @@ class Log:
             low, high = base.reward_range
             if not (low <= store.reward_bounds[0] and store.reward_bounds[1] <= high):
                 self._look_for_trouble("error")
-        labels = History.made(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels)))
+        labels = History.from_columns(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels)))
         try:
             self.numbers = base.numbers_of(labels, self._unknown == "skip")
         except InvalidHistory as error:
@@ -249,7 +249,7 @@ def rows_of_totals(base: Base, totals: Totals, unknown: Unknown) -> tuple[Part, 
             "totals are for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
             f"ThompsonSampling, UCB1 and the like), got {base.thing!r}"
         )
-    units = base.numbers_of(History.made(totals.sums, totals.labels, totals.codes), unknown == "skip")
+    units = base.numbers_of(History.from_columns(totals.sums, totals.labels, totals.codes), unknown == "skip")
     low, high = base.reward_range
     slack = 1e-9 * totals.counts  # of sums that were rounded
     bad = np.flatnonzero((totals.sums < low * totals.counts - slack) | (totals.sums > high * totals.counts + slack))

@@ -96,8 +96,8 @@ def _from_bytes(saved: bytes) -> History | Totals:
     allowances = arrays.get("allowances")
     if "points" in arrays:
         levels = arrays.get("levels")
-        return History.made(arrays["rewards"], points=arrays["points"], levels=levels, allowances=allowances)
+        return History.from_columns(arrays["rewards"], points=arrays["points"], levels=levels, allowances=allowances)
     labels = [decode(label) for label in json.loads(arrays["labels"].tobytes())]
     if "counts" in arrays:
         return Totals([labels[code] for code in arrays["codes"]], arrays["counts"], arrays["sums"])
-    return History.made(arrays["rewards"], labels, arrays["codes"], allowances=allowances)
+    return History.from_columns(arrays["rewards"], labels, arrays["codes"], allowances=allowances)

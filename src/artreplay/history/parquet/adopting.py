@@ -13,13 +13,21 @@ import numpy as np
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, errors_in
 from artreplay.history.column_values import as_numbers, as_units
+from artreplay.history.context_columns import as_contexts
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History
 from artreplay.history.parquet.directory import Directory, LogFile, Runs
 from artreplay.history.parquet.log_import import Advance, LogStats
-from artreplay.history.parquet.manifest import MANIFEST, listed_files, write_arrays, write_manifest
+from artreplay.history.parquet.manifest import (
+    MANIFEST,
+    columns_in,
+    context_role,
+    listed_files,
+    write_arrays,
+    write_manifest,
+)
 from artreplay.history.parquet.parquet_files import as_row_numbers, chunk_of, decoded, described_file
-from artreplay.history.parquet.parquet_log import ParquetLog, open_log
+from artreplay.history.parquet.parquet_log import ParquetLog, check_given, open_log
 from artreplay.history.parquet.staging import NEW, locked, remove_leftovers, staging
 from artreplay.history.parquet.store_folder import StoredFile, StoreFolder
 from artreplay.history.sources import Columns, as_columns
@@ -28,10 +36,11 @@ from artreplay.history.sources.source_files import by_number
 _SORT = "write each file sorted by arm and order"
 
 
-def adopt(
-    source: Any, unit: str | None, reward: str | None, order: str | None, allowance: str | None, advance: Advance
-) -> None:
-    """Look through the files of a folder, and write a manifest beside them. Files of an earlier manifest are known."""
+def adopt(source: Any, given: dict[str, Any], advance: Advance) -> None:
+    """Look through the files of a folder, and write a manifest beside them. Files of an earlier manifest are known.
+
+    `given` are the columns as `index_history` takes them.
+    """
     if not isinstance(source, (str, os.PathLike)):
         what = type(source).__name__
         raise InvalidParameter(f"already_sorted=True is for folders of Parquet, on a disk or at an address, got {what}")
@@ -44,7 +53,6 @@ def adopt(
         if mine and folder.path is not None:
             remove_leftovers(folder.path / NEW)
             folder.remove_unfinished(() if before is None else listed_files(before.manifest), adopted=True)
-        given = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
         found = _Found(folder, before, given, names)
         for number, name in enumerate(names[len(found.files) :]):
             found.take(name)
@@ -74,9 +82,7 @@ def _parquet_files(folder: StoreFolder) -> list[str]:
 class _Found:
     """What is known of a folder so far."""
 
-    def __init__(
-        self, folder: StoreFolder, before: ParquetLog | None, given: dict[str, str | None], names: list[str]
-    ) -> None:
+    def __init__(self, folder: StoreFolder, before: ParquetLog | None, given: dict[str, Any], names: list[str]) -> None:
         self._folder = folder
         self._kind: Any = None  # of the column that orders rows
         self.files: list[LogFile] = []
@@ -93,12 +99,8 @@ class _Found:
         manifest = before.manifest
         if not manifest["adopted"]:
             raise InvalidParameter(f"{folder.name} was laid out by artreplay: append to it")
-        self._columns = Columns(**manifest["columns"])
-        for role, name in given.items():
-            if name not in (None, manifest["columns"][role]):
-                raise InvalidParameter(
-                    f"{folder.name} was indexed with {role}={manifest['columns'][role]!r}, got {name!r}: leave it out"
-                )
+        self._columns = columns_in(manifest)
+        check_given(folder.name, manifest, given)
         if self._columns.order is not None:
             self._check_same_times(described_file(folder.open(names[0]))[1].schema.to_arrow_schema())
         self.files, self._appends = list(before.directory.files), list(before.directory.appends)
@@ -109,18 +111,20 @@ class _Found:
         self._entries, self._known_rows = manifest["appends"], len(before)
         self._least = self._last = manifest["last"]  # new rows come after all earlier ones
         self._whole = before.known_fingerprint(len(before)) or Fingerprint(0)
-        self._stats = LogStats(before.has_allowances, before.labels, before.reward_bounds, before.allowance_bounds)
+        self._stats = LogStats.of(before)
         self._orders = np.full(len(before.labels), self._least, np.int64)
 
-    def _chosen(self, given: dict[str, str | None], first: str) -> Columns:
+    def _chosen(self, given: dict[str, Any], first: str) -> Columns:
         """The columns of the log, by default those that `index_history` writes itself."""
         names = described_file(self._folder.open(first))[1].schema.to_arrow_schema().names
         order = given["order"] or ("row" if "row" in names and given["unit"] is None else None)
-        return as_columns(given["unit"] or "unit", given["reward"] or "reward", None, order, given["allowance"])
+        unit, reward = given["unit"] or "unit", given["reward"] or "reward"
+        return as_columns(unit, reward, None, order, given["allowance"], given["contexts"])
 
     def _names(self) -> dict[str, str]:
         """What the columns that are read later are called in the files."""
         roles = {"reward": self._columns.reward, "row": self._columns.order, "allowance": self._columns.allowance}
+        roles |= {context_role(place): name for place, name in enumerate(self._columns.contexts)}
         return {role: name for role, name in roles.items() if name is not None}
 
     def take(self, name: str) -> None:
@@ -163,7 +167,10 @@ class _Found:
     def _checked(self, read: dict[str, Any], lying: list[Ints]) -> Ints:
         """The labels of the rows of a row group, which are checked; `lying` gets those that begin in it."""
         allowances = as_numbers(read["allowance"], "allowance") if "allowance" in read else None
-        part = History(as_units(read["unit"]), as_numbers(read["reward"], "reward"), allowance=allowances)
+        contexts = {name: read[context_role(place)] for place, name in enumerate(self._columns.contexts)}
+        table = as_contexts(contexts, len(read["unit"]), self._stats.kinds) if contexts else None
+        units, rewards = as_units(read["unit"]), as_numbers(read["reward"], "reward")
+        part = History(units, rewards, allowance=allowances, contexts=table)
         if part.points is not None:
             raise InvalidHistory("must be labels of arms", what="unit", row=0)
         codes = self._stats.numbering.codes(part)
@@ -214,6 +221,7 @@ class _Found:
         partial = int(whole.digests[-1]) if whole is not None and rows else 0
         return {
             "columns": self._columns._asdict(),
+            "kinds": [str(self._stats.kinds.get(name, "null")) for name in self._columns.contexts],
             "source": self._folder.name,
             "until": None,
             "seed": None,

@@ -9,20 +9,30 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from artreplay.addresses import check_log_address
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
+from artreplay.history.context_columns import of_kind
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.labels import Label
 from artreplay.history.parquet.adopting import adopt
 from artreplay.history.parquet.directory import Directory, LogFile, Runs
-from artreplay.history.parquet.log_import import Advance, Imported, LogImport, LogStats, check_labels
+from artreplay.history.parquet.log_import import (
+    Advance,
+    Imported,
+    LogImport,
+    LogStats,
+    check_can_be_laid_out,
+    with_kinds,
+)
 from artreplay.history.parquet.manifest import (
+    columns_in,
+    context_role,
     encode_labels_as_json,
     listed_files,
     new_name,
@@ -40,6 +50,9 @@ from artreplay.history.sources import Columns, as_columns
 from artreplay.history.sources.log_columns import SHUFFLE, check_seed_and_order
 from artreplay.parameters import checked_seed
 
+if TYPE_CHECKING:
+    from artreplay.history.context_columns import Kinds
+
 
 def index_history(
     source: Any,
@@ -50,6 +63,7 @@ def index_history(
     until: int | None = None,
     *,
     allowance: str | None = None,
+    contexts: Sequence[str] | None = None,
     seed: int | None = None,
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
@@ -72,6 +86,8 @@ def index_history(
     unit, reward, order, allowance
         The columns of arms, of rewards, of what orders the rows (by default they stay in the order of the source), and
         of how far the mean of a row may lie from today's.
+    contexts
+        The columns of what was known of each row when it was decided: numbers, texts and booleans.
     until
         Use only this many rows, from the beginning.
     seed
@@ -98,12 +114,13 @@ def index_history(
         for name, value in others.items():
             if value is not None:
                 raise InvalidParameter(f"{name}= does not go with already_sorted=True: the files stay as they are")
-        adopt(source, unit, reward, order, allowance, advance)
+        given = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "contexts": contexts}
+        adopt(source, given, advance)
         return
     if path is None:
         raise InvalidParameter("path must say where the log is to be laid out, got None")
-    columns = as_columns(unit, reward, None, order, allowance)
-    check_labels(columns)
+    columns = as_columns(unit, reward, None, order, allowance, contexts)
+    check_can_be_laid_out(columns)
     check_seed_and_order(columns, seed)
     seed = None if seed is None else checked_seed(seed)
     until = None if until is None else checked_count("until", until, least=0)
@@ -116,7 +133,7 @@ def index_history(
     with _sorting(target.path, memory) as (work, sorter):
         stats = LogStats(allowance is not None)
         imported = LogImport(found, columns, sorter, until, seed, advance).read(stats, Fingerprint(0))
-        file = _sorted_file(work, imported, stats, sorter, advance)
+        file = _sorted_file(work, imported, stats, sorter, columns, advance)
         manifest: dict[str, Any] = {
             "columns": columns._asdict(),
             "source": found.name,
@@ -124,8 +141,8 @@ def index_history(
             "seed": seed,
             "adopted": False,
         }
-        manifest |= {"names": {name: name for name in file.checks}, "replaced": []}
-        manifest |= _grown(work, None, file, imported, stats)
+        manifest |= {"names": _names_of(columns), "replaced": []}
+        manifest |= _grown(work, None, file, imported, stats, columns)
         sorter.check()
         if target.path is None:
             _put_in(target, work, manifest)
@@ -168,18 +185,15 @@ def append_history(
         columns = _appendable(folder, manifest)
         found = source_of(source, columns, table, csv)
         columns.check(found.column_names())
-        known, stats = (
-            log.fingerprint,
-            LogStats(log.has_allowances, log.labels, log.reward_bounds, log.allowance_bounds),
-        )
+        known, stats = log.fingerprint, LogStats.of(log)
         with _sorting(folder.path and folder.path / NEW, memory) as (work, sorter):
             reading = LogImport(found, columns, sorter, advance=advance)
             imported = reading.read(stats, known, since=known.rows if grown else 0)
             _refuse_others(imported, known, grown, manifest)
             if imported.own.rows == 0:
                 return 0
-            file = _sorted_file(work, imported, stats, sorter, advance)
-            after = manifest | _grown(work, log, file, imported, stats)
+            file = _sorted_file(work, imported, stats, sorter, columns, advance)
+            after = manifest | _grown(work, log, file, imported, stats, columns)
             sorter.check()
             _exchange(folder, work, manifest, after)
         lengths = [entry["rows"] for entry in after["files"]]
@@ -204,7 +218,17 @@ def compact_history(path: str | os.PathLike[str]) -> int:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def _sorted_file(work: Path, imported: Imported, stats: LogStats, sorter: Sorter, advance: Advance) -> LogFile:
+def _names_of(columns: Columns) -> dict[str, str]:
+    """What the columns of our files are called, by their roles."""
+    roles = ["unit", "row", "reward", *(["allowance"] if columns.allowance is not None else [])]
+    return dict(zip(roles, roles, strict=True)) | {
+        context_role(place): name for place, name in enumerate(columns.contexts)
+    }
+
+
+def _sorted_file(
+    work: Path, imported: Imported, stats: LogStats, sorter: Sorter, columns: Columns, advance: Advance
+) -> LogFile:
     """Sort the rows that were imported by label and number, and write them."""
     import pyarrow as pa
 
@@ -216,6 +240,7 @@ def _sorted_file(work: Path, imported: Imported, stats: LogStats, sorter: Sorter
         done = 0
         for batch in imported.rows:
             codes = place[np.asarray(batch.column("code"))]
+            batch = with_kinds(batch, columns.contexts, stats.kinds)
             yield batch.set_column(batch.schema.get_field_index("code"), "code", pa.array(codes))
             done += len(batch)
             advance("sorting", done, size)
@@ -223,28 +248,35 @@ def _sorted_file(work: Path, imported: Imported, stats: LogStats, sorter: Sorter
     def in_order() -> Iterator[SortedRows]:
         done = 0
         for batch in sorter.sorted(keyed(), ["code", "row"]):
-            columns = {name: np.asarray(batch.column(name)) for name in batch.schema.names}
-            yield order[columns["code"]], columns["row"], columns["reward"], columns.get("allowance")
+            found = {name: batch.column(name) for name in batch.schema.names}
+            yield found | {"code": order[np.asarray(batch.column("code"))]}
             done += len(batch)
             advance("writing", done, size)
 
-    return _written(work, labels, in_order(), stats.has_allowances)
+    return _written(work, labels, in_order(), columns, stats.kinds)
 
 
-def _written(work: Path, labels: Sequence[Label], batches: Iterable[SortedRows], with_allowances: bool) -> LogFile:
+def _written(
+    work: Path, labels: Sequence[Label], batches: Iterable[SortedRows], columns: Columns, kinds: Kinds
+) -> LogFile:
     """Write rows that come sorted by label; what is to be known of the file."""
     import pyarrow as pa
 
-    units = _as_units(labels)
-    schema = pa.schema([("unit", units.type), ("row", pa.int64()), ("reward", pa.float64())])
-    schema = schema.append(pa.field("allowance", pa.float64())) if with_allowances else schema
+    units, names = _as_units(labels), _names_of(columns)
+    types = {"unit": units.type, "row": pa.int64()} | {name: kinds.get(name, pa.null()) for name in columns.contexts}
+    schema = pa.schema([(name, types.get(name, pa.float64())) for name in names.values()])
     counts, lying = np.zeros(len(labels), np.int64), [np.empty(0, np.int64)]
 
     def tables() -> Iterator[Any]:
-        for codes, *numbers in batches:
+        for batch in batches:
+            codes = batch["code"]
             lying.append(codes[np.flatnonzero(np.diff(codes, prepend=-1))])
             counts[:] += np.bincount(codes, minlength=len(counts))
-            yield pa.table([units.take(pa.array(codes)), *(one for one in numbers if one is not None)], schema=schema)
+            batch |= {"unit": units.take(pa.array(codes))}
+            found = [batch[role] for role in names]
+            yield pa.table(
+                [of_kind(pa.array(one), kind) for one, kind in zip(found, schema.types, strict=True)], schema=schema
+            )
 
     name = new_name("rows", "parquet")
     write_rows(work / name, tables(), schema)
@@ -254,10 +286,10 @@ def _written(work: Path, labels: Sequence[Label], batches: Iterable[SortedRows],
     entry, footer = described_file(file)
     entry |= {"name": name, "rows": footer.num_rows, "groups": footer.num_row_groups}
     checks = {
-        column: np.array(
-            [zlib.crc32(chunk_of(file, footer, group, column)[0]) for group in range(entry["groups"])], np.int64
+        role: np.array(
+            [zlib.crc32(chunk_of(file, footer, group, name)[0]) for group in range(entry["groups"])], np.int64
         )
-        for column in schema.names
+        for role, name in names.items()
     }
     return LogFile(entry, Runs(codes, counts[codes]), checks)
 
@@ -284,7 +316,8 @@ def _merge(folder: StoreFolder, first: int) -> None:
     if len(directory.files) - first < 2:
         return
     with _staging(folder.path and folder.path / NEW) as work:
-        file = _written(work, log.labels, log.in_label_order(first), log.has_allowances)
+        columns = columns_in(manifest)
+        file = _written(work, log.labels, log.in_label_order(first), columns, log.kinds)
         files = [*directory.files[:first], file]
         merged = {"files": [file.entry for file in files], "directory": directory._replace(files=files).write(work)}
         _exchange(folder, work, manifest, manifest | merged)
@@ -305,7 +338,9 @@ def _first_to_merge(lengths: list[int]) -> int:
 # -- manifests --------------------------------------------------------------------------------------------------------
 
 
-def _grown(work: Path, log: ParquetLog | None, file: LogFile, imported: Imported, stats: LogStats) -> dict[str, Any]:
+def _grown(
+    work: Path, log: ParquetLog | None, file: LogFile, imported: Imported, stats: LogStats, columns: Columns
+) -> dict[str, Any]:
     """What the manifest says anew of a log that has gained the rows of a file."""
     whole = imported.whole
     files, appends, known = ([], [], []) if log is None else (*log.directory[1:], log.appends_by(whole.block))
@@ -317,6 +352,7 @@ def _grown(work: Path, log: ParquetLog | None, file: LogFile, imported: Imported
         "rows": whole.rows,
         "rewards": stats.rewards,
         "allowances": stats.allowances,
+        "kinds": [str(stats.kinds.get(name, "null")) for name in columns.contexts],
         "block": whole.block,
         "appends": [*known, append],
         "files": [file.entry for file in directory.files],
@@ -360,7 +396,7 @@ def _appendable(folder: StoreFolder, manifest: dict[str, Any]) -> Columns:
         raise InvalidParameter(
             f"{folder.name} was made of the first {manifest['until']} rows: later ones do not belong to it"
         )
-    return Columns(**manifest["columns"])
+    return columns_in(manifest)
 
 
 def _refuse_others(imported: Imported, known: Fingerprint, grown: bool | None, manifest: dict[str, Any]) -> None:

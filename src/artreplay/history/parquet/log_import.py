@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from artreplay.errors import InvalidHistory
+from artreplay.errors import InvalidHistory, InvalidParameter
+from artreplay.history.context_columns import of_kind
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History, shuffle_keys
 from artreplay.history.labels import Label, present_labels
-from artreplay.history.parquet.manifest import encode_labels_as_json
+from artreplay.history.parquet.manifest import context_role, encode_labels_as_json
 from artreplay.history.parquet.sorter import Sorter
 from artreplay.history.sources import Columns, Source, parts_of
 from artreplay.history.sources.log_order import Order
 from artreplay.history.sources.parts import Numbering
+
+if TYPE_CHECKING:
+    from artreplay.history.context_columns import Kinds
+    from artreplay.history.parquet.parquet_log import ParquetLog
 
 Advance = Callable[[str, int, int | None], None]  # what is going on, rows done, rows in all
 Bounds = tuple[float, float] | None  # the lowest and the highest value there is
@@ -26,11 +31,22 @@ class LogStats:
     """What must be known of a log before it is laid out; what was known before can be given."""
 
     def __init__(
-        self, has_allowances: bool, labels: Iterable[Label] = (), rewards: Bounds = None, allowances: Bounds = None
+        self,
+        has_allowances: bool,
+        labels: Iterable[Label] = (),
+        rewards: Bounds = None,
+        allowances: Bounds = None,
+        kinds: Kinds | None = None,
     ) -> None:
         self.has_allowances = has_allowances
         self.numbering = Numbering(labels)
         self.rewards, self.allowances = rewards, allowances
+        self.kinds: Kinds = dict(kinds or {})
+
+    @classmethod
+    def of(cls, log: ParquetLog) -> LogStats:
+        """What is known of a log that rows are to be added to."""
+        return cls(log.has_allowances, log.labels, log.reward_bounds, log.allowance_bounds, log.kinds)
 
     def see(self, part: History) -> None:
         """The next rows."""
@@ -103,7 +119,7 @@ class LogImport:
         """Read the log from row `since` on, which is 0, or the first row after the known ones where it has grown."""
         begins = Fingerprint(known.rows, known.block)
         rows, whole, own = Spool(self.sorter.folder / "rows"), known, Fingerprint(0)
-        for part in self._parts():
+        for part in self._parts(stats.kinds):
             skip = min(max(since - begins.seen, 0), len(part))
             begins.add(part.row_hashes)
             if skip < len(part):
@@ -114,37 +130,38 @@ class LogImport:
         encode_labels_as_json(list(stats.numbering.labels))  # or refuse them now, and not after hours of sorting
         return Imported(rows, whole, own, begins)
 
-    def _parts(self) -> Iterator[History]:
+    def _parts(self, kinds: Kinds) -> Iterator[History]:
         """The log in its order, part by part."""
         by = self.columns.sorted_by
         if by is None and self.seed is None:
-            return (part for part, _ in self._read(self.until))
-        return self._sorted(None if by is None else Order(by, self.source.name))
+            return (part for part, _ in self._read(kinds, self.until))
+        return self._sorted(kinds, None if by is None else Order(by, self.source.name))
 
-    def _read(self, until: int | None = None) -> Iterator[tuple[History, Any]]:
+    def _read(self, kinds: Kinds, until: int | None = None) -> Iterator[tuple[History, Any]]:
         """The rows of the source with what orders them."""
         done, rows = 0, self.source.rows()
-        for part, column in parts_of(self.source, self.columns, until):
+        for part, column in parts_of(self.source, self.columns, until, kinds):
             yield part, column
             done += len(part)
             self.advance("looking at the log", done, rows)
             self.sorter.check()
 
-    def _sorted(self, order: Order | None) -> Iterator[History]:
+    def _sorted(self, kinds: Kinds, order: Order | None) -> Iterator[History]:
         """The rows in the order of a column, or shuffled. What the column holds is known when all of it was read."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         numbering, rows, first = Numbering(), Spool(self.sorter.folder / "unsorted"), 0
-        for part, column in self._read():
+        for part, column in self._read(kinds):
             if order is None:
                 column = pa.array(shuffle_keys(first, len(part), int(self.seed or 0)))
             else:
                 order.see(column)
             rows.add({"order": column} | _columns_of(part, numbering, first))
             first += len(part)
+        batches = (with_kinds(batch, self.columns.contexts, kinds) for batch in rows)
         keyed = (
-            batch if order is None else batch.set_column(0, "order", order.keys(batch.column(0))) for batch in rows
+            batch if order is None else batch.set_column(0, "order", order.keys(batch.column(0))) for batch in batches
         )
         done, ties, last = 0, 0, None
         for batch in self.sorter.sorted(keyed, ["order", "row"], self.until):
@@ -153,7 +170,7 @@ class LogImport:
             keys = batch.column("order")
             ties += int(pc.sum(pc.equal(keys[1:], keys[:-1])).as_py() or 0) + (keys[0].as_py() == last)
             last = keys[-1].as_py()
-            yield _as_history(batch, list(numbering.labels))
+            yield _as_history(batch, list(numbering.labels), self.columns.contexts)
             done += len(batch)
             self.advance("ordering", done, first)
         if order is not None:
@@ -163,19 +180,47 @@ class LogImport:
 def _columns_of(part: History, numbering: Numbering, first: int) -> dict[str, Any]:
     """The columns of rows that are kept; the first of them becomes row `first`."""
     columns = {"row": np.arange(first, first + len(part)), "code": numbering.codes(part), "reward": part.rewards}
-    return columns if part.allowances is None else columns | {"allowance": part.allowances}
+    if part.allowances is not None:
+        columns["allowance"] = part.allowances
+    for place, name in enumerate(part.context_names):
+        columns[context_role(place)] = part.contexts.column(name).combine_chunks()  # type: ignore[union-attr]
+    return columns
 
 
-def _as_history(batch: Any, labels: list[Label]) -> History:
+def with_kinds(batch: Any, contexts: Sequence[str], kinds: Kinds) -> Any:
+    """Rows that were kept, with what their contexts are known to hold now that all rows were seen."""
+    for place, name in enumerate(contexts):
+        at = batch.schema.get_field_index(context_role(place))
+        if name in kinds:
+            batch = batch.set_column(at, context_role(place), of_kind(batch.column(at), kinds[name]))
+    return batch
+
+
+def context_table(columns: Any, contexts: Sequence[str]) -> Any:
+    """The contexts of rows whose columns have been named by their roles; None for a log without."""
+    import pyarrow as pa
+
+    return pa.table({name: columns[context_role(place)] for place, name in enumerate(contexts)}) if contexts else None
+
+
+def _as_history(batch: Any, labels: list[Label], contexts: Sequence[str]) -> History:
     """Rows that were kept, as they were, with the labels that occur in them."""
     present, codes = present_labels(np.array(batch.column("code")))
     allowances = np.array(batch.column("allowance")) if "allowance" in batch.schema.names else None
     rewards = np.array(batch.column("reward"))
-    return History.made(rewards, [labels[code] for code in present.tolist()], codes, allowances=allowances)
+    table = context_table(batch, contexts)
+    return History.from_columns(
+        rewards, [labels[code] for code in present.tolist()], codes, None, None, allowances, table
+    )
 
 
-def check_labels(columns: Columns) -> None:
-    """Refuse a log of points: only logs of arms are laid out."""
+def check_can_be_laid_out(columns: Columns) -> None:
+    """Refuse a log of points, because only logs of arms are laid out, and contexts that have names of our columns."""
+    taken = {"unit", "row", "reward", "allowance"} & {*columns.contexts}
+    if taken:
+        raise InvalidParameter(
+            f"contexts must not be called {taken.pop()!r} in an indexed folder, which has a column of that name"
+        )
     if columns.are_points:
         raise InvalidHistory(
             "only logs of arms are laid out: points are read into memory, so open the log itself with ar.open_history"

@@ -18,15 +18,16 @@ import numpy as np
 from artreplay.errors import CannotSave, InvalidFile
 from artreplay.history.labels import Label
 from artreplay.history.parquet.store_folder import StoredFile, StoreFolder, check_own, check_plain
+from artreplay.history.sources import Columns
 from artreplay.whole_files import private_opener
 
-FORMAT = 6
+FORMAT = 7
 MANIFEST = "manifest.json"
 MAGIC = "artreplay log"
 DAMAGED = "does not fit its checksum: index the log again"
 _OLDER = "artreplay store"
 
-_ROLES = {"unit", "row", "reward", "allowance"}  # of the columns of the files
+_ROLES = {"unit", "row", "reward", "allowance"}  # of the columns of the files; those of contexts are numbered
 _SIZE = range(1 << 62)
 _WORD = range(1 << 64)
 _ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD}
@@ -35,7 +36,8 @@ _BOUNDS = ([float], None)
 _SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, lists by their first, tuples are choices
     "magic": str,
     "format": _SIZE,
-    "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME},
+    "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME, "contexts": [str]},
+    "kinds": [("double", "string", "bool", "null")],
     "source": str,
     "until": (_SIZE, None),
     "seed": (int, None),
@@ -76,7 +78,9 @@ def read_manifest(folder: StoreFolder) -> dict[str, Any]:
     roles = names.keys() if isinstance(names, dict) else set()
     shape = _SHAPE | {"names": dict.fromkeys(roles, str)} | ({"last": int} if document.get("adopted") else {})
     fits = _fits(document, shape) and ({"reward"} if document["adopted"] else {"unit", "row", "reward"}) <= roles
-    if not fits or not roles <= _ROLES or document["block"] == 0:
+    contexts = set(map(context_role, range(len(document["kinds"])))) if fits else set()
+    fits = fits and len(contexts) == len(document["columns"]["contexts"]) and contexts <= roles <= _ROLES | contexts
+    if not fits or document["block"] == 0:
         raise InvalidFile("is not a manifest: index the log again", file=path)
     theirs = {entry["name"] for entry in document["files"]} if document["adopted"] else set()
     for name in [*listed_files(document), *document["replaced"]]:
@@ -98,7 +102,20 @@ def _fits(value: Any, shape: Any) -> bool:
         return any(_fits(value, one) for one in shape)
     if isinstance(shape, range):
         return type(value) is int and value in shape
+    if isinstance(shape, str):
+        return bool(value == shape)
     return value is None if shape is None else type(value) is shape
+
+
+def context_role(place: int) -> str:
+    """What a manifest calls a column of contexts, from its place among them."""
+    return f"context_{place}"
+
+
+def columns_in(manifest: dict[str, Any]) -> Columns:
+    """The columns of the source that a log was made of."""
+    columns = manifest["columns"]
+    return Columns(**columns | {"contexts": tuple(columns["contexts"])})
 
 
 def write_manifest(folder: StoreFolder, document: dict[str, Any]) -> None:

@@ -13,16 +13,20 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidFile, InvalidHistory
+from artreplay.history.context_columns import as_contexts, of_kind
 from artreplay.history.parquet.directory import LogFile
 from artreplay.history.parquet.manifest import DAMAGED
 from artreplay.history.parquet.store_folder import StoredFile
 from artreplay.whole_files import private_opener
+
+if TYPE_CHECKING:
+    from artreplay.history.context_columns import Kinds
 
 GROUP = 1 << 16  # rows of a row group: what is decoded at least
 CACHE_BYTES = 1 << 28  # of decoded columns that one reader keeps
@@ -34,9 +38,11 @@ _TYPES = {"row": np.int64}  # of the columns of numbers; all others are floats
 class ParquetColumns:
     """The columns of some files that have the same names, by what they mean: "reward", "row" and so on."""
 
-    def __init__(self, files: Sequence[StoredFile], known: Sequence[LogFile], names: Mapping[str, str]) -> None:
-        """`names` says what columns are called in the files."""
-        self._names = dict(names)
+    def __init__(
+        self, files: Sequence[StoredFile], known: Sequence[LogFile], names: Mapping[str, str], kinds: Kinds
+    ) -> None:
+        """`names` says what columns are called in the files, and `kinds` what those of contexts hold."""
+        self._names, self._kinds = dict(names), kinds
         self._groups = []
         for file, one in zip(files, known, strict=True):
             footer = _footer(file, one.entry)
@@ -66,28 +72,35 @@ class ParquetColumns:
     def ranges(self, role: str, first: Ints, last: Ints) -> Any:
         """The rows [first, last) of a column, one range after the other. Ranges that lie close are read together."""
         order = np.argsort(first, kind="stable")
-        shifts, found, size = np.zeros_like(first), [np.empty(0, _TYPES.get(role, np.float64))], 0
+        shifts, found, size = np.zeros_like(first), [self._empty(role)], 0
         for some in np.split(order, np.flatnonzero(first[order][1:] - last[order][:-1] > _GAP) + 1):
             if len(some):
                 low, high = int(first[some[0]]), int(last[some[-1]])
                 found.append(self.read(role, low, high))
                 shifts[some] = size - low
                 size += high - low
-        read = found[-1] if len(found) < 3 else np.concatenate(found)
+        read = found[-1] if len(found) < 3 else _concatenated(found)
         sizes = last - first
         total = int(sizes.sum())
         if total == size and (np.diff(order) > 0).all():
             return read
-        return read[np.repeat(first + shifts - np.cumsum(sizes) + sizes, sizes) + np.arange(total)]
+        places = np.repeat(first + shifts - np.cumsum(sizes) + sizes, sizes) + np.arange(total)
+        return read[places] if isinstance(read, np.ndarray) else read.take(places)
 
     def read(self, role: str, start: int, stop: int) -> Any:
         """The rows [start, stop) of a column."""
-        found = [np.empty(0, _TYPES.get(role, np.float64))]
+        found = [self._empty(role)]
         first, last = int(np.searchsorted(self.edges, start, "right")) - 1, int(np.searchsorted(self.edges, stop))
         for group in range(first, last) if start < stop else ():
             edge = int(self.edges[group])
             found.append(self._group(role, group)[max(start - edge, 0) : stop - edge])
-        return found[1] if len(found) == 2 else np.concatenate(found)
+        return found[1] if len(found) == 2 else _concatenated(found)
+
+    def _empty(self, role: str) -> Any:
+        """No rows of a column."""
+        import pyarrow as pa
+
+        return pa.nulls(0, self._kinds[role]) if role in self._kinds else np.empty(0, _TYPES.get(role, np.float64))
 
     def check(self) -> Iterator[int]:
         """Compare every column chunk with its checksum; yields how many bytes were read, after each row group."""
@@ -104,12 +117,19 @@ class ParquetColumns:
             if len(found) != self.edges[group + 1] - self.edges[group]:
                 raise InvalidFile("has a row group without some of its rows: index the log again", file=file.name)
             with as_parquet(file.name):
-                self._decoded[key] = as_row_numbers(found) if role == "row" else as_numbers_of(found, np.float64)
+                self._decoded[key] = self._as_values(role, found)
             self._decoded_bytes += self._decoded[key].nbytes
             while len(self._decoded) > 1 and self._decoded_bytes > CACHE_BYTES:
                 self._decoded_bytes -= self._decoded.popitem(last=False)[1].nbytes
         self._decoded.move_to_end(key)
         return self._decoded[key]
+
+    def _as_values(self, role: str, column: Any) -> Any:
+        """A decoded column as numbers, or as contexts of their kind."""
+        if role in self._kinds:
+            table = as_contexts({role: column}, len(column), {role: self._kinds[role]})
+            return of_kind(table.column(0).combine_chunks(), self._kinds[role])
+        return as_row_numbers(column) if role == "row" else as_numbers_of(column, np.float64)
 
     def _bytes(self, role: str, group: int) -> tuple[bytes, int]:
         """The bytes of a column chunk, and where they begin in their file."""
@@ -119,6 +139,12 @@ class ParquetColumns:
         if zlib.crc32(data) != self._checks[role][group]:
             raise InvalidFile(DAMAGED, file=file.name)
         return data, start
+
+
+def _concatenated(parts: list[Any]) -> Any:
+    import pyarrow as pa
+
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pa.concat_arrays(parts)
 
 
 def decoded(file: StoredFile, footer: Any, number: int, name: str, data: bytes, start: int) -> Any:
@@ -224,6 +250,8 @@ def _span_of(group: Any, name: str, file: StoredFile) -> tuple[int, int]:
     """Where the bytes of a column chunk begin, and how many they are."""
     for place in range(group.num_columns):
         chunk = group.column(place)
+        if chunk.path_in_schema == name and group.num_rows == 0:
+            return 0, 0  # it may have no pages
         if chunk.path_in_schema == name:
             start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)), default=0)
             if not 0 < start <= start + chunk.total_compressed_size <= file.size:

@@ -15,10 +15,12 @@ import numpy as np
 from artreplay.addresses import check_log_address, is_postgres
 from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history.context_columns import kind_called
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.parquet.directory import Runs, read_directory
-from artreplay.history.parquet.manifest import MANIFEST, listed_files, read_arrays, read_manifest
+from artreplay.history.parquet.log_import import context_table, with_kinds
+from artreplay.history.parquet.manifest import MANIFEST, context_role, listed_files, read_arrays, read_manifest
 from artreplay.history.parquet.parquet_files import ParquetColumns
 from artreplay.history.parquet.sorter import Sorter
 from artreplay.history.parquet.store_folder import StoreFolder
@@ -29,7 +31,7 @@ _BATCH = 1 << 20  # rows that are handed on together where all of a log is read
 _TRIES = 5
 
 
-SortedRows = tuple[Ints, Ints, Floats, Floats | None]  # labels, numbers, rewards and allowances
+SortedRows = dict[str, Any]  # "code", the numbers of labels, and all other columns by their roles
 
 
 class ParquetLog(StoredLog):
@@ -46,7 +48,11 @@ class ParquetLog(StoredLog):
         self._digests = None if manifest["digests"] is None else folder.open(manifest["digests"]["name"])
         self.directory = directory = read_directory(folder.open(manifest["directory"]["name"]), manifest)
         files = [folder.open(file.entry["name"]) for file in directory.files]
-        self._columns = ParquetColumns(files, directory.files, manifest["names"])
+        self.context_names = tuple(manifest["columns"]["contexts"])
+        kinds = [kind_called(kind) for kind in manifest["kinds"]]
+        self.kinds = dict(zip(self.context_names, kinds, strict=True))
+        roles = {context_role(place): kind for place, kind in enumerate(kinds)}
+        self._columns = ParquetColumns(files, directory.files, manifest["names"], roles)
         self.labels = directory.labels
         self._rows: int = manifest["rows"]
         if not self._rows == self._columns.edges[-1] == sum(entry["rows"] for entry in manifest["appends"]):
@@ -119,7 +125,15 @@ class ParquetLog(StoredLog):
                 left = batch.slice(min(skip, len(batch)))
                 skip -= len(batch) - len(left)
                 if len(left):
-                    yield _as_rows(left)
+                    yield self._as_rows(left)
+
+    def _as_rows(self, batch: Any) -> Rows:
+        codes, rewards = np.asarray(batch.column("code")), np.asarray(batch.column("reward"))
+        allowances = np.asarray(batch.column("allowance")) if self.has_allowances else None
+        contexts = None
+        if self.context_names:
+            contexts = context_table(with_kinds(batch, self.context_names, self.kinds), self.context_names)
+        return Rows(codes, rewards, allowances, contexts)
 
     def _tables(self, least: int) -> Iterator[Any]:
         """All rows as they lie, with what orders them, without those whose number is below `least`."""
@@ -132,13 +146,14 @@ class ParquetLog(StoredLog):
                 "order": order,
                 "place": np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(order)),
                 "code": codes,
-                "reward": self._columns.ranges("reward", first, last),
+                **{role: self._columns.ranges(role, first, last) for role in self._roles() if role != "row"},
             }
-            if self.has_allowances:
-                columns["allowance"] = self._columns.ranges("allowance", first, last)
-            if least:
-                columns = {name: values[order >= least] for name, values in columns.items()}
-            yield pa.record_batch(columns)
+            batch = pa.record_batch(columns)
+            yield batch.filter(pa.array(order >= least)) if least else batch
+
+    def _roles(self) -> list[str]:
+        """The columns of the files without that of labels, which the directory knows."""
+        return [role for role in self.manifest["names"] if role != "unit"]
 
     def lying(self) -> Iterator[tuple[Ints, Ints, Ints]]:
         """All rows as they lie, file by file, some at a time: their labels, and the ranges of places they are in."""
@@ -156,7 +171,7 @@ class ParquetLog(StoredLog):
             yield np.repeat(code[runs], last - first), first, last
 
     def in_label_order(self, file: int) -> Iterator[SortedRows]:
-        """The rows of a file and of all later ones, label by label: their labels, numbers, rewards, allowances."""
+        """The rows of a file and of all later ones, label by label."""
         before = self._counts_of([one.runs for one in self.directory.files[:file]])
         order = np.array(label_order(self.labels), np.int64)
         ends = np.cumsum((self._counts - before)[order])
@@ -167,8 +182,8 @@ class ParquetLog(StoredLog):
             skip = np.maximum(start - begins, 0)
             sizes = np.minimum(stop - begins, (self._counts - before)[codes]) - skip
             first, last = self._places(codes, before[codes] + skip, sizes)
-            rows, rewards = self._columns.ranges("row", first, last), self._columns.ranges("reward", first, last)
-            yield np.repeat(codes, sizes), rows, rewards, self._allowances(first, last)
+            columns = {role: self._columns.ranges(role, first, last) for role in self._roles()}
+            yield {"code": np.repeat(codes, sizes)} | columns
 
     def totals(self) -> Totals:
         """What each label earned. The files are read as they lie, in which each label has its rows in order."""
@@ -268,12 +283,6 @@ class ParquetLog(StoredLog):
         return sum(entry["bytes"] for entry in listed_files(self.manifest).values())
 
 
-def _as_rows(batch: Any) -> Rows:
-    codes, rewards = np.asarray(batch.column("code")), np.asarray(batch.column("reward"))
-    has_allowances = "allowance" in batch.schema.names
-    return Rows(codes, rewards, np.asarray(batch.column("allowance")) if has_allowances else None)
-
-
 def _bounds(pair: Sequence[float] | None) -> tuple[float, float] | None:
     return None if pair is None else (float(pair[0]), float(pair[1]))
 
@@ -297,7 +306,7 @@ def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = No
     folder = StoreFolder(where)
     for tries in range(_TRIES):
         manifest = read_manifest(folder)
-        _check_given(folder.name, manifest, given or {})
+        check_given(folder.name, manifest, given or {})
         try:
             return ParquetLog(folder, manifest)
         except InvalidFile:
@@ -311,11 +320,11 @@ def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = No
     raise InvalidFile("changes all the time", file=folder.name)
 
 
-def _check_given(where: str, manifest: dict[str, Any], given: Mapping[str, Any]) -> None:
+def check_given(where: str, manifest: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Refuse columns, an order or a seed that are not those a log was laid out with."""
     for name, value in given.items():
         held = manifest["columns"].get(name, manifest.get(name))
-        if value is not None and value != held:
+        if value is not None and (list(value) if name == "contexts" else value) != held:
             raise InvalidParameter(f"{where} was indexed with {name}={held!r}, got {value!r}: leave it out")
 
 

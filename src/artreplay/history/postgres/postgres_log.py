@@ -6,21 +6,28 @@ import copy
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import ChangedHistory, InvalidHistory, checked_count, errors_in
 from artreplay.history.column_values import as_numbers, refuse_where
+from artreplay.history.context_columns import as_contexts
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.postgres.table import Table, in_statement
+from artreplay.history.sources.databases import table_of_rows
 from artreplay.history.sources.log_columns import Columns
 from artreplay.history.sources.source import quoted
 from artreplay.history.stored_log import StoredLog
 from artreplay.history.totals import Totals
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from artreplay.history.context_columns import Kinds
 
 # How numbers of each type become floats. A real is the shortest decimal that stands for it, as drivers print it.
 _AS_FLOAT = {
@@ -58,7 +65,10 @@ _ROW = (
     "SELECT {order}, {number} FROM {table} WHERE {unit} = %(arm)s::{unit_type} AND {order} <= {last}"
     " ORDER BY {order} OFFSET %(row)s LIMIT 1"
 )
-_SCAN = "SELECT {unit} AS _unit, {values} FROM {table} WHERE {order} <= {last} ORDER BY {sorting} OFFSET %(since)s"
+_SCAN = (
+    "SELECT {unit} AS _unit, {values}{contexts} FROM {table} WHERE {order} <= {last} ORDER BY {sorting}"
+    " OFFSET %(since)s"
+)
 _TOTALS = (
     "SELECT {unit}, count(*), count({reward}), sum({reward_as_float} ORDER BY {order}, {reward})"
     " FROM {table} WHERE {order} <= {last} GROUP BY 1"
@@ -77,7 +87,7 @@ class PostgresLog(StoredLog):
         self._unit, self._order = columns.units[0], str(columns.sorted_by)
         numbers = {"reward": columns.reward, "allowance": columns.allowance}
         self._numbers = {role: name for role, name in numbers.items() if name is not None}
-        self.has_allowances = columns.allowance is not None
+        self.has_allowances, self.context_names = columns.allowance is not None, columns.contexts
         self._indexed = table.has_index([self._unit, self._order])
         if not (self._indexed or allow_scan):
             raise InvalidHistory(self._no_index())
@@ -103,7 +113,8 @@ class PostgresLog(StoredLog):
 
     def _named_in_statements(self) -> dict[str, str]:
         """What stands in statements for the names in braces."""
-        unit_type, order_type, *types = self._table.types([self._unit, self._order, *self._numbers.values()])
+        numbers = self._numbers.values()
+        unit_type, order_type, *types = self._table.types([self._unit, self._order, *numbers])
         floats = {}
         for (role, name), type_ in zip(self._numbers.items(), types, strict=True):
             if type_ not in _AS_FLOAT:
@@ -116,8 +127,9 @@ class PostgresLog(StoredLog):
             "order_type": order_type,
             "values": ", ".join(f"{number} AS _{role}" for role, number in floats.items()),
             "packed": ", ".join(_PACKED.format(f"_{role}") for role in floats),
-            "sorting": ", ".join(map(quoted, dict.fromkeys([self._order, self._unit, *self._numbers.values()]))),
+            "sorting": ", ".join(map(quoted, dict.fromkeys([self._order, self._unit, *numbers, *self.context_names]))),
             "reward_as_float": floats["reward"],
+            "contexts": "".join(f", {quoted(name)}" for name in self.context_names),
             **{role: quoted(name) for role, name in self._numbers.items()},
         }
         return {name: in_statement(part) for name, part in parts.items()} | {
@@ -248,11 +260,13 @@ class PostgresLog(StoredLog):
         numbers = {label: code for code, label in enumerate(self.labels)}
         names = {"unit": self._unit, **self._numbers}
         statement, values = _SCAN.format(**self._in_statements), {"last": self._last, "since": since}
+        kinds: Kinds = {}
         with closing(self._table.stream(statement, values)) as parts:
             for rows in parts:
-                units, rewards, *others = zip(*rows, strict=True)
+                units, rewards, *others = list(zip(*rows, strict=True))[: 1 + len(self._numbers)]
                 with errors_in(rows_before=since, columns=names):
                     part = History(list(units), rewards)
+                    table = self._contexts_of(rows, kinds)
                     allowances = [as_numbers(column, "allowance") for column in others]
                     for some in allowances:
                         refuse_where(~_is_usable("allowance", some), some, "allowance", _EXPECTED["allowance"])
@@ -260,8 +274,14 @@ class PostgresLog(StoredLog):
                     if label not in numbers:
                         raise ChangedHistory(f"{self.name} changed while it was read: {label!r} was not there before")
                 codes = np.array([numbers[label] for label in part.labels], np.int64)[part.codes]
-                yield Rows(codes, part.rewards, *allowances)
+                yield Rows(codes, part.rewards, allowances[0] if allowances else None, table)
                 since += len(part)
+
+    def _contexts_of(self, rows: list[Any], kinds: Kinds) -> pa.Table | None:
+        if not self.context_names:
+            return None
+        values = [row[1 + len(self._numbers) :] for row in rows]
+        return as_contexts(table_of_rows(values, self.context_names), len(rows), kinds)
 
     def totals(self) -> Totals:
         """What each label earned. The server adds up rewards in the order of the rows."""

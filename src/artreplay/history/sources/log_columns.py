@@ -18,6 +18,7 @@ class Columns(NamedTuple):
     level: str | None = None
     order: str | None = None
     allowance: str | None = None
+    contexts: tuple[str, ...] = ()
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -41,13 +42,14 @@ class Columns(NamedTuple):
 
     def read(self, with_order: bool = True) -> list[str]:
         """The columns that must be read, each once."""
-        extra = [self.level, self.allowance, self.sorted_by if with_order else None]
+        extra = [self.level, self.allowance, self.sorted_by if with_order else None, *self.contexts]
         return list(dict.fromkeys([*self.units, self.reward, *(name for name in extra if name is not None)]))
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse a source that lacks a column, or has it twice."""
-        roles = [*(("unit", name) for name in self.units), ("reward", self.reward)]
-        check_names(names, [*roles, ("level", self.level), ("allowance", self.allowance), ("order", self.sorted_by)])
+        roles: list[tuple[str, str | None]] = [*(("unit", name) for name in self.units), ("reward", self.reward)]
+        roles += [("level", self.level), ("allowance", self.allowance), ("order", self.sorted_by)]
+        check_names(names, [*roles, *(("contexts", name) for name in self.contexts)])
 
 
 def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | None]]) -> None:
@@ -59,7 +61,9 @@ def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | No
             raise InvalidHistory(f"there must be one column {asked}, the columns are {columns}")
 
 
-def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None, allowance: Any = None) -> Columns:
+def as_columns(
+    unit: Any, reward: Any, level: Any = None, order: Any = None, allowance: Any = None, contexts: Any = None
+) -> Columns:
     """The columns as a caller names them: `unit` is a name, or a list of names of coordinates."""
     for name, value in (("reward", reward), ("level", level), ("order", order), ("allowance", allowance)):
         if not isinstance(value, str) and (value is not None or name == "reward"):
@@ -73,7 +77,12 @@ def as_columns(unit: Any, reward: Any, level: Any = None, order: Any = None, all
         raise InvalidParameter(f"unit, reward and level must be different columns, got {units}, {reward!r}, {level!r}")
     if allowance is not None and allowance in (*units, reward, level):
         raise InvalidParameter(f"allowance must be a column of its own, got {allowance!r}")
-    return Columns(unit if isinstance(unit, str) else units, reward, level, order, allowance)
+    names = () if contexts is None else contexts
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise InvalidParameter(f"contexts must be a list of names of columns, got {contexts!r}")
+    if len({*names}) < len(names) or {*names} & {*units, reward}:
+        raise InvalidParameter(f"contexts must be different columns beside unit and reward, got {list(names)}")
+    return Columns(unit if isinstance(unit, str) else units, reward, level, order, allowance, tuple(names))
 
 
 def check_seed_and_order(columns: Columns, seed: int | None) -> None:

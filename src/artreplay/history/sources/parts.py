@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory, errors_in
+from artreplay.history.context_columns import joined_contexts
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.log_columns import Columns
 from artreplay.history.sources.log_order import without_gaps
 from artreplay.history.sources.source import Source
 
+if TYPE_CHECKING:
+    from artreplay.history.context_columns import Kinds
 
-def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Iterator[tuple[History, Any]]:
+
+def parts_of(
+    source: Source, columns: Columns, rows: int | None = None, kinds: Kinds | None = None
+) -> Iterator[tuple[History, Any]]:
     """The parts of a source in its own order, each with the column that orders it, if one does.
 
-    With `rows`, those behind the first so many are not even looked at.
+    With `rows`, only that many are looked at. `kinds` is what columns of contexts are known to hold, and learns more.
     """
-    first = 0
+    first, kinds = 0, {} if kinds is None else kinds
     for table in source.tables(columns.read()):
         if rows is not None and first + len(table) > rows:
             table = table[: rows - first]
         with errors_in(rows_before=first, columns=columns.by_role()):
-            part = source.history(table, columns)
+            part = source.history(table, columns, kinds)
             by = columns.sorted_by
             order = None if by is None else without_gaps(source.order(table, by), by)
         yield part, order
@@ -35,16 +41,23 @@ def parts_of(source: Source, columns: Columns, rows: int | None = None) -> Itera
             return
 
 
-def joined(parts: Iterable[History], has_allowances: bool = False) -> History:
-    """One history of consecutive parts, which all have allowances or none. Without parts `has_allowances` says it."""
+def joined(parts: Iterable[History], has_allowances: bool = False, context_names: Sequence[str] = ()) -> History:
+    """One history of consecutive parts, which all have allowances or none, and the same contexts.
+
+    Where there are no parts, `has_allowances` and `context_names` say what rows would have.
+    """
     numbering = Numbering()
     coded = [(part, numbering.codes(part)) for part in parts]
     if not coded:
-        return History([], [], allowance=[] if has_allowances else None)
+        contexts: Any = {name: [] for name in context_names} or None
+        return History([], [], allowance=[] if has_allowances else None, contexts=contexts)
     some = coded[0][0]
     if len({part.has_allowances for part, _ in coded}) > 1:
         raise InvalidHistory("the parts of a log must all have allowances, or none")
-    return History.made(
+    tables = [part.contexts for part, _ in coded if part.contexts is not None]
+    if len(tables) not in (0, len(coded)):
+        raise InvalidHistory("the parts of a log must all have contexts, or none")
+    return History.from_columns(
         np.concatenate([part.rewards for part, _ in coded]),
         list(numbering.labels),
         np.concatenate([codes for _, codes in coded]),
@@ -53,6 +66,7 @@ def joined(parts: Iterable[History], has_allowances: bool = False) -> History:
         np.concatenate([part.allowances for part, _ in coded if part.allowances is not None])
         if some.has_allowances
         else None,
+        joined_contexts(tables) if tables else None,
     )
 
 

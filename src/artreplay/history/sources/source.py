@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,15 @@ from artreplay.addresses import masked
 from artreplay.compiling import Floats
 from artreplay.errors import ArtReplayError, InvalidFile
 from artreplay.history import column_values
+from artreplay.history.context_columns import as_contexts
 from artreplay.history.history import History
 from artreplay.history.labels import is_arrow
 from artreplay.history.sources.log_columns import Columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from artreplay.history.context_columns import Kinds
 
 BATCH = 1 << 18  # rows that are read at once
 _MOST_SAID = 100  # letters of a line that an engine says
@@ -74,15 +80,19 @@ class Source:
         with reading(self.name, self._kind):
             yield from map(column_values.as_frame, map(checked, self._batches(list(columns))))
 
-    def history(self, table: Any, columns: Columns) -> History:
-        """A batch as a history; errors count its rows from 0."""
+    def history(self, table: Any, columns: Columns, kinds: Kinds) -> History:
+        """A batch as a history; errors count its rows from 0. `kinds` is what contexts hold in the batches before."""
         levels = None if columns.level is None else self.numbers(table, columns.level, "level")
         allowances = None if columns.allowance is None else self.numbers(table, columns.allowance, "allowance")
         rewards = self.numbers(table, columns.reward, "reward")
+        contexts: Any = None
+        if columns.contexts:
+            values = {name: self.context(table, name, kinds.get(name)) for name in columns.contexts}
+            contexts = as_contexts(values, len(rewards), kinds)
         if not columns.are_points:
-            return History(self.labels(table, columns.units[0]), rewards, allowance=allowances)
+            return History(self.labels(table, columns.units[0]), rewards, allowance=allowances, contexts=contexts)
         points = np.column_stack([self.numbers(table, name, "coordinate") for name in columns.units])
-        return History(points, rewards, levels=levels, allowance=allowances)
+        return History(points, rewards, levels=levels, allowance=allowances, contexts=contexts)
 
     def labels(self, table: Any, name: str) -> Any:
         """A column of a batch as labels."""
@@ -91,6 +101,10 @@ class Source:
     def numbers(self, table: Any, name: str, what: str) -> Floats:
         """A column of a batch as numbers; `what` is for errors."""
         return column_values.numbers(table, name, what)
+
+    def context(self, table: Any, name: str, known: pa.DataType | None) -> Any:
+        """A column of a batch as contexts. `known` is what it holds in the batches before."""
+        return column_values.column(table, name)
 
     def order(self, table: Any, name: str) -> Any:
         """A column of a batch to order by, as arrow has it."""

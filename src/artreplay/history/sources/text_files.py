@@ -171,6 +171,24 @@ class TextFiles(FileSource):
             texts = enumerate(column.to_pylist())
             return np.array([math.nan if text is None else _number(text, row, what, name) for row, text in texts])
 
+    def context(self, table: Any, name: str, known: Any) -> Any:
+        """A column of a batch as contexts: numbers or flags if all of its texts are, else texts."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = table.to_native().column(name)
+        if str(known) == "string" or column.null_count == len(column):
+            return column
+        if pc.all(pc.is_in(pc.utf8_lower(column), pa.array([*_FLAGS, None]))).as_py():
+            return pc.equal(pc.utf8_lower(column), "true")
+        if known is None and pc.any(pc.match_substring_regex(column, r"^\s*[+-]?0[0-9]")).as_py():
+            return column  # such as 007, which is no number for labels either
+        plain = pc.replace_substring(column, ",", ".") if self._has_commas else column
+        try:
+            return plain.cast(pa.float64())
+        except pa.ArrowInvalid:
+            return column
+
 
 class JsonFiles(TextFiles):
     """One object of JSON in each line, or an array of them; values are of the types that JSON has."""
@@ -207,6 +225,13 @@ class JsonFiles(TextFiles):
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             raise InvalidHistory(f"is {text}: labels must be texts or whole numbers", what="unit")
         return value
+
+    def context(self, table: Any, name: str, known: Any) -> Any:
+        """A column of a batch as contexts, of the types that JSON has."""
+        column = table.to_native().column(name)
+        encoded = column.combine_chunks().dictionary_encode()
+        values = [json.loads(text) for text in encoded.dictionary.to_pylist()]
+        return [None if place is None else values[place] for place in encoded.indices.to_pylist()]
 
     def order(self, table: Any, name: str) -> Any:
         """A column of a batch to order by: texts without the quotes of JSON."""
