@@ -64,7 +64,7 @@ def check_log_address(where: Any) -> None:
     if database in _IN_A_FILE:
         path = rest.partition("?")[0].removeprefix("/") or "shop.db"
         raise InvalidParameter(
-            f"{database}:// is no address of a log: give the path of the file, {path!r}, with table="
+            f"{database}:// is no address of a log: give the path of the file, {path!r}, and the name of a table"
         )
     if database in _NOT_SUPPORTED:
         raise InvalidParameter(

@@ -12,10 +12,16 @@ from typing import Any, Self
 class ArtReplayError(Exception):
     """The root of the tree. Its sentence says what must hold and what came instead.
 
-    `in_shell` is the sentence for someone who typed a command, where it is not the same.
+    `parameter` names the parameter that is wrong, if the sentence begins with it; the command line shows its option
+    instead. `in_shell` is the sentence for someone who typed a command, where it is not the same.
     """
 
+    parameter: str | None = None
     in_shell: str | None = None
+
+    def __str__(self) -> str:
+        sentence = super().__str__()
+        return sentence if self.parameter is None else f"{self.parameter} {sentence}"
 
     def advising(self, call: str, command: str) -> Self:
         """The same with advice at its end: which call helps in Python, and which command in a shell."""
@@ -25,7 +31,16 @@ class ArtReplayError(Exception):
 
 
 class InvalidParameter(ArtReplayError, ValueError):
-    """A parameter of an algorithm, a policy, an environment or a simulation is missing or not what it must be."""
+    """A parameter of an algorithm, a policy, an environment or a simulation is missing or not what it must be.
+
+    >>> error = InvalidParameter("must be at least 1, got 0", parameter="horizon")
+    >>> print(error)
+    horizon must be at least 1, got 0
+    """
+
+    def __init__(self, problem: str, *, parameter: str | None = None) -> None:
+        super().__init__(problem)
+        self.parameter = parameter
 
 
 class InvalidHistory(ArtReplayError, ValueError):
@@ -49,8 +64,10 @@ class InvalidHistory(ArtReplayError, ValueError):
         row: int | None = None,
         column: str | None = None,
         file: str | None = None,
+        parameter: str | None = None,
     ) -> None:
         super().__init__(problem)
+        self.parameter = parameter
         self.what = what
         self.row = None if row is None else int(row)
         self.column = column
@@ -61,7 +78,7 @@ class InvalidHistory(ArtReplayError, ValueError):
         if self.column is not None and self.column != what:
             what = f"column {self.column!r}" if what is None else f"{what} (column {self.column!r})"
         row = None if self.row is None else f"row {self.row}"
-        place = f"{what} in {row}" if what and row else what or row
+        place = f"{what} in {row}" if what and row else what or row or self.parameter
         sentence = f"{place} {self.args[0]}" if place else str(self.args[0])
         return sentence if self.file is None or sentence.startswith(self.file) else f"{self.file}: {sentence}"
 
@@ -151,7 +168,7 @@ def exact(number: float) -> str:
 def checked_number(name: str, value: Any) -> float:
     """Returns a parameter that measures something as a plain float; the caller checks its range."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidParameter(f"{name} must be a number, got {value!r}")
+        raise InvalidParameter(f"must be a number, got {value!r}", parameter=name)
     return float(value)
 
 
@@ -160,7 +177,7 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise InvalidParameter(f"{name} must be an integer of at least {least}, got {value!r}") from None
+        raise InvalidParameter(f"must be an integer of at least {least}, got {value!r}", parameter=name) from None
     if number < least:
-        raise InvalidParameter(f"{name} must be at least {least}, got {number}")
+        raise InvalidParameter(f"must be at least {least}, got {number}", parameter=name)
     return number

@@ -49,14 +49,14 @@ class Number:
     def __call__(self, name: str, value: Any) -> float:
         number = checked_number(name, value)
         if not self.holds(number):
-            raise InvalidParameter(f"{name} must {self.words}, got {value!r}")
+            raise InvalidParameter(f"must {self.words}, got {value!r}", parameter=name)
         return number
 
 
 def checked_seed(seed: object, name: str = "seed") -> int:
     """A seed as a plain int: any integer that is not negative."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0:
-        raise InvalidParameter(f"{name} must be an integer of at least 0, got {seed!r}")
+        raise InvalidParameter(f"must be an integer of at least 0, got {seed!r}", parameter=name)
     return int(seed)
 
 
@@ -147,7 +147,7 @@ def check_of(annotation: Any) -> Callable[[str, Any], Any] | None:
 def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     if not isinstance(value, str) or value not in choices:
         known = _listed([f'"{each}"' for each in choices], "or")
-        raise InvalidParameter(f"{name} must be {known}, got {value!r}")
+        raise InvalidParameter(f"must be {known}, got {value!r}", parameter=name)
     return value
 
 

@@ -80,13 +80,16 @@ def test_a_table_of_duckdb(run: Run, refused: Refused, folder: Path, log: Path) 
         (("none.csv", *COLUMNS, "-o", "x.d"), "none.csv does not exist"),
         (
             ("log.csv", "--unit", "arms", "--reward", "click", "-o", "x.d"),
-            "log.csv: there must be one column 'arms' (--unit)",
+            "log.csv: --unit must name one column, got 'arms'",
         ),
         (("log.csv", *COLUMNS), "-o must name the folder to make"),
         (("log.csv", *COLUMNS, "-o", "x.d", "--memory", "lots"), "memory must be an amount such as 2GB"),
         (("log.csv", *COLUMNS, "-o", "no/where/x.d"), "x.d cannot be written"),
         (("log.csv", *COLUMNS, "-o", "log.csv"), "log.csv exists already"),
-        (("log.csv", *COLUMNS, "-o", "x.d", "--order", "shuffle"), "--order-seed and --order shuffle go together"),
+        (
+            ("log.csv", *COLUMNS, "-o", "x.d", "--order", "shuffle"),
+            '--order "shuffle" needs a seed: give one, such as --order-seed 0',
+        ),
         (("log.csv", "--append", "-o", "x.d"), "x.d does not exist"),
         (("log.csv", "--check"), "log.csv is not an indexed log"),
         (("cut.parquet", *COLUMNS, "-o", "x.d"), "cut.parquet cannot be read as Parquet"),
@@ -166,11 +169,11 @@ def test_a_folder_that_another_engine_sorted_is_looked_through(run: Run, refused
     )
     assert "200 rows" in run("index", "sorted", "--check").out
     assert "(--sorted)" in refused("index", log, "--append", "-o", "sorted")
-    assert "path= does not go with already_sorted=True" in refused("index", "sorted", "--sorted", "-o", "x.d")
+    assert "--output is not for files that are sorted already" in refused("index", "sorted", "--sorted", "-o", "x.d")
 
 
 def test_other_columns_than_those_of_the_store_are_refused(refused: Refused, store: Path) -> None:
-    assert "was indexed with --unit 'arm', got 'colour'" in refused(
+    assert "--unit must be 'arm', as log.d was indexed, got 'colour'" in refused(
         "recommend", store, "--unit", "colour", "--horizon", 9
     )
 

@@ -285,8 +285,12 @@ ORDER, REWARD = r"order \(column 'at'\) in row 1 ", r"reward \(column 'click'\)"
         ({"arm": [0, 0], "click": ["1", "no"]}, None, REWARD),
         ({"arm": [[0.5, 1.0], [0.5, 1.0]], "click": [1, 1]}, None, "has no whole column 'arm'"),
         ({"arm": [0.5, 1.0], "click": [1, 1]}, None, "labels must not be floats"),
-        ({"arms": [0, 0], "click": [1, 1]}, None, r"one column 'arm' \(unit=\), the columns are 'arms', 'click'"),
-        ({"arm": [0, 0], "click": [1, 1]}, "at", r"one column 'at' \(order=\)"),
+        (
+            {"arms": [0, 0], "click": [1, 1]},
+            None,
+            "unit must name one column, got 'arm'; the columns are 'arms', 'click'",
+        ),
+        ({"arm": [0, 0], "click": [1, 1]}, "at", "order must name one column, got 'at'"),
     ],
     ids=range(15),
 )
@@ -406,7 +410,7 @@ def test_what_we_laid_out_is_ours(log, tmp_path):
         adopt(tmp_path / "log")
     place = sorted_files(log, tmp_path)
     for how in ({"path": tmp_path / "x"}, {"until": 3}, {"seed": 1}, {"table": "t"}, {"csv": {}}):
-        with pytest.raises(InvalidParameter, match=rf"{next(iter(how))}= does not go with already_sorted=True"):
+        with pytest.raises(InvalidParameter, match=rf"{next(iter(how))} is not for files that are sorted already"):
             adopt(place, **how)
 
 
@@ -414,15 +418,15 @@ def test_columns_that_are_given_must_be_those_of_the_folder(log, tmp_path):
     place = sorted_files(log, tmp_path)
     adopt(place, order="at")
     for given, sentence in (
-        ({"unit": "foo"}, "was indexed with unit='arm', got 'foo': leave it out"),
-        ({"reward": "foo"}, "was indexed with reward='click', got 'foo'"),
-        ({"order": "nonsense"}, "was indexed with order='at', got 'nonsense'"),
-        ({"seed": 3}, "was indexed with seed=None, got 3"),
-        ({"unit": ["x", "y"]}, "was indexed with unit='arm'"),
+        ({"unit": "foo"}, "unit must be 'arm', as .* was indexed, got 'foo'"),
+        ({"reward": "foo"}, "reward must be 'click', as .* was indexed"),
+        ({"order": "nonsense"}, "order must be 'at', as .* was indexed"),
+        ({"seed": 3}, "seed must be None, as"),
+        ({"unit": ["x", "y"]}, "unit must be 'arm', as"),
     ):
         with pytest.raises(InvalidParameter, match=sentence):
             ar.open_history(place, **given)
-    with pytest.raises(InvalidParameter, match="was indexed with order='at', got 'other'"):
+    with pytest.raises(InvalidParameter, match=r"order must be 'at', as .* was indexed, got 'other'"):
         adopt(place, order="other")
 
 

@@ -76,5 +76,5 @@ def test_an_arm_that_was_never_played_has_no_estimate():
     sums = weighted_rows(pa.table({"arm": ["a"], "click": [1.0], "p": [0.5]}), "arm", "click", "p")
     with pytest.raises(InvalidHistory, match="'b' was never played"):
         sums.estimate("b")
-    with pytest.raises(InvalidHistory, match="one column 'q'"):
+    with pytest.raises(InvalidHistory, match="propensity must name one column, got 'q'"):
         weighted_rows(pa.table({"arm": ["a"], "click": [1.0]}), "arm", "click", "q")

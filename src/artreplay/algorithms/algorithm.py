@@ -279,11 +279,11 @@ class ArmAlgorithm(Algorithm):
         unknown_rows = np.isin(history.codes, np.flatnonzero(table < 0))
         if unknown_rows.any() and not skip:
             row = int(np.argmax(unknown_rows))
-            raise InvalidHistory(
-                f'is not an arm; the arms are {self.describe_arms()} (unknown="skip" leaves such rows out)',
-                what=f"label {history.unit(row)!r}",
-                row=row,
+            unknown = InvalidHistory(
+                f"is not an arm; the arms are {self.describe_arms()}", what=f"label {history.unit(row)!r}", row=row
             )
+            leaves_out = "leaves such rows out"
+            raise unknown.advising(f'unknown="skip" {leaves_out}', f"--unknown skip {leaves_out}")
         return table[history.codes] if len(table) else history.codes
 
     def unit_cells(self, units: Ints) -> UnitCells:
@@ -339,12 +339,14 @@ def checked_range(reward_range: Any) -> RewardRange:
     try:
         low, high = (float(edge) for edge in reward_range)
     except (TypeError, ValueError):
-        raise InvalidParameter(f"reward_range must be a pair (low, high), got {reward_range!r}") from None
+        raise InvalidParameter(f"must be a pair (low, high), got {reward_range!r}", parameter="reward_range") from None
     unbounded = (low, high) == (-math.inf, math.inf)
     if not unbounded and not (low < high and math.isfinite(low) and math.isfinite(high)):
-        raise InvalidParameter(f"reward_range must be finite with low < high, got ({low}, {high})")
+        raise InvalidParameter(f"must be finite with low < high, got ({low}, {high})", parameter="reward_range")
     if not unbounded and high - low == math.inf:  # rewards are divided by it
-        raise InvalidParameter(f"reward_range must be so narrow that high - low is finite, got ({low}, {high})")
+        raise InvalidParameter(
+            f"must be so narrow that high - low is finite, got ({low}, {high})", parameter="reward_range"
+        )
     return low, high
 
 

@@ -69,10 +69,10 @@ def checked_prior(prior: Any) -> Prior:
         return "log"
     pair = list(prior) if isinstance(prior, (tuple, list, np.ndarray)) else []
     if len(pair) != 2:
-        raise InvalidParameter(f'prior must be a pair (a, b) of numbers above 0, or "log", got {prior!r}')
+        raise InvalidParameter(f'must be a pair (a, b) of numbers above 0, or "log", got {prior!r}', parameter="prior")
     a, b = (checked_number("prior", value) for value in pair)
     if not (0.0 < a < math.inf and 0.0 < b < math.inf):
-        raise InvalidParameter(f"prior must be two finite numbers above 0, got ({a}, {b})")
+        raise InvalidParameter(f"must be two finite numbers above 0, got ({a}, {b})", parameter="prior")
     return a, b
 
 

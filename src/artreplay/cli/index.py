@@ -21,7 +21,7 @@ def index(
     log: Source,
     unit: Annotated[str | None, typer.Option(help="The column with the arm.")] = None,
     reward: Reward = None,
-    output: Annotated[
+    path: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Where to lay the log out: a new folder, or an address (s3://…)."),
     ] = None,
@@ -74,24 +74,24 @@ def index(
     if sorted_:
         with Stages() as stages:
             how: Any = {"until": until, "seed": order_seed, "table": table, "csv": csv_of(csv)}
-            index_history(log, output, **columns, **how, already_sorted=True, advance=stages.advance)
+            index_history(log, path, **columns, **how, already_sorted=True, advance=stages.advance)
         adopted = open_log(log)
         show(f"{place_of(log)}: {len(adopted):,} rows in {len(adopted.directory.files):,} files")
         return
-    if output is None:
+    if path is None:
         raise InvalidParameter("-o must name the folder to make or, with --append, the indexed log to add to")
     where: Any = {"table": table, "csv": csv_of(csv)}
     with errors_in(file=place_of(log)):
         say_dialect_of(log, **where)
     with errors_in(file=place_of(log)), Stages() as stages:
         if append:
-            added = append_history(log, output, grown=grown, **where, memory=memory, advance=stages.advance)
+            added = append_history(log, path, grown=grown, **where, memory=memory, advance=stages.advance)
         else:
             added = -1
             how = {"until": until, "seed": order_seed, **where, "memory": memory}
-            index_history(log, output, **columns, **how, advance=stages.advance)
-    laid_out = open_log(output)
-    rows, taken, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(output)
+            index_history(log, path, **columns, **how, advance=stages.advance)
+    laid_out = open_log(path)
+    rows, taken, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
     show(f"{where}: {rows}, {taken}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {taken}")
 
 

@@ -73,10 +73,7 @@ def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
             raise InvalidParameter(f"{name} has no {_flag(option)[2:].replace('-', ' ')}: leave {_flag(option)} out")
     if "horizon" in required(cls) and "horizon" not in chosen | fixed:
         raise InvalidParameter(f"{name} needs --horizon")
-    try:
-        return cls(**(chosen | fixed))
-    except InvalidParameter as error:
-        raise InvalidParameter(_with_flags(str(error), chosen)) from error
+    return cls(**(chosen | fixed))
 
 
 def algorithms() -> None:
@@ -99,13 +96,6 @@ def algorithms() -> None:
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
         f"{ONLY_PYTHON}: can be used from Python only.",
     )
-
-
-def _with_flags(sentence: str, options: Mapping[str, Any]) -> str:
-    """A sentence about parameters, with the names that those of several words have on the command line."""
-    for option in options:
-        sentence = re.sub(rf"\b{option}\b", _flag(option), sentence) if "_" in option else sentence
-    return sentence
 
 
 def _flag(option: str) -> str:

@@ -72,7 +72,7 @@ def demo(
 
 def simulate(
     algorithm: Algorithm = None,
-    arms: Annotated[int, typer.Option(help="How many arms there are.")] = 10,
+    n_arms: Annotated[int, typer.Option("--arms", help="How many arms there are.")] = 10,
     history: Annotated[int, typer.Option(help="Samples in the log.")] = 1000,
     horizon: Annotated[int, typer.Option(help="Rounds played; also the T of the algorithm.")] = 1000,
     replications: Replications = 60,
@@ -127,13 +127,13 @@ def simulate(
         return
     _refuse_without_log({**columns, "drift": drift, "reward_range": reward_range, "out": out})
     cls = class_of(algorithm or "kl-ucb", IN_SIMULATIONS)
-    env = _environment(cls, arms, dim, blocks, LogShares(log), rewards, bad_share, seed)
+    env = _environment(cls, n_arms, dim, blocks, LogShares(log), rewards, bad_share, seed)
     base = _base(cls, env, tuning, horizon_of(cls, horizon, history))
     starts = list(dict.fromkeys(start or _DEFAULT_STARTS))
     contestants = [Contestant(each.replace("-", " "), base, str(each)) for each in starts]
     done = compare(contestants, env, history, horizon, replications, seed, threads)
     if as_json:
-        setting = {"algorithm": name_of(cls), "arms": arms, "history": history, "horizon": horizon}
+        setting = {"algorithm": name_of(cls), "arms": n_arms, "history": history, "horizon": horizon}
         setting |= {"replications": replications, "log": str(log), "bad_share": bad_share, "rewards": str(rewards)}
         _show_as_json(done, setting | {"seed": seed}, env)
         return

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
+from typer.main import get_command
 
 from artreplay.console.output import discard_stdout
-from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.errors import ArtReplayError, InvalidHistory
 from artreplay.history.postgres import is_postgres
 
 _WRONG, _INTERRUPTED = 2, 130
-# Options as sentences for Python name them: with a value, with None, or by the name alone.
-_OPTION = re.compile(
-    r"(?<![\w/.])(unit|reward|level|order|until|table|seed|box|allowance|unknown|replay|allow_scan|delim|quote|encoding"
-    r"|skip|decimal_separator)="
-    r"(None\b|True\b|\"\w+\")?(?=(.?))"
-)
-_OTHERWISE_CALLED = {name: f"csv {name}=" for name in ("delim", "quote", "encoding", "skip", "decimal_separator")}
-_OTHERWISE_CALLED |= {"seed": "order-seed", "allow_scan": "allow-scan", "replay": "", "allowance": "drift"}
 
 
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
@@ -74,7 +66,7 @@ def _run(app: typer.Typer, name: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except (ArtReplayError, OSError) as error:
-        return _refuse(for_the_shell(error))
+        return _refuse(for_the_shell(error, _options_of(app, arguments)))
     except MemoryError:
         return _refuse("there is not enough memory for this")
     return 0
@@ -85,30 +77,32 @@ def _refuse(sentence: str) -> int:
     return _WRONG
 
 
-def for_the_shell(error: Exception) -> str:
-    """The sentence of an error, with options as the command line has them, for someone who looks at the file.
+def for_the_shell(error: Exception, options: Mapping[str, str]) -> str:
+    """The sentence of an error, with the option that the command has for the parameter that is wrong.
 
-    >>> for_the_shell(InvalidParameter('seed= and order="shuffle" go together, got order=None, seed=3'))
-    '--order-seed and --order shuffle go together, got no --order, --order-seed 3'
-    >>> for_the_shell(InvalidHistory("is missing (allow_scan=True, unit=)", what="reward", row=3, file="log.csv"))
-    'log.csv: reward in row 3 is missing (--allow-scan, --unit); rows are counted from 0, without the header'
+    >>> from artreplay.errors import InvalidParameter
+    >>> error = InvalidParameter("must be at least 1, got 0", parameter="horizon")
+    >>> for_the_shell(error, {"horizon": "--horizon"})
+    '--horizon must be at least 1, got 0'
     """
-    if isinstance(error, ArtReplayError) and error.in_shell is not None:
+    if not isinstance(error, ArtReplayError):
+        return str(error)
+    if error.in_shell is not None:
         error.args = (error.in_shell,)
-    elif isinstance(error, (InvalidFile, InvalidHistory, InvalidParameter)):
-        error.args = (_OPTION.sub(_as_option, str(error.args[0])),)  # and not in names of columns or files
-    text = str(error)
+    if error.parameter is not None:
+        error.parameter = options.get(error.parameter, error.parameter)
     if not isinstance(error, InvalidHistory) or error.row is None or error.file is None:
-        return text
-    return f"{text}; rows are counted from 0{'' if is_postgres(error.file) else ', without the header'}"
+        return str(error)
+    return f"{error}; rows are counted from 0{'' if is_postgres(error.file) else ', without the header'}"
 
 
-def _as_option(found: re.Match[str]) -> str:
-    name, value, after = found.groups()
-    option = "--" + _OTHERWISE_CALLED.get(name, name)
-    if value == "None":
-        return f"no {option}"
-    if value is None:
-        return option if not after or after in " ),:;" or option.endswith("=") else f"{option} "
-    word = "" if value == "True" else value.strip('"')
-    return f"{option} {word}".rstrip() if option != "--" else option + word
+def _options_of(app: typer.Typer, arguments: Sequence[str]) -> dict[str, str]:
+    """The options of the command that was called, by the names of their parameters."""
+    command: Any = get_command(app)
+    for word in arguments:
+        inner = getattr(command, "commands", {}).get(word)
+        if inner is None:
+            break
+        command = inner
+    options = {option.name: option.opts[0] for option in command.params if option.opts[0].startswith("-")}
+    return {"allowance": options["drift"], **options} if "drift" in options else options  # --drift may name a column

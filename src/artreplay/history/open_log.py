@@ -116,9 +116,8 @@ def open_history(
         _refuse_until(until, source)
         return PostgresLog(Table(source, table), columns, allow_scan)
     if is_postgres(source) and columns.are_points and not allow_scan:
-        raise InvalidHistory(
-            "points in PostgreSQL are read whole, because no index finds those of a box: allow the scan "
-            "(allow_scan=True), or index the log"
+        raise InvalidHistory("points in PostgreSQL are read whole, because no index finds those of a box").advising(
+            "give allow_scan=True, or index the log", "give --allow-scan, or `artreplay index` the log"
         )
     found = source_of(source, columns, table, csv)
     columns.check(found.column_names())  # before anything is said of a source that is not there
@@ -151,7 +150,8 @@ def _refuse_until(until: int | None, source: Any) -> None:
     if until is not None:
         opened = f"ar.open_history({shown(os.fspath(source))!r}).first({until})"
         raise InvalidParameter(
-            f"until= is for logs that are read into memory: {opened} is this log as it was when it had that many rows"
+            f"is for logs that are read into memory: {opened} is this log as it was when it had that many rows",
+            parameter="until",
         )
 
 
@@ -159,10 +159,10 @@ def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], unt
     """A table of totals in memory; `roles` are its columns, `others` what does not go with them."""
     for name, given in others.items():
         if given is not None:
-            raise InvalidParameter(f"{name}= does not go with count= and sum=: totals have no rewards and no order")
+            raise InvalidParameter("is not for a table of totals, which has no rewards and no order", parameter=name)
     for name, given in roles.items():
         if not isinstance(given, str):
-            raise InvalidParameter(f"{name} must name a column of totals, got {given!r}")
+            raise InvalidParameter(f"must name a column of totals, got {given!r}", parameter=name)
     unit, count, sum_ = names = list(roles.values())
     if len(set(names)) < len(names):
         raise InvalidParameter(f"unit, count and sum must be different columns, got {', '.join(map(repr, names))}")

@@ -17,7 +17,9 @@ def source_of(where: Any, columns: Columns, table: str | None, csv: Mapping[str,
     check_log_address(where)
     found = _in_postgres(Table(where, table), columns) if is_postgres(where) else find_source(where, table, csv)
     if not found.has_order and columns.sorted_by is None:
-        raise InvalidHistory(f"order= must name a column: the rows of {found.name} have no order of their own")
+        raise InvalidHistory(
+            f"must name a column: the rows of {found.name} have no order of their own", parameter="order"
+        )
     return found
 
 

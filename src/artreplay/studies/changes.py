@@ -179,7 +179,9 @@ def without_own_rows(live: Live, history: Any, exclude: Any, columns: dict[str, 
     else:
         ids = list(exclude)
     if not isinstance(history, History):
-        raise InvalidParameter("exclude= is for a log in memory, a file or a frame: a store cannot leave rows out")
+        raise InvalidParameter(
+            "is for a log in memory, a file or a frame: an indexed log cannot leave rows out", parameter="exclude"
+        )
     if len(ids) != len(history):
         raise InvalidParameter(f"exclude must have one entry for each row of the log, got {len(ids)}")
     own = {id_ for (id_,) in live.tables.query("SELECT id FROM decision")}

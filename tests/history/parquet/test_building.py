@@ -230,7 +230,7 @@ def test_points_are_read_into_memory(tmp_path):
 
 def test_a_log_that_is_laid_out_is_cut_by_itself(tmp_path):
     ar.index_history(log_of(20), tmp_path / "log", **COLUMNS, until=15)
-    with pytest.raises(InvalidParameter, match=r"until= is for logs that are read into memory: .*\.first\(9\) is this"):
+    with pytest.raises(InvalidParameter, match=r"until is for logs that are read into memory: .*\.first\(9\) is this"):
         ar.open_history(tmp_path / "log", until=9)
     store = ar.open_history(tmp_path / "log")
     assert rows_of(store) == rows_of(ar.open_history(log_of(20), **COLUMNS, until=15))
@@ -265,12 +265,12 @@ def test_columns_that_are_given_must_be_those_of_the_folder(tmp_path):
     ar.index_history(log_of(30), tmp_path / "log", **COLUMNS, order="shuffle", seed=3)
     assert len(ar.open_history(tmp_path / "log", order="shuffle", seed=3)) == 30
     for other, sentence in (
-        ({"unit": "foo"}, "was indexed with unit='arm', got 'foo': leave it out"),
-        ({"reward": "foo"}, "was indexed with reward='click', got 'foo'"),
-        ({"order": "nonsense"}, "was indexed with order='shuffle', got 'nonsense'"),
-        ({"seed": 4}, "was indexed with seed=3, got 4"),
-        ({"unit": ["x", "y"]}, "was indexed with unit='arm'"),
-        ({"level": "x"}, "was indexed with level=None, got 'x'"),
+        ({"unit": "foo"}, "unit must be 'arm', as .* was indexed, got 'foo'"),
+        ({"reward": "foo"}, "reward must be 'click', as .* was indexed, got 'foo'"),
+        ({"order": "nonsense"}, "order must be 'shuffle', as .* was indexed, got 'nonsense'"),
+        ({"seed": 4}, "seed must be 3, as .* was indexed, got 4"),
+        ({"unit": ["x", "y"]}, "unit must be 'arm', as"),
+        ({"level": "x"}, "level must be None, as .* was indexed, got 'x'"),
     ):
         with pytest.raises(InvalidParameter, match=sentence):
             ar.open_history(tmp_path / "log", **other)

@@ -109,13 +109,13 @@ def test_text_that_is_no_number_is_named_with_its_row(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"unit": "arms"}, r"one column 'arms' \(unit=\), the columns are 'arm', 'click'"),
+        ({"unit": "arms"}, "unit must name one column, got 'arms'; the columns are 'arm', 'click'"),
         ({"reward": "arm"}, "must be different columns"),
         ({"unit": []}, "unit must name at least one column"),
         ({"level": "click"}, "level must stand beside the coordinates"),
-        ({"order": "when"}, r"one column 'when' \(order=\)"),
-        ({"order": "shuffle"}, 'seed= and order="shuffle" go together'),
-        ({"seed": 1}, 'seed= and order="shuffle" go together'),
+        ({"order": "when"}, "order must name one column, got 'when'"),
+        ({"order": "shuffle"}, 'order "shuffle" needs a seed: give one, such as seed=0'),
+        ({"seed": 1}, 'order must be "shuffle" where there is a seed to shuffle by, got no order'),
         ({"until": -1}, "until must be at least 0"),
     ],
 )

@@ -43,9 +43,12 @@ def test_without_fsspec_the_package_is_named_too(monkeypatch):
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("sqlite:///shop.db", r"sqlite:// is no address .*: give the path of the file, 'shop.db', with table=$"),
-        ("sqlite:////data/shop.db?mode=ro", r"give the path of the file, '/data/shop.db', with table=$"),
-        ("duckdb:///shop.duckdb", r"duckdb:// is no address .* 'shop.duckdb', with table=$"),
+        (
+            "sqlite:///shop.db",
+            r"sqlite:// is no address .*: give the path of the file, 'shop.db', and the name of a table$",
+        ),
+        ("sqlite:////data/shop.db?mode=ro", r"give the path of the file, '/data/shop.db', and the name of a table$"),
+        ("duckdb:///shop.duckdb", r"duckdb:// is no address .* 'shop.duckdb', and the name of a table$"),
         ("mysql+pymysql://me:secret@host/shop", r"^mysql\+pymysql://host/shop is .* not supported: .* as a frame"),
         ("bigquery://project/shop", "^bigquery://project/shop is of a database that is not supported"),
         ("jdbc:mysql://host/shop", "^jdbc:mysql://host/shop is of a database that is not supported"),

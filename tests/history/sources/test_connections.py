@@ -55,11 +55,13 @@ def test_a_table_without_rows_has_allowances_if_they_are_named(connection):
 
 
 def test_what_is_wrong_with_a_connection_is_a_sentence(connection):
-    with pytest.raises(InvalidParameter, match=r"the connection to .* is a database: table= must name a table"):
+    with pytest.raises(
+        InvalidParameter, match=r"table must name a table of the database the connection to .*, or be a query"
+    ):
         ar.open_history(connection, **COLUMNS)
     with pytest.raises(InvalidFile, match=r"the connection to \w+ \(nothing\) cannot be read as .*nothing"):
         ar.open_history(connection, table="nothing", **COLUMNS)
-    with pytest.raises(InvalidHistory, match=r"there must be one column 'reward' \(reward=\), the columns are 'arm',"):
+    with pytest.raises(InvalidHistory, match="reward must name one column, got 'reward'; the columns are 'arm',"):
         ar.open_history(connection, table="clicks", unit="arm", reward="reward")
 
 

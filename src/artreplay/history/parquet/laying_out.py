@@ -113,7 +113,7 @@ def index_history(
         others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv}
         for name, value in others.items():
             if value is not None:
-                raise InvalidParameter(f"{name}= does not go with already_sorted=True: the files stay as they are")
+                raise InvalidParameter("is not for files that are sorted already", parameter=name)
         given = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "contexts": contexts}
         adopt(source, given, advance)
         return
@@ -407,15 +407,15 @@ def _refuse_others(imported: Imported, known: Fingerprint, grown: bool | None, m
         if changed is not None:
             raise changed_between(*changed, "the folder was made of")
     elif grown is None and imported.begins.seen == known.rows > 0 and known.first_difference(imported.begins) is None:
-        raise InvalidHistory(
-            "the source begins with all rows of the log: say grown=True (--grown) if the ones after them are to be "
-            "added, or grown=False (--no-grown) if all of them are new"
+        raise InvalidHistory("the source begins with all rows of the log").advising(
+            "say grown=True to add only the ones after them, or grown=False if all of them are new",
+            "say --grown to add only the ones after them, or --no-grown if all of them are new",
         )
     elif (
         grown is None and imported.own.rows and _number_of(imported.own) in [one["own"] for one in manifest["appends"]]
     ):
-        raise InvalidHistory(
-            "the source has the very rows that were added once before: say grown=False (--no-grown) if they are new"
+        raise InvalidHistory("the source has the very rows that were added once before").advising(
+            "say grown=False if they are new", "say --no-grown if they are new"
         )
 
 

@@ -117,7 +117,7 @@ class ParquetLog(StoredLog):
         if "row" not in self.manifest["names"]:
             raise InvalidHistory(
                 f"{self.name} has no column that orders its rows, and this needs the order between arms: write the "
-                "files with such a column, and name it by order="
+                "files with such a column, and name it as their order"
             )
         by, skip = (["order", "place"], since) if self.manifest["adopted"] else (["order"], 0)
         with tempfile.TemporaryDirectory(prefix="artreplay-") as folder:
@@ -325,7 +325,7 @@ def check_given(where: str, manifest: dict[str, Any], given: Mapping[str, Any]) 
     for name, value in given.items():
         held = manifest["columns"].get(name, manifest.get(name))
         if value is not None and (list(value) if name == "contexts" else value) != held:
-            raise InvalidParameter(f"{where} was indexed with {name}={held!r}, got {value!r}: leave it out")
+            raise InvalidParameter(f"must be {held!r}, as {where} was indexed, got {value!r}", parameter=name)
 
 
 def check_files(

@@ -90,7 +90,7 @@ class PostgresLog(StoredLog):
         self.has_allowances, self.context_names = columns.allowance is not None, columns.contexts
         self._indexed = table.has_index([self._unit, self._order])
         if not (self._indexed or allow_scan):
-            raise InvalidHistory(self._no_index())
+            raise self._no_index()
         self._in_statements = self._named_in_statements()
         self._keys: dict[int, tuple[int, Any]] = {}  # of each label: rows read, and the order of the last of them
         self._last: Any = None  # the order of the last row
@@ -102,14 +102,18 @@ class PostgresLog(StoredLog):
         copied.__dict__ |= self.__dict__ | {"_keys": {}}
         return copied
 
-    def _no_index(self) -> str:
+    def _no_index(self) -> InvalidHistory:
         would_scan = "so that every look at an arm would scan all of it"
-        otherwise = "allow the scan (allow_scan=True), or index the log"
         if self._table.is_query:
-            return f"a query has no index, {would_scan}: name a table that has one, {otherwise}"
-        unit, order, *numbers = map(quoted, (self._unit, self._order, *self._numbers.values()))
-        wanted = f"CREATE INDEX ON {self._table.plain_sql} ({unit}, {order}) INCLUDE ({', '.join(numbers)});"
-        return f"{self.name} has no index on its arms and their order, {would_scan}: {wanted} or {otherwise}"
+            what, cure = "a query has no index", "name a table that has one"
+        else:
+            what = f"{self.name} has no index on its arms and their order"
+            unit, order, *numbers = map(quoted, (self._unit, self._order, *self._numbers.values()))
+            cure = f"CREATE INDEX ON {self._table.plain_sql} ({unit}, {order}) INCLUDE ({', '.join(numbers)});"
+        return InvalidHistory(f"{what}, {would_scan}").advising(
+            f"{cure} or allow the scan with allow_scan=True, or index the log",
+            f"{cure} or allow the scan with --allow-scan, or `artreplay index` the log",
+        )
 
     def _named_in_statements(self) -> dict[str, str]:
         """What stands in statements for the names in braces."""

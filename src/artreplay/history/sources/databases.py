@@ -31,7 +31,7 @@ def is_query(table: str) -> bool:
 def table_behind_from(place: str, table: str | None) -> str:
     """How a table of a database, or a query, is written behind FROM."""
     if not table:
-        raise InvalidParameter(f"{place} is a database: table= must name a table of it, or be a query")
+        raise InvalidParameter(f"must name a table of the database {place}, or be a query", parameter="table")
     query = f"({table.rstrip().rstrip(';')}\n) AS log"  # which may end in a comment
     return query if is_query(table) else ".".join(map(quoted, table.split(".")))
 

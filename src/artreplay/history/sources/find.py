@@ -49,9 +49,9 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
 def _refuse(table: str | None, csv: Mapping[str, Any] | None, name: str) -> None:
     """Refuse options that do not belong to a source."""
     if table is not None:
-        raise InvalidParameter(f"table= belongs to a database, {name:.100} is none")
+        raise InvalidParameter(f"is for databases, and {name:.100} is none", parameter="table")
     if csv:
-        raise InvalidParameter(f"{', '.join(f'{option}=' for option in csv)} belong to CSV files, {name:.100} is none")
+        raise InvalidParameter(f"is for CSV files, and {name:.100} is none", parameter="csv")
 
 
 def _in_memory(where: Any, name: str) -> Source:

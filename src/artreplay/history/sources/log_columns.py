@@ -57,8 +57,9 @@ def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | No
     for role, name in roles:
         if name is not None and list(names).count(name) != 1:
             columns = ", ".join(map(repr, names)) or "none"
-            asked = repr(name) if role is None else f"{name!r} ({role}=)"
-            raise InvalidHistory(f"there must be one column {asked}, the columns are {columns}")
+            if role is None:
+                raise InvalidHistory(f"there must be one column {name!r}, the columns are {columns}")
+            raise InvalidHistory(f"must name one column, got {name!r}; the columns are {columns}", parameter=role)
 
 
 def as_columns(
@@ -67,16 +68,18 @@ def as_columns(
     """The columns as a caller names them: `unit` is a name, or a list of names of coordinates."""
     for name, value in (("reward", reward), ("level", level), ("order", order), ("allowance", allowance)):
         if not isinstance(value, str) and (value is not None or name == "reward"):
-            raise InvalidParameter(f"{name} must name a column, got {value!r}")
+            raise InvalidParameter(f"must name a column, got {value!r}", parameter=name)
     units = (unit,) if isinstance(unit, str) else tuple(unit) if isinstance(unit, (list, tuple)) else ()
     if not units or not all(isinstance(name, str) for name in units):
-        raise InvalidParameter(f"unit must name at least one column, as a text or as a list of texts, got {unit!r}")
+        raise InvalidParameter(
+            f"must name at least one column, as a text or as a list of texts, got {unit!r}", parameter="unit"
+        )
     if level is not None and isinstance(unit, str):
         raise InvalidParameter(f"level must stand beside the coordinates of points, unit is the one column {unit!r}")
     if reward in units or level in units or reward == level:
         raise InvalidParameter(f"unit, reward and level must be different columns, got {units}, {reward!r}, {level!r}")
     if allowance is not None and allowance in (*units, reward, level):
-        raise InvalidParameter(f"allowance must be a column of its own, got {allowance!r}")
+        raise InvalidParameter(f"must be a column of its own, got {allowance!r}", parameter="allowance")
     names = () if contexts is None else contexts
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise InvalidParameter(f"contexts must be a list of names of columns, got {contexts!r}")
@@ -87,5 +90,9 @@ def as_columns(
 
 def check_seed_and_order(columns: Columns, seed: int | None) -> None:
     """A seed belongs to a shuffle, and a shuffle needs one."""
-    if (columns.order == SHUFFLE) != (seed is not None):
-        raise InvalidParameter(f'seed= and order="shuffle" go together, got order={columns.order!r}, seed={seed!r}')
+    if columns.order == SHUFFLE and seed is None:
+        error = InvalidParameter('"shuffle" needs a seed', parameter="order")
+        raise error.advising("give one, such as seed=0", "give one, such as --order-seed 0")
+    if columns.order != SHUFFLE and seed is not None:
+        got = "no order" if columns.order is None else repr(columns.order)
+        raise InvalidParameter(f'must be "shuffle" where there is a seed to shuffle by, got {got}', parameter="order")

@@ -159,7 +159,10 @@ def reading(name: object, kind: str, address: str | None = None) -> Iterator[Non
 
 
 def _not_in(encoding: str, name: object) -> InvalidFile:
-    return InvalidFile(f"is not in {encoding}: encoding= must say in what it is written", file=name)
+    example = "name its encoding, as in"
+    return InvalidFile(f"is not in {encoding}", file=name).advising(
+        f'{example} csv={{"encoding": "latin-1"}}', f"{example} --csv encoding=latin-1"
+    )
 
 
 def _in_short(error: Exception) -> str:

@@ -51,12 +51,14 @@ def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
     options = {"delim" if name == "sep" else name: value for name, value in (csv or {}).items()}
     for name, value in options.items():
         if name not in _OPTIONS:
-            raise InvalidParameter(f"csv must be made of {', '.join(_OPTIONS)}, got {name!r}")
+            raise InvalidParameter(f"must be made of {', '.join(_OPTIONS)}, got {name!r}", parameter="csv")
         good, expected = _CHECKS.get(name, (lambda value: True, ""))
         if not good(value):
-            raise InvalidParameter(f"{name} must be {expected}, got {value!r}")
+            raise InvalidParameter(f"option {name} must be {expected}, got {value!r}", parameter="csv")
     if options.get("delim") == options.get("quote", '"'):
-        raise InvalidParameter(f"delim and quote must be two characters, got {options['delim']!r} for both")
+        raise InvalidParameter(
+            f"options delim and quote must be two characters, got {options['delim']!r} for both", parameter="csv"
+        )
     return options
 
 
@@ -98,8 +100,10 @@ class TextFiles(FileSource):
         names = super().column_names()
         if len(names) == 1 or (names and names[0].startswith("sep=")):
             problem = f"must have a column for each value, got {', '.join(map(repr, names))}"
-            hint = "delim= must say what separates them, skip= how many lines come before the header"
-            raise InvalidHistory(f"{problem}: {hint}", file=self.files[0].name)
+            raise InvalidHistory(problem, file=self.files[0].name).advising(
+                'say what separates them, as in csv={"delim": ";"}, or skip lines before the header, csv={"skip": 1}',
+                'say what separates them, as in --csv "delim=;", or skip lines before the header, --csv skip=1',
+            )
         return names
 
     @cached_property
@@ -245,9 +249,11 @@ def _number(text: str, row: int, what: str, name: str) -> float:
         plain = text.lower().replace("_", "?")  # Python would read 1_0 as 10
         return _FLAGS[plain] if plain in _FLAGS else float(plain)
     except ValueError:
-        hint = ' (decimal_separator="," reads a comma as the point)' if _WITH_COMMA.fullmatch(text) else ""
-        problem = f"is {text!r}, expected a number{hint}"
-    raise InvalidHistory(problem, what=what, row=row, column=name)
+        error = InvalidHistory(f"is {text!r}, expected a number", what=what, row=row, column=name)
+    if _WITH_COMMA.fullmatch(text):
+        reads = "reads a comma as the point"
+        error.advising(f'csv={{"decimal_separator": ","}} {reads}', f"--csv decimal_separator=, {reads}")
+    raise error
 
 
 def _sniffed(path: str, asked: dict[str, Any]) -> dict[str, Any]:
