@@ -11,7 +11,6 @@ from scipy.stats import beta, chisquare
 
 import artreplay as ar
 from artreplay.algorithms.thompson import fitted_prior
-from artreplay.algorithms.valued import ONLINE
 from artreplay.streams import POSTERIOR, fold, uniform
 
 
@@ -44,7 +43,7 @@ def test_an_arm_is_proposed_as_often_as_it_is_the_best(wins, losses):
 
 def proposal_in(base, round_):
     """What it proposes in a round, by what it has been shown."""
-    base.component.shown[ONLINE] = round_
+    base.component.shown[1] = round_  # samples that were played
     return base.propose()
 
 

@@ -81,7 +81,7 @@ def compare(rule, mode, cases, seed):
             base, ledger = random_base(rule, rng)
             out = np.zeros(1, np.int64)
             for _ in range(12):
-                round_ = int(base.rule.shown[valued.ONLINE])
+                round_ = base.rule.rounds()
                 expected = proposed_by_all_values(base, ledger.rows, round_)
                 status = propose(base, ledger, out, round_)
                 assert (status == CERTAIN, int(out[0])) == expected

@@ -20,19 +20,23 @@ from artreplay.history import Label
 from artreplay.parameters import REQUIRED, Count, NotNegative, Seed, checked
 from artreplay.streams import POSTERIOR, pair, uniform
 
-LOGGED, ONLINE = 0, 1  # places of what was shown
 _HIGHEST = 1.0 - 2.0**-53  # below 1
 
 
-@compiled(scratch=("unread",))
+@compiled(scratch=("unread", "segment"))
 class ValuedArms(NamedTuple):
-    """Two tallies, so that no sum depends on when a row of the log was read, and the rule that values an arm."""
+    """Two tallies, so that no sum depends on when a row of the log was read, and the rule that values an arm.
+
+    Where contexts make segments, a unit is arm · n_segments + segment, and time is counted within each segment.
+    """
 
     rule: Any
     logged: Tally
     online: Tally
-    shown: Ints  # samples of the log, samples that were played
-    unread: Ints  # rows of the log that are still to be shown, in one entry
+    shown: Ints  # of each segment: samples of the log; then of each segment: samples that were played
+    unread: Ints  # of each segment: rows of the log that are still to be shown
+    segment: Ints  # from which is chosen, in one entry
+    n_segments: int  # 1 where contexts make none
 
     def value(self, arm: int, round_: int, unread: int, fill: float) -> float:
         """What an arm is worth if so many more rows of the log, all with the same reward, were shown."""
@@ -41,10 +45,11 @@ class ValuedArms(NamedTuple):
 
     def value_bounds(self, arm: int, round_: int, unread: int, fill: float, exact: bool) -> tuple[float, float]:
         """Two numbers that this value lies between, which take less time; `exact` makes both of them the value."""
+        segment = arm % self.n_segments
         bounds: tuple[float, float] = self.rule.score(
             arm,
             round_,
-            self.shown[LOGGED] + self.shown[ONLINE] + self.unread[0],
+            self.shown[segment] + self.shown[self.n_segments + segment] + self.unread[segment],
             self.logged.counts[arm] + unread,
             self.logged.totals[arm] + unread * fill,
             self.online.counts[arm],
@@ -55,19 +60,27 @@ class ValuedArms(NamedTuple):
 
     def note_unread(self, rows: int) -> None:
         """So many rows of the log are still to be shown: the time counts them too."""
-        self.unread[0] = rows
+        self.unread[self.segment[0]] = rows
 
     def propose(self, out: Ints) -> int:
         """The arm of the highest value as things stand, the lowest among equals."""
-        round_ = self.shown[ONLINE]
-        out[0] = 0
-        highest = self.value(0, round_, 0, 0.0)
-        for arm in range(1, len(self.logged.counts)):
-            value = self.value(arm, round_, 0, 0.0)
+        round_ = self.rounds()
+        first = self.segment[0]
+        out[0] = first
+        highest = self.value(first, round_, 0, 0.0)
+        for unit in range(first + self.n_segments, len(self.logged.counts), self.n_segments):
+            value = self.value(unit, round_, 0, 0.0)
             if value > highest:
                 highest = value
-                out[0] = arm
+                out[0] = unit
         return 1
+
+    def rounds(self) -> int:
+        """How many samples were played."""
+        rounds = 0
+        for segment in range(self.n_segments):
+            rounds += self.shown[self.n_segments + segment]
+        return rounds
 
     def reseed(self, key: Any) -> None:
         """Draw from another stream from now on."""
@@ -76,22 +89,23 @@ class ValuedArms(NamedTuple):
     def update(self, unit: int, reward: float) -> None:
         """Take in what was played."""
         self.online.add(unit, reward)
-        self.shown[ONLINE] += 1
+        self.shown[self.n_segments + unit % self.n_segments] += 1
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> None:
         """Take in a row of the log."""
         self.logged.add(unit, reward)
-        self.shown[LOGGED] += 1
+        self.shown[unit % self.n_segments] += 1
 
     def load(self, unit: int, samples: int, total: float) -> None:
         """Take in so many rows of the log at once, whose rewards have this sum."""
         self.logged.add_block(unit, samples, total)
-        self.shown[LOGGED] += samples
+        self.shown[unit % self.n_segments] += samples
 
 
-def valued_arms(rule: Any, n_arms: int) -> ValuedArms:
+def valued_arms(rule: Any, n_arms: int, n_segments: int = 1) -> ValuedArms:
     """Nothing shown yet."""
-    return ValuedArms(rule, tally(n_arms), tally(n_arms), np.zeros(2, np.int64), np.zeros(1, np.int64))
+    units, shown, unread = n_arms * n_segments, np.zeros(2 * n_segments, np.int64), np.zeros(n_segments, np.int64)
+    return ValuedArms(rule, tally(units), tally(units), shown, unread, np.zeros(1, np.int64), n_segments)
 
 
 # -- the rules: time is the length of the journal, the log and what was played -----------------------------------------
@@ -248,8 +262,8 @@ class ValuedAlgorithm(ArmAlgorithm):
         return Tally(logged.counts + online.counts, logged.totals + online.totals)
 
     def _values(self) -> Floats | None:
-        round_ = int(self.valued.shown[ONLINE])
-        return np.array([self.valued.value(arm, round_, 0, 0.0) for arm in range(self.n_arms)])
+        round_, units = self.valued.rounds(), len(self.valued.logged.counts)
+        return np.array([self.valued.value(unit, round_, 0, 0.0) for unit in range(units)])
 
 
 class UCB1(ValuedAlgorithm):

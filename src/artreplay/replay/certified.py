@@ -23,7 +23,7 @@ from artreplay.replay.step import BAD_VALUE, CERTAIN
 _SLACK = 1e-9  # a sum added row by row can pass its bound by rounding
 
 
-@compiled(scratch=("allowed", "high", "high_least", "low", "low_most", "waiting", "round", "changed"))
+@compiled(scratch=("allowed", "high", "high_least", "low", "low_most", "waiting", "round", "changed", "segment"))
 class Certified(NamedTuple):
     """A base by the values of its arms, and the bounds on them in the round at hand."""
 
@@ -38,6 +38,8 @@ class Certified(NamedTuple):
     waiting: Ints  # of each arm: rows of the log that are unread
     round: Ints  # which the bounds are of, −1 if they are out of date; in one entry
     changed: Ints  # the arm whose bounds alone are out of date, −1 if there is none; in one entry
+    segment: Ints  # from which is chosen, in one entry; units are arm · n_segments + segment
+    n_segments: int  # 1 where contexts make none
 
     def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
         """The arm to be played, which is CERTAIN, or one whose next row is to be shown first."""
@@ -45,27 +47,32 @@ class Certified(NamedTuple):
         total = 0
         for arm in range(len(self.high)):
             if everything or arm == self.changed[0]:
-                self.waiting[arm] = ledger.waiting(ledger.locate(self, arm))
+                self.waiting[arm] = ledger.waiting(ledger.locate(self, self.unit(arm)))
             total += self.waiting[arm]
         self.rule.note_unread(total)
         for arm in range(len(self.high)):
             if (everything or arm == self.changed[0]) and not self.bound(arm, round_):
-                out[0] = arm
+                out[0] = self.unit(arm)
                 self.round[0] = -1
                 return BAD_VALUE
         self.round[0] = round_
         self.changed[0] = -1
         return self.choose(out, round_, total)
 
+    def unit(self, arm: int) -> int:
+        """The unit of an arm in the segment at hand."""
+        unit: int = arm * self.n_segments + self.segment[0]
+        return unit
+
     def bound(self, arm: int, round_: int) -> bool:
         """Find the bounds on the value of an arm; whether they are such."""
         if self.allowed[arm] == 0:
             return True
         unread = self.waiting[arm]
-        high_least, high = self.rule.value_bounds(arm, round_, unread, self.top, False)
+        high_least, high = self.rule.value_bounds(self.unit(arm), round_, unread, self.top, False)
         low, low_most = high_least, high
         if unread > 0:
-            low, low_most = self.rule.value_bounds(arm, round_, unread, self.bottom, False)
+            low, low_most = self.rule.value_bounds(self.unit(arm), round_, unread, self.bottom, False)
         self.high[arm] = high
         self.high_least[arm] = high_least
         self.low[arm] = low
@@ -77,7 +84,7 @@ class Certified(NamedTuple):
     def choose(self, out: Any, round_: int, unread: int) -> int:
         """The arm of the highest upper bound if it is certain; else whose row to show."""
         best = self.highest(False, round_)
-        out[0] = best
+        out[0] = self.unit(best)
         if unread == 0:
             return CERTAIN
         for arm in range(len(self.high)):
@@ -85,7 +92,7 @@ class Certified(NamedTuple):
                 continue
             if self.can_win(arm, best, round_):
                 if self.waiting[best] == 0:
-                    out[0] = self.highest(True, round_)
+                    out[0] = self.unit(self.highest(True, round_))
                 return 1
         return CERTAIN
 
@@ -124,7 +131,7 @@ class Certified(NamedTuple):
     def settle_high(self, arm: int, round_: int) -> None:
         """Compute the exact upper bound of an arm; if it has no unread rows, the lower bound is the same."""
         if self.high_least[arm] < self.high[arm]:
-            value = self.rule.value(arm, round_, self.waiting[arm], self.top)
+            value = self.rule.value(self.unit(arm), round_, self.waiting[arm], self.top)
             self.high[arm] = self.high_least[arm] = value
             if self.waiting[arm] == 0:
                 self.low[arm] = self.low_most[arm] = value
@@ -134,7 +141,7 @@ class Certified(NamedTuple):
         if self.waiting[arm] == 0:
             self.settle_high(arm, round_)
         elif self.low[arm] < self.low_most[arm]:
-            self.low[arm] = self.low_most[arm] = self.rule.value(arm, round_, self.waiting[arm], self.bottom)
+            self.low[arm] = self.low_most[arm] = self.rule.value(self.unit(arm), round_, self.waiting[arm], self.bottom)
 
     def is_known(self, arm: int) -> bool:
         """Whether unread rows cannot change the value of an arm: there are none, or it is infinite anyway."""
@@ -167,9 +174,12 @@ class Certified(NamedTuple):
 
     def mark_changed(self, unit: int) -> None:
         """The bounds of an arm are out of date; those of all, if there is another such arm."""
-        if self.changed[0] >= 0 and self.changed[0] != unit:
+        if unit % self.n_segments != self.segment[0]:
+            return  # it has no part in the choice at hand
+        arm = unit // self.n_segments
+        if self.changed[0] >= 0 and self.changed[0] != arm:
             self.round[0] = -1
-        self.changed[0] = unit
+        self.changed[0] = arm
 
     def propose(self, out: Any) -> int:
         """What the base would play as things stand."""
@@ -177,7 +187,7 @@ class Certified(NamedTuple):
         return units
 
 
-def certify(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
+def certify(rule: Any, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
     """A base whose values nobody has asked for yet."""
     return Certified(
         rule,
@@ -191,6 +201,8 @@ def certify(rule: Any, n_arms: int, bottom: float, top: float) -> Certified:
         np.zeros(n_arms, np.int64),
         np.full(1, -1, np.int64),
         np.full(1, -1, np.int64),
+        np.zeros(1, np.int64),
+        n_segments,
     )
 
 
@@ -209,8 +221,9 @@ def with_rule(component: Any, rule: Any) -> Any:
     return component._replace(rule=rule) if is_certified(component) else rule
 
 
-def complaint(algorithm: Any, arm: int, unit: Any, name: str) -> str:
-    """What is wrong with the value of an arm, in a sentence that names the user's class."""
+def complaint(algorithm: Any, number: int, unit: Any, name: str) -> str:
+    """What is wrong with the value of a unit, in a sentence that names the user's class."""
+    arm = number // algorithm.n_segments
     high, low, unread = (float(algorithm.high[arm]), float(algorithm.low[arm]), int(algorithm.waiting[arm]))
     if unread == 0 or math.isnan(high) or math.isnan(low):
         bad = low if math.isnan(low) else high
