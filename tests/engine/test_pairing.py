@@ -142,7 +142,9 @@ def test_plain_objects_and_components_meet_the_same_world_as_named_algorithms():
 def test_rewards_that_are_drawn_ahead_are_those_that_are_drawn_one_by_one():
     env, keys = KArmed(3), world_keys(5, np.arange(2))
     with ar.compiling.using("interpreted"), np.errstate(over="ignore"):
-        stacks = [env.stack(env.worlds(keys, keys), ahead=ahead) for ahead in (False, True)]
+        stacks = [
+            env.stack(env.worlds(keys, keys))._replace(ahead=ahead) for ahead in (np.empty((0, 32)), np.empty((3, 32)))
+        ]
         arms = np.random.default_rng(0).choice(3, 250, p=[0.7, 0.2, 0.1]).tolist()
         for world in (0, 1):
             for stack in stacks:

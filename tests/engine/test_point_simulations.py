@@ -23,7 +23,7 @@ from point_cases import (
 from simulated import STARTS
 
 import artreplay as ar
-from artreplay.compiling import using
+from artreplay.compiling import loops, using
 from artreplay.environments import PiecewiseLinear, Quadratic
 from artreplay.environments.point_stack import nothing_known
 
@@ -70,11 +70,10 @@ def test_the_surfaces_are_the_same_compiled_and_interpreted(env, noise):
 @pytest.mark.long
 @pytest.mark.parametrize("case", ["TreeUCB", "TreeAllocation"])
 def test_the_length_of_slices_changes_nothing(monkeypatch, case):
-    worker_module = sys.modules["artreplay.engine.worker"]
     expected = run(case, mode="compiled", history=200, horizon=40)
     for limit in (1, 3, 17):
-        monkeypatch.setattr(worker_module, "_FIRST_LIMIT", limit)
-        monkeypatch.setattr(worker_module, "next_limit", lambda limit, took: limit)
+        monkeypatch.setattr(loops, "FIRST_STEPS", limit)
+        monkeypatch.setattr(loops, "next_limit", lambda limit, took: limit)
         assert alike(run(case, mode="compiled", history=200, horizon=40, threads=1), expected)
 
 

@@ -32,7 +32,7 @@ def test_a_long_log_is_not_drawn_by_the_interpreter(monkeypatch):
     monkeypatch.setattr(loops, "PATIENCE", 0.0001)  # seconds; the log takes three times as long
     monkeypatch.setattr(loops, "PATIENCE_TO_LOAD", 0.0001)
     monkeypatch.setattr(loops, "_interpreted", {})
-    monkeypatch.setattr(worker.time, "thread_time", lambda: 0.0)  # this is known before anything has taken time
+    monkeypatch.setattr(loops, "thread_time", lambda: 0.0)  # this is known before anything has taken time
     monkeypatch.setattr(worker, "play_one", loops.Loop(worker.play_one.function))
     monkeypatch.setattr(loops.Loop, "bound_to", lambda self, *parts: bound.append(self) or self.interpreted)
     with using("auto"):

@@ -10,7 +10,7 @@ import pytest
 from simulated import CASES, DETERMINISTIC, STARTS, OwnFewest, own_random, same
 
 import artreplay as ar
-from artreplay.compiling import using
+from artreplay.compiling import loops, using
 from artreplay.environments import KArmed, TopArms
 from artreplay.environments.arm_environments import world_keys
 
@@ -97,7 +97,7 @@ def test_the_size_of_batches_changes_nothing(monkeypatch, case):
     simulate_module = sys.modules["artreplay.engine.simulate"]
     expected = run(case, replications=20, history=200, horizon=150)
     for size in (1, 7, 40):
-        monkeypatch.setattr(simulate_module, "_WORLD_ENTRIES", size)
+        monkeypatch.setattr(simulate_module, "MAX_WORLD_ENTRIES", size)
         assert same(run(case, replications=20, history=200, horizon=150), expected)
         assert same(run(case, replications=20, history=200, horizon=150, threads=1), expected)
 
@@ -106,11 +106,10 @@ def test_the_size_of_batches_changes_nothing(monkeypatch, case):
 @one_compiled(["MonUCB", "TopUCB, tabulated", "LinUCB", "Thompson"])
 @pytest.mark.parametrize("start", STARTS[:2])
 def test_the_length_of_slices_changes_nothing(monkeypatch, case, start):
-    worker_module = sys.modules["artreplay.engine.worker"]
     expected = run(case, start, history=150, horizon=30)
     for limit in (1, 3, 17):
-        monkeypatch.setattr(worker_module, "_FIRST_LIMIT", limit)
-        monkeypatch.setattr(worker_module, "next_limit", lambda limit, took: limit)
+        monkeypatch.setattr(loops, "FIRST_STEPS", limit)
+        monkeypatch.setattr(loops, "next_limit", lambda limit, took: limit)
         assert same(run(case, start, history=150, horizon=30, threads=1), expected)
 
 

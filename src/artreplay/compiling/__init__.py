@@ -21,7 +21,7 @@ from artreplay.compiling.components import (
     views,
 )
 from artreplay.compiling.growth import UNBOUNDED, resized, with_room
-from artreplay.compiling.loops import Loop, loops_compiled, worth_compiling
+from artreplay.compiling.loops import Loop, Slices, loops_compiled, next_limit, worth_compiling
 from artreplay.compiling.marker import compiled, exact_bounds, natural
 from artreplay.compiling.modes import Mode, current_mode, using
 
@@ -31,6 +31,7 @@ __all__ = [
     "Ints",
     "Loop",
     "Mode",
+    "Slices",
     "Words",
     "arrays_of",
     "check_fields",
@@ -42,6 +43,7 @@ __all__ = [
     "is_component",
     "loops_compiled",
     "natural",
+    "next_limit",
     "overwrite",
     "packed",
     "resized",

@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter, thread_time
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -25,6 +26,10 @@ R = TypeVar("R")
 
 # Seconds of interpretation after which machine code pays: to make it takes a few seconds, to load it about half of one.
 PATIENCE, PATIENCE_TO_LOAD = 1.0, 0.05
+
+FIRST_STEPS = 64  # of a loop, in its first slice
+MAX_STEPS = 1 << 20  # in one slice
+SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 
 _interpreted: dict[tuple[type, ...], float] = {}  # seconds in this process, by the classes of a base
 _entries: list[Any] = []
@@ -105,6 +110,42 @@ def worth_compiling(loop: Loop[Any, Any], parts: tuple[Any, ...], seconds: float
     classes = _classes(parts[:1])
     _interpreted[classes] = _interpreted.get(classes, 0.0) + seconds
     return _interpreted[classes] > PATIENCE_TO_LOAD and (_interpreted[classes] > PATIENCE or loop.is_at_hand(*parts))
+
+
+class Slices:
+    """Runs a loop in slices, between which Ctrl-C is heard: interpreted at first, and compiled once that pays.
+
+    The loop must take the number of steps of a slice as its last argument, and return 0 when it has made them all.
+    """
+
+    def __init__(self, loop: Loop[..., int], seconds: float) -> None:
+        """`seconds` is how long the interpreter would take before it could be stopped for the first time."""
+        self._loop = loop
+        self._seconds = seconds
+        self._steps = FIRST_STEPS
+        self._form: Callable[..., int] | None = None
+
+    def run(self, *parts: Any) -> int:
+        """Run the next slice with these arguments, whose types never change; what the loop returns."""
+        if self._form is None:
+            self._form = self._best_form(parts, self._seconds)
+        began, worked_before = perf_counter(), thread_time()  # of threads, only one at a time is interpreted
+        result = self._form(*parts, self._steps)
+        if self._form == self._loop.interpreted:
+            self._form = self._best_form(parts, thread_time() - worked_before)
+        if result == 0:
+            self._steps = next_limit(self._steps, perf_counter() - began)
+        return result
+
+    def _best_form(self, parts: tuple[Any, ...], seconds: float) -> Callable[..., int]:
+        return self._loop.bound_to(*parts) if worth_compiling(self._loop, parts, seconds) else self._loop.interpreted
+
+
+def next_limit(limit: int, took: float) -> int:
+    """How many steps the next slice may have, so that it takes about `SLICE_SECONDS`."""
+    if took < SLICE_SECONDS / 2:
+        return min(limit * 2, MAX_STEPS)
+    return max(limit // 2, 1) if took > SLICE_SECONDS else limit
 
 
 @functools.cache

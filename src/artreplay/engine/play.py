@@ -1,6 +1,6 @@
-"""The loop over replications: enter a world, draw its log, then repeat the step and the rewards of what is played.
+"""The loop over replications: enter a world and its log, then repeat the step and the rewards of what is played.
 
-It can leave after any step and continue there, because all that says where it stands is in arrays.
+It can leave after any step and continue there, because everything that says where it stands is in arrays.
 """
 
 from __future__ import annotations
@@ -8,64 +8,144 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artreplay.compiling import Floats, Ints, Loop, compiled, natural
-from artreplay.engine.simulated_logs import DRAW, ENTER, FEED, LOADED, PHASE, PLACE, PLAY, ROW, ROWS, STEPS, WORLD
-from artreplay.replay import (
-    AGAIN,
-    CERTAIN,
-    DONE,
-    NEEDS_ROOM,
-    PENDING,
-    ROUND,
-    USED,
-    propose,
-    read_cells,
-    show,
-)
+from artreplay.replay import AGAIN, CERTAIN, DONE, NEEDS_ROOM, PENDING, ROUND, USED, propose, show
 
-GROWN = -30  # Python is to give back the arrays of before they grew; no step and no environment says so
+GROWN = -30  # Python must bring back the arrays as they were before they grew; no step and no environment says so
+
+# Where the loop stands, in one array.
+WORLD = 0  # the replication at hand, counted within the batch
+ENTERED = 1  # 1 once this replication has begun
+STEPS = 2  # made in the last slice
+CURSOR_SIZE = 3
 
 
 @compiled
-class Order(NamedTuple):
-    """What is asked of every replication."""
+class ArmLog(NamedTuple):
+    """A log of arms in its order. Each replication draws its own, unless one is given."""
+
+    is_drawn: bool
+    unit: Ints
+    reward: Floats
+    allowance: Floats  # of each row; empty where rows have none
+    allowance_of_arm: Floats  # of the rows of each arm, where the log is drawn
+    start: Ints  # of each cell: where its queue begins in the ledger
+
+    def begin(self, ledger: Any, rewards: Any) -> None:
+        """Draw the log of a replication, if need be, and put all its rows where they have not been read."""
+        if self.is_drawn:
+            rewards.draw_rows(0, len(self.unit), self.unit, self.reward)
+            for row in range(len(self.allowance)):
+                self.allowance[row] = self.allowance_of_arm[self.unit[row]]
+            if len(ledger.unit) > 0:
+                self.fill(ledger)
+        for cell in range(len(self.start)):
+            ledger.next[cell] = self.start[cell]
+
+    def fill(self, ledger: Any) -> None:
+        """Sort the rows into the queues of a ledger."""
+        for cell in range(len(self.start)):
+            ledger.stop[cell] = 0
+        for row in range(len(self.unit)):
+            ledger.stop[natural(ledger.cells.table_entry(self.unit[row]))] += 1
+        first = 0
+        for cell in range(len(self.start)):
+            self.start[cell] = first
+            first += ledger.stop[cell]
+            ledger.stop[cell] = self.start[cell]  # rises as rows are put there
+        has_allowances = len(self.allowance) > 0
+        for row in range(len(self.unit)):
+            cell = natural(ledger.cells.table_entry(self.unit[row]))
+            at = natural(ledger.stop[cell])
+            ledger.stop[cell] = at + 1
+            ledger.unit[at] = self.unit[row]
+            ledger.reward[at] = self.reward[row]
+            if has_allowances:
+                ledger.allowance[at] = self.allowance[row]
+
+    def count_used(self, ledger: Any, by_arm: Any) -> None:
+        """Add to counts by arm what a replication was shown."""
+        if len(ledger.unit) > 0:
+            ledger.count_used(self.start, by_arm)
+        else:  # all of it was shown
+            for row in range(len(self.unit)):
+                by_arm[self.unit[row]] += 1
+
+
+@compiled
+class PointLog(NamedTuple):
+    """A log of points, drawn by Python. Its rows are in the ledger, or here if all of them are shown first."""
+
+    unit: Ints
+    reward: Floats
+    allowance: Floats  # of each row; empty where rows have none
+
+    def begin(self, ledger: Any, rewards: Any) -> None:
+        """Python has prepared the ledger for this replication."""
+
+    def count_used(self, ledger: Any, by_arm: Any) -> None:
+        """There are no arms to count."""
+
+
+@compiled
+class Session(NamedTuple):
+    """What is asked of some replications, the state of their base, and what is written down: one row for each.
+
+    Every round is written down, or the last one alone where there is only one column.
+    """
 
     horizon: int
-    first: Ints  # units whose cells are read to the end before anything is proposed: one of each for Full Start
-    loaded: int  # samples of the log that the base has taken in before it begins
-
-
-@compiled
-class Memory(NamedTuple):
-    """The state of the base in one buffer, and what it is at the beginning of a replication."""
-
-    state: Ints
-    fresh: Ints
-    grown: Ints  # 1 if the base has left its buffer, in one entry
-
-
-@compiled
-class Record(NamedTuple):
-    """What is written down: every round, or the last only where there is one column. One row per replication."""
-
+    loaded: int  # samples of totals, which the base was given before it begins
+    shows_all: bool  # whether the log is shown before anything is proposed
+    state: Ints  # of the base, in one buffer
+    fresh: Ints  # what it is at the beginning of a replication
+    grown: Ints  # 1 if the base has outgrown its buffer, in one entry
+    cursor: Ints  # where the loop stands
     total: Floats  # regret so far of the replication at hand, in one entry
     regret: Floats
     used: Ints
     actions: Ints
     levels: Ints  # numbers of the levels of the actions; no columns where there are none
     by_arm: Ints  # how many samples of each arm were used; no columns where nobody wants to know
-    start: Ints  # scratch: of each cell, where its queue begins; empty where nobody wants to know
 
 
 @compiled
-def enter(algorithm: Any, rewards: Any, memory: Any, position: Any, world: int, loaded: int) -> None:
-    """Begin a replication: everything as it was at first, under this world's keys."""
-    for at in range(len(memory.state)):
-        memory.state[at] = memory.fresh[at]
+def enter(algorithm: Any, ledger: Any, log: Any, rewards: Any, session: Any, position: Any) -> None:
+    """Begin a replication: everything as it was at first, under the keys of this world."""
+    world = session.cursor[WORLD]
+    for at in range(len(session.state)):
+        session.state[at] = session.fresh[at]
     rewards.enter(world)
     algorithm.reseed(rewards.worlds.base_key[world])
+    log.begin(ledger, rewards)
     for at in range(len(position)):
         position[at] = 0
-    position[USED] = loaded
+    position[USED] = session.loaded
+    session.total[0] = 0.0
+    session.cursor[ENTERED] = 1
+    session.cursor[STEPS] += len(log.unit)
+
+
+@compiled
+def show_log(algorithm: Any, ledger: Any, log: Any, session: Any, position: Any, limit: int) -> int:
+    """Show the base the rest of the log in its order; DONE at the end of it."""
+    room = 0
+    row = position[USED] - session.loaded
+    status = DONE
+    while row < len(log.unit):
+        if room < 1:
+            room = algorithm.room()
+            if room < 1:
+                status = NEEDS_ROOM
+                break
+        if session.cursor[STEPS] >= limit:
+            status = AGAIN
+            break
+        ledger.allowances.show(algorithm, log, natural(row))
+        session.cursor[STEPS] += 1
+        room -= 1
+        row += 1
+    position[USED] = row + session.loaded
+    return status
 
 
 @compiled
@@ -79,45 +159,37 @@ def meet(rewards: Any, proposal: Any, units: int, round_: int) -> int:
 
 
 @compiled
-def go_online(algorithm: Any, rewards: Any, record: Any, proposal: Any, units: int, world: int, round_: int) -> float:
+def go_online(algorithm: Any, rewards: Any, session: Any, proposal: Any, units: int, world: int, round_: int) -> float:
     """Play units that were met; their expected reward."""
     expected = 0.0
     for j in range(units):
         unit = natural(proposal[j])
         expected += rewards.expected(unit, j)
-        if record.actions.shape[1] > 0:
-            record.actions[world, round_, j] = rewards.name(unit, j)
-            if record.levels.shape[1] > 0:
-                record.levels[world, round_, j] = rewards.level(j)
+        if session.actions.shape[1] > 0:
+            session.actions[world, round_, j] = rewards.name(unit, j)
+            if session.levels.shape[1] > 0:
+                session.levels[world, round_, j] = rewards.level(j)
         algorithm.update(rewards.played(unit, j), rewards.pull(unit, round_, j))
     return expected
 
 
 @compiled
 def play_rounds(
-    algorithm: Any,
-    ledger: Any,
-    rewards: Any,
-    order: Any,
-    record: Any,
-    position: Any,
-    cursor: Any,
-    proposal: Any,
-    width: int,
-    limit: int,
+    algorithm: Any, ledger: Any, rewards: Any, session: Any, position: Any, proposal: Any, width: int, limit: int
 ) -> int:
     """Steps until the horizon or the limit; AGAIN, or what is in the way.
 
     Where the loop stands is in local variables meanwhile, which machine code keeps in registers.
     """
-    steps = cursor[STEPS]
-    world = natural(cursor[WORLD])
+    horizon = session.horizon
+    steps = session.cursor[STEPS]
+    world = natural(session.cursor[WORLD])
     round_ = natural(position[ROUND])
     units = position[PENDING]  # of a round that waited for a mean
-    total = record.total[0]
-    keep_all = record.regret.shape[1] == order.horizon
+    total = session.total[0]
+    keep_all = session.regret.shape[1] == horizon
     status = AGAIN
-    while steps < limit and round_ < order.horizon:
+    while steps < limit and round_ < horizon:
         if units == 0:
             if algorithm.room() < width:
                 status = NEEDS_ROOM
@@ -137,18 +209,18 @@ def play_rounds(
         status = meet(rewards, proposal, playing, round_)
         if status != AGAIN:
             break
-        expected = go_online(algorithm, rewards, record, proposal, playing, world, round_)
+        expected = go_online(algorithm, rewards, session, proposal, playing, world, round_)
         total += rewards.optimum[0] - expected  # which a world of the user's own may move from round to round
         units = 0
-        if keep_all or round_ == order.horizon - 1:
+        if keep_all or round_ == horizon - 1:
             at = round_ if keep_all else 0
-            record.regret[world, at] = total
-            record.used[world, at] = position[USED]
+            session.regret[world, at] = total
+            session.used[world, at] = position[USED]
         round_ += 1
-    cursor[STEPS] = steps
+    session.cursor[STEPS] = steps
     position[ROUND] = round_
     position[PENDING] = units
-    record.total[0] = total
+    session.total[0] = total
     return status
 
 
@@ -156,59 +228,38 @@ def play_rounds(
 def play_worlds(
     algorithm: Any,
     ledger: Any,
-    queue: Any,
-    rewards: Any,
     log: Any,
-    memory: Memory,
-    order: Order,
-    record: Record,
+    rewards: Any,
+    session: Any,
     position: Ints,
-    cursor: Ints,
     proposal: Any,
     width: int,
     limit: int,
 ) -> int:
-    """Play the worlds of `rewards`, one after another, at most `limit` steps and about `ROWS` rows of a log.
+    """Play the worlds of `rewards`, one after another, with about `limit` steps; DONE, AGAIN, or what is in the way.
 
-    Full Start first shows the rows in `queue`, which is `ledger` itself where they are shown cell by cell. An action
-    has at most `width` units.
+    An action has at most `width` units.
     """
-    rows = 0
+    cursor = session.cursor
     cursor[STEPS] = 0
     while cursor[WORLD] < len(rewards.worlds.key):
-        phase = cursor[PHASE]
-        if cursor[STEPS] >= limit or rows >= ROWS:
-            return AGAIN
-        if phase == ENTER:
-            if memory.grown[0] == 1:
+        if cursor[ENTERED] == 0:
+            if session.grown[0] == 1:
                 return GROWN
-            enter(algorithm, rewards, memory, position, cursor[WORLD], order.loaded)
-            log.begin(queue)
-            record.total[0] = 0.0
-            cursor[ROW] = 0
-            cursor[PHASE] = DRAW
-        elif phase in (DRAW, PLACE):
-            rows += log.advance(queue, rewards, cursor)
-        elif phase == LOADED:
-            cursor[PHASE] = FEED
-            for cell in range(len(record.start)):
-                record.start[cell] = queue.next[cell]
-        elif phase == FEED:
-            before = position[USED]
-            fed = read_cells(algorithm, queue, position, order.first, limit - cursor[STEPS])
-            cursor[STEPS] += position[USED] - before
-            if fed != DONE:
-                return fed
-            cursor[PHASE] = PLAY
-        else:
-            wrong = play_rounds(algorithm, ledger, rewards, order, record, position, cursor, proposal, width, limit)
-            if wrong != AGAIN:
-                return wrong
-            if position[ROUND] >= order.horizon:
-                if len(record.start) > 0:
-                    queue.count_used(record.start, record.by_arm[cursor[WORLD]])
-                cursor[PHASE] = ENTER
-                cursor[WORLD] += 1
+            enter(algorithm, ledger, log, rewards, session, position)
+        if session.shows_all:
+            status = show_log(algorithm, ledger, log, session, position, limit)
+            if status != DONE:
+                return status
+        status = play_rounds(algorithm, ledger, rewards, session, position, proposal, width, limit)
+        if status != AGAIN:
+            return status
+        if position[ROUND] < session.horizon:
+            return AGAIN
+        if session.by_arm.shape[1] > 0:
+            log.count_used(ledger, session.by_arm[cursor[WORLD]])
+        cursor[ENTERED] = 0
+        cursor[WORLD] += 1
     return DONE
 
 
@@ -216,40 +267,28 @@ def play_worlds(
 def play_one(
     algorithm: Any,
     ledger: Any,
-    queue: Any,
-    rewards: Any,
     log: Any,
-    memory: Memory,
-    order: Order,
-    record: Record,
+    rewards: Any,
+    session: Any,
     position: Ints,
-    cursor: Ints,
     proposal: Any,
     limit: int,
 ) -> int:
     """`play_worlds` where one unit is played at a time: to know this in advance makes much shorter machine code."""
-    return play_worlds(
-        algorithm, ledger, queue, rewards, log, memory, order, record, position, cursor, proposal, 1, limit
-    )
+    return play_worlds(algorithm, ledger, log, rewards, session, position, proposal, 1, limit)
 
 
 @Loop
 def play_several(
     algorithm: Any,
     ledger: Any,
-    queue: Any,
-    rewards: Any,
     log: Any,
-    memory: Memory,
-    order: Order,
-    record: Record,
+    rewards: Any,
+    session: Any,
     position: Ints,
-    cursor: Ints,
     proposal: Any,
     limit: int,
 ) -> int:
     """`play_worlds` where an action is a list of units."""
-    width = record.actions.shape[2]
-    return play_worlds(
-        algorithm, ledger, queue, rewards, log, memory, order, record, position, cursor, proposal, width, limit
-    )
+    width = session.actions.shape[2]
+    return play_worlds(algorithm, ledger, log, rewards, session, position, proposal, width, limit)

@@ -85,11 +85,8 @@ class ArmEnvironment:
         draw_log(rewards, arms, values)
         return History(arms, values)
 
-    def stack(self, worlds: Worlds, law: Law | None = None, ahead: bool = False) -> ArmRewards:
-        """The reward stack of these worlds, at the first of them; `law` replaces how rewards are drawn.
-
-        `ahead` says that online rewards may be drawn in advance, which pays where machine code draws several at once.
-        """
+    def stack(self, worlds: Worlds, law: Law | None = None) -> ArmRewards:
+        """The reward stack of these worlds, at the first of them; `law` replaces how rewards are drawn."""
         law = self.law if law is None else law
         return ArmRewards(
             worlds,
@@ -98,7 +95,7 @@ class ArmEnvironment:
             mean=worlds.mean[0].copy(),
             truth=worlds.truth[0].copy(),
             pulls=np.zeros(self.n_arms, np.int64),
-            ahead=np.empty((self.n_arms if ahead and isinstance(law, Bernoulli) else 0, AHEAD)),
+            ahead=np.empty((self.n_arms if isinstance(law, Bernoulli) else 0, AHEAD)),
             optimum=worlds.optimum[:1].copy(),
             law=law,
         )

@@ -188,7 +188,7 @@ class OwnEnvironment(ArmEnvironment):
         """The replications with these keys."""
         return OwnWorlds(keys, base_keys)
 
-    def stack(self, worlds: Any, law: Any = None, ahead: bool = False) -> Any:
+    def stack(self, worlds: Any, law: Any = None) -> Any:
         """The rewards of these worlds."""
         own = copied(self.own) if self.is_compilable else CheckedWorld(self.own, self.reward_range)
         return OwnRewards(

@@ -154,7 +154,11 @@ class PointEnvironment:
         <History of 5 samples at points of dimension 2, at 2 levels>
         """
         key = world_keys(seed, np.array([checked_count("replication", replication, least=0)]))[0]
-        points, levels, rewards = self.draw_log(key, checked_count("size", size, least=0))
+        return self.history_of(key, checked_count("size", size, least=0))
+
+    def history_of(self, key: np.uint64, rows: int) -> History:
+        """The log of the replication with this key."""
+        points, levels, rewards = self.draw_log(key, rows)
         values = np.array(self.level_values())[levels]
         return History(points, rewards, levels=None if self.levels is None else values)
 

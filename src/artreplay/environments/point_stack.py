@@ -73,6 +73,15 @@ class Asked(NamedTuple):
 
 
 @compiled
+def key_of_point(bits: Words, level: int) -> Any:
+    """What a point and the number of its level are known by; never 0."""
+    key = mixed(np.uint64(level + 1))
+    for axis in range(len(bits)):
+        key = mixed(key ^ bits[axis])
+    return key | ONE
+
+
+@compiled
 class PointWorlds(NamedTuple):
     """What differs between replications, one row for each of a few of them."""
 
@@ -151,11 +160,9 @@ class PointRewards(NamedTuple):
         """The point that is played for a box, where it lies, and what it is known by."""
         self.picker.place(self.lattice, unit, round_, slot, self.point)
         level = self.picker.level(unit)
-        seen = mixed(np.uint64(level + 1))
         for axis in range(len(self.point)):
             self.point[axis] += 0.0  # one zero, not two
-            seen = mixed(seen ^ self.bits[axis])
-        self.seen[slot] = seen | ONE
+        self.seen[slot] = key_of_point(self.bits, level)
         self.unit[slot] = self.lattice.unit(self.point, level)
 
     def expected(self, unit: int, slot: int) -> float:
@@ -182,30 +189,6 @@ class PointRewards(NamedTuple):
         key = mixed(self.key[0] ^ self.seen[slot])
         value: float = self.law.draw(key, REWARD, 0, round_, self.mean[slot])
         return value
-
-
-class PlainPointRewards(PointRewards):
-    """The same for a plain object of the user's own, which names points itself; its units have numbers of their own."""
-
-    __slots__ = ()
-
-    def work_out(self, unit: int, round_: int, slot: int) -> None:
-        """The same point for a unit whenever it is played, so that it is worked out once."""
-        known = self.picker.worked_out
-        if unit in known:
-            self.picker.place(self.lattice, unit, round_, slot, self.point)
-            self.seen[slot], self.unit[slot] = known[unit]
-        else:
-            super().work_out(unit, round_, slot)
-            known[unit] = (self.seen[slot], self.unit[slot])
-
-    def played(self, unit: int, slot: int) -> int:
-        """What the base is told was played: what it proposed."""
-        return unit
-
-    def name(self, unit: int, slot: int) -> int:
-        """What is written down of a unit that was met: the finest box of the environment that it lies in."""
-        return int(self.unit[slot]) & WITHIN
 
 
 def nothing_known(rows: int = 64) -> Known:

@@ -1,0 +1,239 @@
+"""Simulations that no loop can play: policies are asked and told, in worlds that may be plain Python.
+
+They are for objects of the user's own, and for worlds that are such objects or in which rewards come late.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from artreplay.algorithms import Algorithm
+from artreplay.algorithms.budget import SLACK
+from artreplay.cells.boxes import WITHIN, outside
+from artreplay.compiling import Floats
+from artreplay.engine.setting import Outputs, Setting
+from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
+from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
+from artreplay.environments.point_stack import key_of_point
+from artreplay.errors import InvalidAction, InvalidParameter, exact
+from artreplay.history import History
+from artreplay.replay import AGAIN, ArtificialReplay, FullStart, Ignorant, ObjectBase, shared_generators, used_counts
+from artreplay.streams import DELAY, REWARD, mixed, uniform
+
+
+class Played(NamedTuple):
+    """A unit that is played: its arm or box, the number of its level, and its expected reward."""
+
+    number: int
+    level: int
+    mean: float
+    key: Any = 0  # of the draws of a point
+
+
+class World(Protocol):
+    """One replication of an environment."""
+
+    def best(self, round_: int) -> float:
+        """The best expected reward of a round."""
+
+    def draw_history(self, rows: int) -> History:
+        """The log of this replication."""
+
+    def look(self, action: list[Any], round_: int) -> list[Played]:
+        """What an action plays; refused if it is not possible."""
+
+    def reward(self, unit: Played, round_: int) -> float:
+        """The reward of a unit."""
+
+    def delay(self, unit: Played, round_: int) -> int:
+        """In how many rounds it arrives."""
+
+
+def play_by_asking(setting: Setting, outputs: Outputs, report: Callable[[int], None]) -> None:
+    """Play all replications, one after another."""
+    for replication in range(setting.replications):
+        before = shared_generators()
+        with np.errstate(over="ignore"):  # counters of random draws may wrap around
+            _play(setting, outputs, replication)
+        if isinstance(setting.base, ObjectBase) and before != shared_generators():
+            raise InvalidParameter(
+                f"{type(setting.user_base).__qualname__} draws from a generator that everything shares, `random` or "
+                "`numpy.random`, so that one seed would not give one result: let it keep a generator of its own as "
+                "an attribute, or offer reseed(key)"
+            )
+        report(replication + 1)
+
+
+def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
+    env, numbers = setting.env, np.array([replication])
+    key = world_keys(setting.seed, numbers)
+    world = ArmWorld(setting, key) if isinstance(env, ArmEnvironment) else PointWorld(env, key[0])
+    policy = _policy(setting, world)
+    policy.drive.base.component.reseed(setting.base_keys(numbers)[0])
+    total = 0.0
+    late: list[tuple[int, int, Any, Any]] = []
+    for round_ in range(setting.horizon):
+        while late and late[0][0] <= round_:
+            _, _, action, reward = heapq.heappop(late)
+            policy.tell(action, reward)
+        action = policy.ask()
+        units = action if isinstance(action, list) else [action]
+        if len(units) > setting.width:
+            name = type(setting.user_base).__qualname__
+            raise InvalidAction(
+                f"{name} must propose at least 1 unit and at most {setting.width}, which is what the environment plays "
+                "in a round"
+            )
+        played = world.look(units, round_)
+        total += world.best(round_) - sum(unit.mean for unit in played)
+        if setting.keep_all or round_ == setting.horizon - 1:
+            place = round_ if setting.keep_all else 0
+            outputs.regret[replication, place], outputs.used[replication, place] = total, policy.used
+        if setting.keep_all:
+            for slot, unit in enumerate(played):
+                outputs.actions[replication, round_, slot] = unit.number
+                if setting.levels is not None:
+                    outputs.levels[replication, round_, slot] = unit.level
+        due = round_ + max(world.delay(unit, round_) for unit in played)
+        rewards = [world.reward(unit, round_) for unit in played]
+        reward = rewards if isinstance(action, list) else rewards[0]
+        if due == round_:
+            policy.tell(action, reward)
+        else:
+            heapq.heappush(late, (due, round_, action, reward))
+    if outputs.by_arm.shape[1]:
+        _count_by_arm(policy, outputs.by_arm[replication])
+
+
+def _policy(setting: Setting, world: World) -> Any:
+    """The policy of a replication."""
+    if setting.start == "ignorant":
+        return Ignorant(setting.user_base)
+    history = world.draw_history(setting.rows) if setting.given is None else setting.given
+    make = FullStart if setting.start == "full-start" else ArtificialReplay
+    return make(setting.user_base, history, drift=setting.user_drift)
+
+
+def _count_by_arm(policy: Any, by_arm: Any) -> None:
+    """Add to counts by arm what a policy was shown of its log."""
+    base = policy.drive.base
+    for number, count in enumerate(used_counts(policy, partial(np.bincount, minlength=len(by_arm))).tolist()):
+        if count:  # a plain object numbers arms as it meets them
+            by_arm[base.unit(number) if isinstance(base, ObjectBase) else number] += count
+
+
+class ArmWorld:
+    """One replication of an environment of arms."""
+
+    def __init__(self, setting: Setting, key: Any) -> None:
+        env: Any = setting.env
+        self._setting = setting
+        self._key = key[0]
+        self._rewards = env.stack(env.worlds(key, key))
+        self._rewards.enter(0)
+        self._own: CheckedWorld | None = None
+        if isinstance(env, OwnEnvironment) and env.has_delays:
+            own = self._rewards.own
+            self._own = own if isinstance(own, CheckedWorld) else CheckedWorld(own, env.reward_range)
+
+    def best(self, round_: int) -> float:
+        """The best expected reward of a round."""
+        return float(self._rewards.optimum[0])
+
+    def draw_history(self, rows: int) -> History:
+        """The log of this replication."""
+        arms, rewards = np.empty(rows, np.int64), np.empty(rows)
+        self._rewards.draw_rows(0, rows, arms, rewards)
+        base = self._setting.base
+        return History([base.unit(arm) for arm in arms.tolist()] if isinstance(base, Algorithm) else arms, rewards)
+
+    def look(self, action: list[Any], round_: int) -> list[Played]:
+        """The arms that are played."""
+        base = self._setting.base
+        arms = [base.checked_number(unit) if isinstance(base, Algorithm) else unit for unit in action]
+        for slot, arm in enumerate(arms):
+            if not isinstance(arm, (int, np.integer)) or self._rewards.meet(arm, round_, slot) != AGAIN:
+                units = self._setting.describe_units()
+                raise InvalidAction(f"{self._setting.user_base!r} proposed {arm!r}, which is not one of {units}")
+        return [Played(int(arm), 0, self._rewards.expected(arm, slot)) for slot, arm in enumerate(arms)]
+
+    def reward(self, unit: Played, round_: int) -> float:
+        """The next reward of an arm."""
+        return float(self._rewards.pull(unit.number, round_, 0))
+
+    def delay(self, unit: Played, round_: int) -> int:
+        """In how many rounds it arrives."""
+        if self._own is None:
+            return 0
+        return self._own.delay(unit.number, round_, float(uniform(self._key, DELAY, unit.number, round_)))
+
+
+class PointWorld:
+    """One replication of a continuous space, for an object that names points itself."""
+
+    def __init__(self, env: PointEnvironment, key: np.uint64) -> None:
+        self._env = env
+        self._key = key
+        self._known: dict[tuple[bytes, int], Played] = {}
+
+    def best(self, round_: int) -> float:
+        """The best expected reward of a round."""
+        return self._env.optimum
+
+    def draw_history(self, rows: int) -> History:
+        """The log of this replication."""
+        return self._env.history_of(self._key, rows)
+
+    def look(self, action: list[Any], round_: int) -> list[Played]:
+        """The points that are played."""
+        env = self._env
+        places = [self._checked(unit) for unit in action]
+        if env.levels is not None and env.budget is not None:
+            efforts = [env.levels[level] for _, level in places]
+            if sum(efforts) > env.budget * SLACK:
+                levels = ", ".join(map(exact, efforts))
+                raise InvalidAction(f"levels {levels} were proposed, more than the budget of {exact(env.budget)}")
+        return [self._played(point, level) for point, level in places]
+
+    def reward(self, unit: Played, round_: int) -> float:
+        """The reward of a point in a round."""
+        return float(self._env.law.draw(mixed(self._key ^ unit.key), REWARD, 0, round_, unit.mean))
+
+    def delay(self, unit: Played, round_: int) -> int:
+        """Rewards of points come at once."""
+        return 0
+
+    def _played(self, point: Floats, level: int) -> Played:
+        """A point with its mean, which is worked out once."""
+        known = self._known.get((point.tobytes(), level))
+        if known is None:
+            env = self._env
+            mean = float(env.means(point[None, :], np.array([env.level_values()[level]]))[0])
+            number = int(env.lattice.unit(point, level)) & WITHIN
+            known = Played(number, level, mean, key_of_point(point.view(np.uint64), level))
+            self._known[point.tobytes(), level] = known
+        return known
+
+    def _checked(self, unit: Any) -> tuple[Floats, int]:
+        """The point of a unit and the number of its level."""
+        env, point, level = self._env, unit, None
+        if env.levels is not None:
+            if not isinstance(unit, (tuple, list)) or len(unit) != 2:
+                raise InvalidAction(f"{unit!r} was proposed, expected an Allocation(point, level)")
+            point, level = unit
+        try:
+            place = np.array(point, dtype=np.float64).reshape(-1) + 0.0  # one zero, not two
+        except (TypeError, ValueError):
+            place = np.empty(0)
+        if len(place) != env.dim or not np.isfinite(place).all() or len(outside(env.lattice, place[None, :])):
+            raise InvalidAction(f"{unit!r} was proposed, expected a point of {env!r}")
+        if env.levels is None:
+            return place, 0
+        if level not in env.levels:
+            raise InvalidAction(f"level {level!r} was proposed, expected one of {env.levels}")
+        return place, env.levels.index(level)

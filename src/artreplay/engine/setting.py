@@ -1,0 +1,276 @@
+"""What is simulated: checked once, before anything is played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from artreplay.algorithms import Algorithm, ArmAlgorithm, PointAlgorithm
+from artreplay.cells.boxes import checked_space, outside
+from artreplay.compiling import Floats, Ints, Words
+from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
+from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
+from artreplay.history import History, Totals
+from artreplay.replay import Base, ComponentBase, Drift, Log, ObjectBase, as_base
+from artreplay.streams import fold, fold_each
+
+Start = Literal["artificial-replay", "full-start", "ignorant"]
+Keep = Literal["all", "final"]
+DriftValue = float | Mapping[Any, float]
+
+
+class Outputs(NamedTuple):
+    """Where every replication is written down, one row for each."""
+
+    regret: Floats
+    used: Ints
+    actions: Ints
+    levels: Ints  # numbers of levels
+    by_arm: Ints  # samples used of each arm
+    boxes: Ints  # how many boxes an algorithm over points has in the end
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is simulated, checked."""
+
+    user_base: Any  # as it was given
+    base: Base  # ready to take the log in, which replications start with a copy of
+    env: ArmEnvironment | PointEnvironment
+    start: Start
+    given: History | Totals | None  # a log used in every replication
+    rows: int
+    horizon: int
+    replications: int
+    seed: int
+    rounds: Ints | None  # to keep: None for all, none for the last alone
+    user_drift: DriftValue
+    drift: Drift
+    totals: list[tuple[int, int, float]]  # arms, samples and sums that the base takes in before it begins
+
+    @property
+    def width(self) -> int:
+        """The most units in one action."""
+        return self.env.width
+
+    @property
+    def keep_all(self) -> bool:
+        """Whether more than the last round is kept."""
+        return self.rounds is None or len(self.rounds) > 0
+
+    @property
+    def levels(self) -> tuple[float, ...] | None:
+        """The levels of effort that units have, None where they have none."""
+        return self.env.levels if isinstance(self.env, PointEnvironment) else None
+
+    @property
+    def asks_policies(self) -> bool:
+        """Whether policies must be asked: for a plain object, in a world that is one, or where rewards come late."""
+        env, base = self.env, self.base
+        is_plain = isinstance(env, OwnEnvironment) and (env.has_delays or not env.is_compilable)
+        return is_plain or isinstance(base, ObjectBase)
+
+    def shows_log(self, base: Base) -> bool:
+        """Whether the whole log is shown before anything is proposed."""
+        return self.start == "full-start" or (self.start != "ignorant" and base.reads_whole_log)
+
+    def describe_units(self) -> str:
+        """A few words for error messages: what can be played."""
+        return (
+            f"the {self.env.n_arms} arms" if isinstance(self.env, ArmEnvironment) else "the points of the environment"
+        )
+
+    def outputs(self) -> Outputs:
+        """Arrays for all replications."""
+        size, kept = self.replications, self.horizon if self.keep_all else 1
+        shape = (size, self.horizon if self.keep_all else 0, self.width)
+        arms = self.env.n_arms if self.keep_all and isinstance(self.env, ArmEnvironment) else 0
+        return Outputs(
+            regret=np.zeros((size, kept)),
+            used=np.zeros((size, kept), np.int64),
+            actions=np.full(shape, -1, np.int64),
+            levels=np.full(shape if self.levels is not None else (size, 0, self.width), -1, np.int64),
+            by_arm=np.zeros((size, arms), np.int64),
+            boxes=np.zeros(size, np.int64),
+        )
+
+    def base_keys(self, numbers: Ints) -> Words:
+        """The keys of the base's own draws in these replications."""
+        seed = getattr(self.base.thing, "seed", 0)  # a user's own object may have any
+        return fold_each(fold(self.seed, max(int(seed), 0) if isinstance(seed, Integral) else 0), numbers)
+
+
+def checked_setting(
+    base: Any,
+    env: Any,
+    start: Start,
+    history: int | History | Totals,
+    horizon: int,
+    replications: int,
+    seed: int,
+    keep: Any,
+    drift: DriftValue,
+) -> Setting:
+    """Check everything that `simulate` is given."""
+    if not isinstance(env, (ArmEnvironment, PointEnvironment)):
+        if not is_own_environment(env):
+            offers = "n_arms, mean(arm, round) and reward(arm, round, u)"
+            raise InvalidParameter(f"env must be one of ar.environments, or have {offers}, got {env!r}")
+        env = OwnEnvironment(env)
+    rounds = _checked_rounds(keep, horizon)
+    ready = as_base(base)
+    _check_base(ready, env)
+    given = history if isinstance(history, (History, Totals)) else None
+    rows = len(history) if isinstance(history, (History, Totals)) else checked_count("history", history, least=0)
+    if given is not None:
+        _check_log(ready, env, given)
+    if isinstance(env, OwnEnvironment):
+        env.rows = rows
+    has_log = start != "ignorant"
+    if has_log and isinstance(ready, Algorithm) and ready.wants_totals:
+        if given is None:
+            raise InvalidParameter('prior="log" needs a log to fit it to: give history= as a History, not as a number')
+        ready.take_totals(*Log(ready, given, "error").totals())
+    return Setting(
+        user_base=base,
+        base=ready,
+        env=env,
+        start=start,
+        given=given,
+        rows=rows if has_log else 0,
+        horizon=horizon,
+        replications=replications,
+        seed=seed,
+        rounds=rounds,
+        user_drift=drift if has_log else 0.0,
+        drift=_checked_drift(drift, ready, given) if has_log else Drift(0.0, ready),
+        totals=_rows_of_totals(ready, given) if isinstance(given, Totals) and has_log else [],
+    )
+
+
+def _rows_of_totals(base: Base, totals: Totals) -> list[tuple[int, int, float]]:
+    """The arm, the samples and the sum of each row of totals, as the base sees them."""
+    part = Log(base, totals, "error").whole
+    if part is None or part.samples is None:
+        return []
+    return list(zip(part.units.tolist(), part.samples.tolist(), part.rewards.tolist(), strict=True))
+
+
+def _checked_drift(drift: DriftValue, base: Base, given: History | Totals | None) -> Drift:
+    """The allowances of the log; the base is prepared to take them."""
+    allowed = Drift(drift, base, given is not None and given.has_allowances)
+    if given is not None:
+        Log(base, given, "error", allowed)
+    elif allowed.leaves_out_arms:
+        raise InvalidParameter(
+            "drift as wide as the range of rewards needs a log that is given: history= is a number here"
+        )
+    if allowed.is_there:
+        base.allow_drift()
+    return allowed
+
+
+def _checked_rounds(keep: Any, horizon: int) -> Ints | None:
+    """The rounds to keep: None for all, none for the last alone."""
+    if isinstance(keep, str) and keep in ("all", "final"):
+        return None if keep == "all" else np.empty(0, np.int64)
+    if isinstance(keep, str) or not isinstance(keep, (Sequence, np.ndarray)) or len(keep) == 0:
+        raise InvalidParameter(f'keep must be "all", "final" or a list of rounds, got {keep!r}')
+    rounds = [checked_count("a round to keep", round_, least=0) for round_ in keep]
+    if max(rounds) >= horizon or sorted(set(rounds)) != rounds:
+        raise InvalidParameter(f"the rounds to keep must rise and lie in 0..{horizon - 1}, got {rounds}")
+    return np.array(rounds, np.int64)
+
+
+# -- what must agree with the environment -----------------------------------------------------------------------------
+
+
+def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
+    """The base and the environment must agree on what is played, and on what rewards there can be."""
+    base, is_for_points = ready.thing, isinstance(ready, PointAlgorithm)
+    if is_for_points != isinstance(env, PointEnvironment) and not (
+        isinstance(ready, ObjectBase) and isinstance(env, PointEnvironment)
+    ):
+        raise InvalidParameter(f"{env!r} is for algorithms over {'arms' if is_for_points else 'points'}, got {base!r}")
+    if isinstance(ready, ObjectBase) and isinstance(env, PointEnvironment):
+        return  # what it plays is checked when it plays
+    low, high = env.reward_range if isinstance(env, ArmEnvironment) else (0.0, 1.0)
+    if isinstance(env, PointEnvironment):
+        _check_space(base, env)
+    if ready.reward_range[0] > low or ready.reward_range[1] < high:
+        got = f"[{ready.reward_range[0]:g}, {ready.reward_range[1]:g}]"
+        raise InvalidParameter(f"reward_range must cover the environment's [{low:g}, {high:g}], got {got}")
+    if isinstance(env, ArmEnvironment) and isinstance(ready, (ArmAlgorithm, ComponentBase)):
+        is_own = isinstance(ready, ComponentBase)  # which may do less than it could
+        name = type(base).__qualname__ if is_own else "the algorithm"
+        if ready.width > env.budget or (ready.width < env.budget and not is_own):
+            plays = f"{name} plays {'up to ' if is_own else ''}{ready.width} arms in a round"
+            raise InvalidParameter(f"{plays}, the environment expects {env.budget}")
+        if ready.n_arms < env.n_arms or (ready.n_arms > env.n_arms and not is_own):
+            raise InvalidParameter(f"{name} has {ready.n_arms} arms, the environment has {env.n_arms}")
+
+
+def _check_space(base: Any, env: PointEnvironment) -> None:
+    """An algorithm and an environment must agree on the space, the levels, the budget."""
+    for name in ("dim", "levels", "box", "budget", "max_units"):
+        mine, theirs = getattr(base, name, None), getattr(env, name)
+        if name == "box":
+            mine, theirs = _edges(base), _edges(env)
+        if mine != theirs:
+            raise InvalidParameter(f"the algorithm has {name} {mine}, the environment has {theirs}")
+
+
+def _edges(space: Any) -> tuple[tuple[float, float], ...]:
+    """The box of an algorithm or an environment, as one (low, high) pair per axis."""
+    low, high = checked_space(space.box, space.dim)
+    return tuple(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
+    """A log that is given must be one of what the environment plays."""
+    if isinstance(history, Totals):
+        Log(base, history, "error")  # the arms are those of the environment, or it was refused before
+        return
+    if isinstance(env, PointEnvironment) and isinstance(base, ObjectBase):
+        _check_logged_points(history, env)
+    elif not isinstance(base, ObjectBase):
+        base.numbers_of(history, skip=False)
+    if isinstance(env, ArmEnvironment) and not isinstance(base, Algorithm):
+        _check_logged_arms(history, env)
+    base.rewards_of(history)
+
+
+def _check_logged_arms(history: History, env: ArmEnvironment) -> None:
+    """Say of a log for a base of the user's own what an algorithm of the package would say."""
+    if history.points is not None and len(history):
+        raise InvalidHistory("simulate needs a log of arms, got one of points")
+    for code in np.unique(history.codes).tolist():
+        label = history.labels[code]
+        if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or not 0 <= label < env.n_arms:
+            problem = f"is not an arm of the environment, which has 0..{env.n_arms - 1}"
+            raise InvalidHistory(problem, what=f"label {label!r}", row=int(np.argmax(history.codes == code)))
+
+
+def _check_logged_points(history: History, env: PointEnvironment) -> None:
+    """Say of a log for an object of the user's own what an algorithm of the package would say."""
+    if len(history) == 0:
+        return
+    if history.points is None:
+        raise InvalidHistory("simulate needs a log of points, got one of arms")
+    if history.points.shape[1] != env.dim:
+        raise InvalidHistory(f"points must have {env.dim} coordinates, the log's have {history.points.shape[1]}")
+    if (history.levels is None) != (env.levels is None):
+        raise InvalidHistory(f"the log has {'no levels' if history.levels is None else 'levels'}, unlike {env!r}")
+    rows = outside(env.lattice, history.points)
+    if len(rows):
+        problem = f"is {history.points[rows[0]].tolist()}, outside {env!r}"
+        raise InvalidHistory(problem, what="point", row=rows[0])
+    if history.levels is not None and env.levels is not None:
+        rows = np.flatnonzero(~np.isin(history.levels, env.levels))
+        if len(rows):
+            known, level = ", ".join(map(exact, env.levels)), exact(history.levels[rows[0]])
+            raise InvalidHistory(f"is {level}, the levels are {known}", what="level", row=rows[0])
