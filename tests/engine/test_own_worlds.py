@@ -131,6 +131,14 @@ def test_late_rewards_cost_something() -> None:
     assert late > soon
 
 
+def test_replay_is_full_start_where_rewards_are_late_and_the_log_drifts() -> None:
+    replay, full = (
+        run(Late(), ar.KLUCB(3, 70), start=start, drift=0.1) for start in ("artificial-replay", "full-start")
+    )
+    assert (replay.actions == full.actions).all()
+    assert (run(Late(), ar.KLUCB(3, 70)).actions != full.actions).any()
+
+
 def test_labelled_arms_in_a_world_with_delays() -> None:
     runs = run(Late(), ar.MonUCB(arms=["a", "b", "c"], horizon=40))
     assert set(np.unique(runs.actions)) <= {0, 1, 2}

@@ -26,16 +26,17 @@ class ArmLog(NamedTuple):
     is_drawn: bool
     unit: Ints
     reward: Floats
-    allowance: Floats  # of each row; empty where rows have none
-    allowance_of_arm: Floats  # of the rows of each arm, where the log is drawn
+    allowance: Floats  # of each row; a single 0 where rows have none
+    allowance_of_arm: Floats  # of the rows of each arm, where the log is drawn; empty where they have none
     start: Ints  # of each cell: where its queue begins in the ledger
 
     def begin(self, ledger: Any, rewards: Any) -> None:
         """Draw the log of a replication, if need be, and put all its rows where they have not been read."""
         if self.is_drawn:
             rewards.draw_rows(0, len(self.unit), self.unit, self.reward)
-            for row in range(len(self.allowance)):
-                self.allowance[row] = self.allowance_of_arm[self.unit[row]]
+            if len(self.allowance_of_arm) > 0:
+                for row in range(len(self.unit)):
+                    self.allowance[row] = self.allowance_of_arm[self.unit[row]]
             if len(ledger.unit) > 0:
                 self.fill(ledger)
         for cell in range(len(self.start)):
@@ -52,7 +53,7 @@ class ArmLog(NamedTuple):
             self.start[cell] = first
             first += ledger.stop[cell]
             ledger.stop[cell] = self.start[cell]  # rises as rows are put there
-        has_allowances = len(self.allowance) > 0
+        has_allowances = len(self.allowance_of_arm) > 0
         for row in range(len(self.unit)):
             cell = natural(ledger.cells.table_entry(self.unit[row]))
             at = natural(ledger.stop[cell])
@@ -77,7 +78,7 @@ class PointLog(NamedTuple):
 
     unit: Ints
     reward: Floats
-    allowance: Floats  # of each row; empty where rows have none
+    allowance: Floats  # of each row; a single 0 where rows have none
 
     def begin(self, ledger: Any, rewards: Any) -> None:
         """Python has prepared the ledger for this replication."""
@@ -126,9 +127,10 @@ def enter(algorithm: Any, ledger: Any, log: Any, rewards: Any, session: Any, pos
 
 
 @compiled
-def show_log(algorithm: Any, ledger: Any, log: Any, session: Any, position: Any, limit: int) -> int:
+def show_log(algorithm: Any, log: Any, session: Any, position: Any, limit: int) -> int:
     """Show the base the rest of the log in its order; DONE at the end of it."""
     room = 0
+    step = 1 if len(log.allowance) == len(log.unit) else 0
     row = position[USED] - session.loaded
     status = DONE
     while row < len(log.unit):
@@ -140,7 +142,7 @@ def show_log(algorithm: Any, ledger: Any, log: Any, session: Any, position: Any,
         if session.cursor[STEPS] >= limit:
             status = AGAIN
             break
-        ledger.allowances.show(algorithm, log, natural(row))
+        algorithm.update_logged(natural(log.unit[row]), log.reward[row], log.allowance[row * step])
         session.cursor[STEPS] += 1
         room -= 1
         row += 1
@@ -248,7 +250,7 @@ def play_worlds(
                 return GROWN
             enter(algorithm, ledger, log, rewards, session, position)
         if session.shows_all:
-            status = show_log(algorithm, ledger, log, session, position, limit)
+            status = show_log(algorithm, log, session, position, limit)
             if status != DONE:
                 return status
         status = play_rounds(algorithm, ledger, rewards, session, position, proposal, width, limit)

@@ -20,6 +20,7 @@ from artreplay.replay import Base, Ledger, Log, Part, empty_ledger, filled_ledge
 
 NO_UNITS: Ints = np.empty(0, np.int64)
 NO_NUMBERS: Floats = np.empty(0)
+NO_ALLOWANCES: Floats = np.zeros(1)  # the same for all rows
 
 
 class Scene(NamedTuple):
@@ -57,7 +58,7 @@ class ArmStage:
         if setting.rows and isinstance(setting.given, History):
             part = cast(Part, Log(base, setting.given, "error", drift).whole)
             self._ledger = _ledger_of(part, cells, self._shows_all)
-            allowances = NO_NUMBERS if part.allowances is None else part.allowances
+            allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
             start = self._ledger.next.copy()
             self._log = ArmLog(False, part.units, part.rewards, allowances, NO_NUMBERS, start)
             return
@@ -68,7 +69,7 @@ class ArmStage:
             is_drawn=True,
             unit=np.empty(rows, np.int64),
             reward=np.empty(rows),
-            allowance=np.empty(rows if drift.is_there else 0),
+            allowance=np.zeros(rows if drift.is_there else 1),
             allowance_of_arm=NO_NUMBERS if of_arms is None else drift.scaled(of_arms),
             start=np.zeros(cells.size, np.int64),
         )
@@ -100,16 +101,16 @@ class PointStage:
         """The ledger of the log that is given or drawn, or all its rows where they are shown first."""
         setting, base = self.setting, self.base
         if setting.start == "ignorant":
-            return empty_ledger(base.unit_cells(NO_UNITS)), PointLog(NO_UNITS, NO_NUMBERS, NO_NUMBERS)
+            return empty_ledger(base.unit_cells(NO_UNITS)), PointLog(NO_UNITS, NO_NUMBERS, NO_ALLOWANCES)
         history = self.env.history_of(key, setting.rows) if setting.given is None else setting.given
         log = Log(base, history, "error", setting.drift)
         part = cast(Part, log.whole)
         if not setting.shows_log(base):
             cells, rows = base.unit_cells(part.units), None if base.counts_rows else part.rows
             ledger = filled_ledger(cells, part.units, part.rewards, rows, log.end, allowances=part.allowances)
-            return ledger, PointLog(NO_UNITS, NO_NUMBERS, NO_NUMBERS)
+            return ledger, PointLog(NO_UNITS, NO_NUMBERS, NO_ALLOWANCES)
         ledger = _ledger_of(part, base.unit_cells(NO_UNITS), shows_all=True)
-        return ledger, PointLog(part.units, part.rewards, NO_NUMBERS if part.allowances is None else part.allowances)
+        return ledger, PointLog(part.units, part.rewards, NO_ALLOWANCES if part.allowances is None else part.allowances)
 
     def _rewards(self, worlds: PointWorlds) -> PointRewards:
         """The rewards of this replication."""
