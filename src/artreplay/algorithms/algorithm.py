@@ -16,8 +16,7 @@ from artreplay.algorithms.bonus import Bonus, BonusTable, Scale, bound_of
 from artreplay.algorithms.bounds import FIXED, DivergenceBound, TableBound
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
-from artreplay.compiling import Floats, Ints, copied, state_of, with_room
-from artreplay.compiling.growth import Growers
+from artreplay.compiling import Floats, Growers, Ints, copied, state_of, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
 from artreplay.history import History, Label
 from artreplay.parameters import checked_seed

@@ -6,7 +6,9 @@ one piece of machine code. Nothing is compiled, and numba is not even imported, 
 """
 
 from artreplay.compiling.components import (
+    UNBOUNDED,
     Floats,
+    Growers,
     Ints,
     Words,
     arrays_of,
@@ -16,18 +18,28 @@ from artreplay.compiling.components import (
     is_component,
     overwrite,
     packed,
+    resized,
     scalars_of,
     state_of,
     views,
+    with_room,
 )
-from artreplay.compiling.growth import UNBOUNDED, resized, with_room
-from artreplay.compiling.loops import Loop, Slices, loops_compiled, next_limit, worth_compiling
+from artreplay.compiling.loops import (
+    Loop,
+    Mode,
+    Slices,
+    current_mode,
+    loops_compiled,
+    next_limit,
+    using,
+    worth_compiling,
+)
 from artreplay.compiling.marker import compiled, exact_bounds, natural
-from artreplay.compiling.modes import Mode, current_mode, using
 
 __all__ = [
     "UNBOUNDED",
     "Floats",
+    "Growers",
     "Ints",
     "Loop",
     "Mode",

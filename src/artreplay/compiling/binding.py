@@ -19,8 +19,7 @@ from numba.core.typing.templates import (
 )
 from numba.extending import lower_builtin, overload, register_jitable
 
-from artreplay.compiling.components import MARK
-from artreplay.compiling.growth import UNBOUNDED
+from artreplay.compiling.components import MARK, UNBOUNDED
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.compiling.marker import least_room, natural
 

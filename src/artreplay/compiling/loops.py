@@ -1,4 +1,4 @@
-"""A loop is a plain function over components that also runs compiled."""
+"""A loop is a plain function over components that also runs compiled; here is decided which of the two it does."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import importlib.util
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter, thread_time
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_args
 
 import numpy as np
 
 from artreplay.compiling.components import classes_of, is_component
 from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.compiling.marker import binder
-from artreplay.compiling.modes import current_mode
 from artreplay.compiling.stamps import stamp
-from artreplay.errors import NotCompilable
+from artreplay.errors import InvalidParameter, NotCompilable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +34,37 @@ SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 
 _interpreted: dict[tuple[type, ...], float] = {}  # seconds in this process, by the classes of a base
 _entries: list[Any] = []
+
+
+Mode = Literal["auto", "compiled", "interpreted"]
+
+_mode: ContextVar[Mode] = ContextVar("artreplay_mode", default="auto")
+
+
+def current_mode() -> Mode:
+    """`"auto"` unless inside a `using` block."""
+    return _mode.get()
+
+
+@contextmanager
+def using(mode: Mode) -> Iterator[None]:
+    """Make loops run compiled, interpreted, or as they see fit (`"auto"`) inside the block.
+
+    Both give the same result bit for bit; this is for tests, for debugging a component of your own with print and
+    breakpoints, and for machines on which nothing may be compiled.
+
+    >>> import artreplay as ar
+    >>> with ar.compiling.using("interpreted"):
+    ...     ar.simulate(ar.MonUCB(2, 5), ar.environments.KArmed(2), horizon=5, replications=1).actions.shape
+    (1, 5)
+    """
+    if mode not in get_args(Mode):
+        raise InvalidParameter(f'mode must be "auto", "compiled" or "interpreted", got {mode!r}')
+    token = _mode.set(mode)
+    try:
+        yield
+    finally:
+        _mode.reset(token)
 
 
 class Loop(Generic[P, R]):

@@ -11,8 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from artreplay.compiling.components import MARK, SCRATCH, is_component
-from artreplay.compiling.growth import UNBOUNDED
+from artreplay.compiling.components import MARK, SCRATCH, UNBOUNDED, is_component
 from artreplay.errors import NotCompilable
 
 T = TypeVar("T")

@@ -8,15 +8,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from artreplay.algorithms import Algorithm
+from artreplay.algorithms import Algorithm, PointAlgorithm
 from artreplay.algorithms.budget import SLACK
-from artreplay.cells.boxes import WITHIN, outside
-from artreplay.compiling import Floats
-from artreplay.engine.setting import Outputs, Setting
+from artreplay.cells.boxes import WITHIN
+from artreplay.engine.setting import Outputs, Setting, space_of
 from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.environments.point_stack import key_of_point
@@ -179,6 +178,7 @@ class PointWorld:
     def __init__(self, env: PointEnvironment, key: np.uint64) -> None:
         self._env = env
         self._key = key
+        self._space = cast(PointAlgorithm, space_of(env))
         self._known: dict[tuple[bytes, int], Played] = {}
 
     def best(self, round_: int) -> float:
@@ -192,7 +192,7 @@ class PointWorld:
     def look(self, action: list[Any], round_: int) -> list[Played]:
         """The points that are played."""
         env = self._env
-        places = [self._checked(unit) for unit in action]
+        places = [self._space.checked_place(unit) for unit in action]
         if env.levels is not None and env.budget is not None:
             efforts = [env.levels[level] for _, level in places]
             if sum(efforts) > env.budget * SLACK:
@@ -208,8 +208,9 @@ class PointWorld:
         """Rewards of points come at once."""
         return 0
 
-    def _played(self, point: Floats, level: int) -> Played:
+    def _played(self, coordinates: list[float], level: int) -> Played:
         """A point with its mean, which is worked out once."""
+        point = np.array(coordinates) + 0.0  # one zero, not two
         known = self._known.get((point.tobytes(), level))
         if known is None:
             env = self._env
@@ -218,22 +219,3 @@ class PointWorld:
             known = Played(number, level, mean, key_of_point(point.view(np.uint64), level))
             self._known[point.tobytes(), level] = known
         return known
-
-    def _checked(self, unit: Any) -> tuple[Floats, int]:
-        """The point of a unit and the number of its level."""
-        env, point, level = self._env, unit, None
-        if env.levels is not None:
-            if not isinstance(unit, (tuple, list)) or len(unit) != 2:
-                raise InvalidAction(f"{unit!r} was proposed, expected an Allocation(point, level)")
-            point, level = unit
-        try:
-            place = np.array(point, dtype=np.float64).reshape(-1) + 0.0  # one zero, not two
-        except (TypeError, ValueError):
-            place = np.empty(0)
-        if len(place) != env.dim or not np.isfinite(place).all() or len(outside(env.lattice, place[None, :])):
-            raise InvalidAction(f"{unit!r} was proposed, expected a point of {env!r}")
-        if env.levels is None:
-            return place, 0
-        if level not in env.levels:
-            raise InvalidAction(f"level {level!r} was proposed, expected one of {env.levels}")
-        return place, env.levels.index(level)

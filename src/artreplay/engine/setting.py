@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from artreplay.algorithms import Algorithm, ArmAlgorithm, PointAlgorithm
-from artreplay.cells.boxes import checked_space, outside
+from artreplay.algorithms import UCB1, Algorithm, ArmAlgorithm, GridUCB, PointAlgorithm, RandomAllocation
+from artreplay.cells.boxes import checked_space
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
-from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, exact
+from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History, Totals
 from artreplay.replay import Base, ComponentBase, Drift, Log, ObjectBase, as_base
 from artreplay.streams import fold, fold_each
@@ -235,42 +235,15 @@ def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: Hist
     if isinstance(history, Totals):
         Log(base, history, "error")  # the arms are those of the environment, or it was refused before
         return
-    if isinstance(env, PointEnvironment) and isinstance(base, ObjectBase):
-        _check_logged_points(history, env)
-    elif not isinstance(base, ObjectBase):
-        base.numbers_of(history, skip=False)
-    if isinstance(env, ArmEnvironment) and not isinstance(base, Algorithm):
-        _check_logged_arms(history, env)
+    judge = base if isinstance(base, Algorithm) else space_of(env)
+    judge.numbers_of(history, skip=False)
     base.rewards_of(history)
 
 
-def _check_logged_arms(history: History, env: ArmEnvironment) -> None:
-    """Say of a log for a base of the user's own what an algorithm of the package would say."""
-    if history.points is not None and len(history):
-        raise InvalidHistory("simulate needs a log of arms, got one of points")
-    for code in np.unique(history.codes).tolist():
-        label = history.labels[code]
-        if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or not 0 <= label < env.n_arms:
-            problem = f"is not an arm of the environment, which has 0..{env.n_arms - 1}"
-            raise InvalidHistory(problem, what=f"label {label!r}", row=int(np.argmax(history.codes == code)))
-
-
-def _check_logged_points(history: History, env: PointEnvironment) -> None:
-    """Say of a log for an object of the user's own what an algorithm of the package would say."""
-    if len(history) == 0:
-        return
-    if history.points is None:
-        raise InvalidHistory("simulate needs a log of points, got one of arms")
-    if history.points.shape[1] != env.dim:
-        raise InvalidHistory(f"points must have {env.dim} coordinates, the log's have {history.points.shape[1]}")
-    if (history.levels is None) != (env.levels is None):
-        raise InvalidHistory(f"the log has {'no levels' if history.levels is None else 'levels'}, unlike {env!r}")
-    rows = outside(env.lattice, history.points)
-    if len(rows):
-        problem = f"is {history.points[rows[0]].tolist()}, outside {env!r}"
-        raise InvalidHistory(problem, what="point", row=rows[0])
-    if history.levels is not None and env.levels is not None:
-        rows = np.flatnonzero(~np.isin(history.levels, env.levels))
-        if len(rows):
-            known, level = ", ".join(map(exact, env.levels)), exact(history.levels[rows[0]])
-            raise InvalidHistory(f"is {level}, the levels are {known}", what="level", row=rows[0])
+def space_of(env: ArmEnvironment | PointEnvironment) -> Algorithm:
+    """An algorithm that plays what the environment has: it says what can be logged and played, and is never asked."""
+    if isinstance(env, ArmEnvironment):
+        return UCB1(env.n_arms)
+    if env.levels is None or env.budget is None:
+        return GridUCB(env.dim, horizon=1, cells_per_side=1, box=env.box)
+    return RandomAllocation(env.dim, env.levels, env.budget, env.max_units or 1, cells_per_side=1, box=env.box)

@@ -14,7 +14,8 @@ from artreplay.compiling import Floats, Ints, copied
 from artreplay.engine.play import ArmLog, PointLog
 from artreplay.engine.setting import Setting
 from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
-from artreplay.environments.point_stack import PointRewards, PointWorlds, nothing_asked, nothing_known, with_space
+from artreplay.environments.point_stack import PointRewards, nothing_asked, nothing_known, with_space
+from artreplay.environments.stack import WorldKeys
 from artreplay.history import History
 from artreplay.replay import Base, Ledger, Log, Part, empty_ledger, filled_ledger
 
@@ -93,7 +94,7 @@ class PointStage:
     def open(self, batch: range) -> Scene:
         """The scene for this replication."""
         numbers = np.arange(batch.start, batch.stop)
-        worlds = PointWorlds(world_keys(self.setting.seed, numbers), self.setting.base_keys(numbers))
+        worlds = WorldKeys(world_keys(self.setting.seed, numbers), self.setting.base_keys(numbers))
         ledger, log = self._read_log(worlds.key[0])
         return Scene(ledger, log, self._rewards(worlds), len(log.unit) > 0, self._learn)
 
@@ -112,7 +113,7 @@ class PointStage:
         ledger = _ledger_of(part, base.unit_cells(NO_UNITS), shows_all=True)
         return ledger, PointLog(part.units, part.rewards, NO_ALLOWANCES if part.allowances is None else part.allowances)
 
-    def _rewards(self, worlds: PointWorlds) -> PointRewards:
+    def _rewards(self, worlds: WorldKeys) -> PointRewards:
         """The rewards of this replication."""
         width, point = self.setting.width, np.zeros(self.env.dim)
         return PointRewards(

@@ -12,7 +12,7 @@ from artreplay.compiling import Ints, Slices, packed
 from artreplay.engine.play import CURSOR_SIZE, GROWN, WORLD, Session, play_one, play_several
 from artreplay.engine.setting import Outputs, Setting
 from artreplay.engine.stages import Scene, stage_of
-from artreplay.environments.meeting import NEEDS_MEANS, NOT_A_UNIT
+from artreplay.environments.stack import NEEDS_MEANS, NOT_A_UNIT
 from artreplay.errors import InvalidAction
 from artreplay.replay import (
     BAD_PROPOSAL,

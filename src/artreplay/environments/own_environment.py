@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words, check_fields, compiled, copied, is_component
 from artreplay.environments.arm_environments import ArmEnvironment
-from artreplay.environments.meeting import NOT_A_UNIT
+from artreplay.environments.stack import NOT_A_UNIT, WorldKeys
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, uniform
@@ -30,18 +30,10 @@ class Scale(NamedTuple):
 
 
 @compiled
-class OwnWorlds(NamedTuple):
-    """The keys of replications."""
-
-    key: Words  # of everything random in the world
-    base_key: Words  # of the base algorithm's own draws
-
-
-@compiled
 class OwnRewards(NamedTuple):
     """Rewards of one replication: the n-th online pull of an arm is made of the same draw for every policy."""
 
-    worlds: OwnWorlds
+    worlds: WorldKeys
     own: Any  # the user's world
     key: Words  # of the world that is played, in one entry
     pulls: Ints  # online, of each arm
@@ -186,7 +178,7 @@ class OwnEnvironment(ArmEnvironment):
 
     def worlds(self, keys: Words, base_keys: Words) -> Any:
         """The replications with these keys."""
-        return OwnWorlds(keys, base_keys)
+        return WorldKeys(keys, base_keys)
 
     def stack(self, worlds: Any, law: Any = None) -> Any:
         """The rewards of these worlds."""

@@ -9,7 +9,7 @@ import numpy as np
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import Floats, Ints, Words, compiled
-from artreplay.environments.meeting import NEEDS_MEANS
+from artreplay.environments.stack import NEEDS_MEANS, WorldKeys
 from artreplay.replay import AGAIN
 from artreplay.streams import REWARD, mixed
 
@@ -82,21 +82,13 @@ def key_of_point(bits: Words, level: int) -> Any:
 
 
 @compiled
-class PointWorlds(NamedTuple):
-    """What differs between replications, one row for each of a few of them."""
-
-    key: Words  # of everything random in the world
-    base_key: Words  # of the base algorithm's own draws
-
-
-@compiled
 class PointRewards(NamedTuple):
     """Rewards of one replication, keyed by the bits of the played point, its level, and the online round.
 
     A proposed box is turned into the point that is played by the picker of the base.
     """
 
-    worlds: PointWorlds
+    worlds: WorldKeys
     key: Words  # of the world that is played, in one entry
     optimum: Floats  # the best expected reward of one round, in one entry
     lattice: Lattice

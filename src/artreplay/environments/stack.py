@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words, compiled, natural
-from artreplay.environments.meeting import NOT_A_UNIT
 from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal, uniform
+
+# What can come of looking at a unit that is to be played, beside AGAIN; these are below what can come of a step.
+NOT_A_UNIT = -20  # the environment does not have it
+NEEDS_MEANS = -21  # Python must work out the mean rewards of points
 
 AHEAD = 32  # online rewards of an arm that are drawn in one go; the first ones are drawn one by one, for rare arms
 
@@ -123,6 +126,14 @@ class Worlds(NamedTuple):
     truth: Floats  # (replication, arm): its mean
     optimum: Floats  # the best expected reward of one round
     share: Floats  # (replication, arm): cumulative shares of the arms in the log; no columns if they are equal
+
+
+@compiled
+class WorldKeys(NamedTuple):
+    """What differs between replications where worlds keep no means: one row for each."""
+
+    key: Words  # of everything random in the world
+    base_key: Words  # of the base algorithm's own draws
 
 
 @compiled

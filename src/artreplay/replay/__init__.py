@@ -4,7 +4,7 @@ from artreplay.replay import drift
 from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base, offers_value
 from artreplay.replay.certified import certify, complaint, is_certified, rule_of
 from artreplay.replay.drift import Drift
-from artreplay.replay.drive import Drive, next_limit
+from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, Log, Part, Unknown, checked_unknown, takes_totals
 from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
@@ -79,7 +79,6 @@ __all__ = [
     "is_certified",
     "ledger_without_rows",
     "load",
-    "next_limit",
     "offers_value",
     "policy_as_bytes",
     "policy_from_bytes",

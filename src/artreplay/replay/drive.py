@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, current_mode, views, worth_compiling
+from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, current_mode, next_limit, views, worth_compiling
 from artreplay.errors import Interrupted, InvalidAction
 from artreplay.replay.bases import Base, ComponentBase
 from artreplay.replay.certified import complaint
@@ -37,8 +37,6 @@ from artreplay.replay.step import (
 )
 
 FIRST_STEPS = 1  # in the first slice of a call: a step over a large table can take a second
-MAX_STEPS = 1 << 20  # in one slice of a loop
-SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 SLOW_CALLS = 3  # in a row: the machine may have been busy with something else during one
 SLOW_SLICE = 1e-3  # seconds: a quicker one gains nothing by machine code, which must be handed its arrays first
 
@@ -260,10 +258,3 @@ class Drive:
         self.__dict__.update(state)
         self.proposal, self.proposed = self.base.proposal_space()
         self.proposal[:] = state["proposal"]
-
-
-def next_limit(limit: int, took: float) -> int:
-    """How many steps the next slice may have, so that it takes about `SLICE_SECONDS`."""
-    if took < SLICE_SECONDS / 2:
-        return min(limit * 2, MAX_STEPS)
-    return max(limit // 2, 1) if took > SLICE_SECONDS else limit
