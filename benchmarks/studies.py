@@ -2,7 +2,7 @@
 
     make bench-study                       everything, about fifteen minutes on two cores
     make bench-study ONLY=speed            decisions with rewards a second, beside Optuna's ask and tell
-    make bench-study ONLY=start ROWS=1e5   a start from so many decisions, 10⁶ by default
+    make bench-study ONLY=start ROWS=1e5   a start from this many decisions, 10⁶ by default
     make bench-study ONLY=flight SEEDS=4   regret with decisions in flight, 40 to 400 worlds by default
 
 Results go into docs/results/studies.csv, and the tables of docs/studies.md are written from there. Everything is
@@ -13,7 +13,6 @@ it can do, and by its own sampler. A number for Optuna is of this machine and of
 from __future__ import annotations
 
 import csv
-import json
 import os
 import tempfile
 import threading
@@ -30,7 +29,7 @@ from rich.table import Table
 
 import artreplay as ar
 from artreplay.engine.runs import mean_and_error
-from artreplay.studies.decisions import kept_action
+from artreplay.studies.study_journal import Entry
 
 FILE = Path(__file__).parent.parent / "docs" / "results" / "studies.csv"
 ARMS = in_flight.ARMS
@@ -44,6 +43,7 @@ WORLDS = (  # arms, decisions, and how many worlds
 SLICE, SLICES = 1.5, 8  # seconds that each speed is measured for in turn, and how often
 GROUP, THREADS = 50, 16
 FLIGHTS = (0, 100, 1_000, 10_000)
+BEGINNING = 2  # entries of a journal before the first decision: settings and arms
 
 
 class Result(NamedTuple):
@@ -209,21 +209,17 @@ def start(console: Console) -> list[Result]:
 
 
 def write_journal(place: Path, rows: int) -> None:
-    """A study with so many decisions and rewards, written at once."""
+    """A study with this many decisions and rewards, written in one transaction."""
     draw = np.random.default_rng(0)
     arms, rewards = draw.integers(0, ARMS, rows).tolist(), draw.integers(0, 2, rows).tolist()
     with ar.Study.create(place, ar.KLUCB(ARMS, horizon=2 * rows)) as study:
-        tables = study._tables
-        tables.run_many(
-            "INSERT INTO decision VALUES (?, ?, NULL, ?, NULL, ?, NULL, 'rewarded', NULL)",
-            [(at + 1, f"{at + 1}-{at:08x}", kept_action(arm), 1.0 + at) for at, arm in enumerate(arms)],
-        )
-        tables.run_many(
-            "INSERT INTO entry VALUES (?, 'reward', ?, ?, ?, NULL)",
-            [(at + 1, 1.0 + at, at + 1, json.dumps(float(reward))) for at, reward in enumerate(rewards)],
-        )
-        tables.run("UPDATE study SET entries = ?, decisions = ?", rows, rows)
-        tables.commit()
+        began, made = time.time() - rows, []
+        for number, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
+            seq, asked = BEGINNING + 2 * number, began + number
+            made.append(Entry(seq - 1, "decision", asked, number, f"{number}-{number:08x}", unit=arm))
+            made.append(Entry(seq, "reward", asked, number, unit=arm, reward=float(reward)))
+        study._journal.append(made)
+        study._journal.commit()
 
 
 def first_decision(place: Path) -> float:

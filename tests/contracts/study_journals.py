@@ -289,8 +289,8 @@ class Life:
         """The process is gone, without a snapshot."""
         if self.place == ":memory:":
             return False
-        self.study._tables.close()
-        self.study._tables.disown()
+        self.study._journal.close()
+        self.study._journal.disown()
         self.study = ar.Study.open(self.place)
         return None
 

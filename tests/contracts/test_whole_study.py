@@ -18,7 +18,7 @@ from study_journals import live
 import artreplay as ar
 from artreplay.replay import reader
 from artreplay.studies import folding
-from artreplay.studies.study_tables import SQLiteTables
+from artreplay.studies.study_databases import SQLiteJournal
 
 
 def with_kept_bonus(make: Callable[[], Any]) -> Callable[[], Any]:
@@ -45,7 +45,7 @@ CASES, MANY = 5, 150
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows of a store are many portions; a study is not forced to disk; past the horizon is no matter."""
-    monkeypatch.setattr(SQLiteTables, "synchronous", "OFF")
+    monkeypatch.setattr(SQLiteJournal, "synchronous", "OFF")
     monkeypatch.setattr(reader, "_FIRST_ROWS", 1)
 
 
@@ -129,7 +129,7 @@ def test_the_same_holds_compiled(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["MonUCB", pytest.param("TopUCB", marks=pytest.mark.long)])
 def test_unless_cells_with_open_units_are_read_first_it_would_not_hold(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(folding.Fold, "read_open_cells", lambda self, actions: None)
+    monkeypatch.setattr(folding.Fold, "read_open_cells", lambda self: None)
     rng = random.Random(0)
     shelf = Shelf(EVERY[name], tmp_path, logs=20, stores=0)
     with ar.compiling.using("interpreted"), warnings.catch_warnings():

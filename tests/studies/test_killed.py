@@ -44,10 +44,11 @@ def acknowledged(said: Iterator[list[str]] | list[list[str]], study: ar.Study) -
         states[words[1]] = {"decided": "open", "rewarded": "rewarded", "void": "void"}[words[0]]
         if words[0] == "rewarded":
             states[words[1]] += f" {words[2]}"
-    entries = study._tables.query(
-        "SELECT d.id, e.kind, e.body FROM entry e JOIN decision d ON d.number = e.decision WHERE e.kind = 'reward'"
+    entries = study._journal.query(
+        "SELECT d.id, e.reward FROM entry e JOIN entry d ON d.decision = e.decision"
+        " WHERE e.kind = 'reward' AND d.kind = 'decision'"
     )
-    rewards = {id_: float(body) for id_, _, body in entries}
+    rewards = dict(entries)
     assert len(rewards) == len(entries), "a reward is there twice"
     found = {decision.id: decision.state for decision in study.decisions()}
     for id_, state in states.items():
@@ -68,8 +69,8 @@ def check_decides_like_a_fresh_fold(place: Path, folder: Path) -> None:
         if Path(f"{place}{end}").exists():
             shutil.copy(f"{place}{end}", f"{copy}{end}")
     with ar.Study.open(copy) as fresh:
-        fresh._tables.run("DELETE FROM snapshot")
-        fresh._tables.commit()
+        fresh._journal.run("DELETE FROM snapshot")
+        fresh._journal.commit()
     with ar.Study.open(copy) as fresh, ar.Study.open(place) as study:
         assert [one.action for one in fresh.decide(count=3)] == [one.action for one in study.decide(count=3)]
     for end in ("", "-wal", "-shm", ".lock"):

@@ -95,8 +95,8 @@ def test_a_study_whose_log_grew_three_times_folds_to_the_same_decisions(base, ki
     if kind == "compacted at the end":
         assert ar.compact_history(tmp_path / "log") > 1
     for study in (in_memory, in_parts):
-        study._tables.run("DELETE FROM snapshot")
-        study._tables.commit()
+        study._journal.run("DELETE FROM snapshot")
+        study._journal.commit()
         study.close()
     with ar.Study.open(tmp_path / "memory") as one, ar.Study.open(tmp_path / "parts") as other:
         assert [decision.action for decision in other.decisions()] == [decision.action for decision in one.decisions()]

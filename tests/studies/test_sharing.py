@@ -14,6 +14,7 @@ from study_kit import colours
 
 import artreplay as ar
 from artreplay.errors import InvalidAction, StudyUnavailable, UnknownDecision
+from artreplay.studies import deciding
 from artreplay.studies.decisions import PastHorizon
 
 
@@ -53,8 +54,8 @@ def rewarding(study, decision, said):
 def test_calls_that_wait_share_a_commit_and_a_refusal_is_for_its_caller_alone(tmp_path, monkeypatch):
     with colours(tmp_path / "s") as study:
         first = study.decide()
-        commits, commit = [], study._tables.commit
-        monkeypatch.setattr(study._tables, "commit", lambda: commits.append(1) or commit())
+        commits, commit = [], study._journal.commit
+        monkeypatch.setattr(study._journal, "commit", lambda: commits.append(1) or commit())
         works = (study.decide, lambda: study.reward(first.id, 7.0), lambda: study.reward(first.id, 1.0), study.decide)
         second, refused, nothing, third = in_threads(study, *works)
         assert len(commits) == 1
@@ -68,10 +69,10 @@ def test_calls_that_wait_share_a_commit_and_a_refusal_is_for_its_caller_alone(tm
 def test_together_fails_whole_though_its_work_catches_that_the_study_is_gone(tmp_path, monkeypatch, again):
     with colours(tmp_path / "s") as study:
         study.decide()
-        execute = study._tables._executed
+        execute = study._journal._executed
 
         def gone(statement, values):
-            if statement.startswith("INSERT INTO decision") and values[0] == 3:
+            if statement.startswith("INSERT INTO entry") and values[3] == 3:
                 raise OSError("the disk is gone")
             return execute(statement, values)
 
@@ -79,12 +80,12 @@ def test_together_fails_whole_though_its_work_catches_that_the_study_is_gone(tmp
             inside.decide()
             with contextlib.suppress(StudyUnavailable):
                 inside.decide()
-            monkeypatch.setattr(study._tables, "_executed", execute)
+            monkeypatch.setattr(study._journal, "_executed", execute)
             with contextlib.suppress(StudyUnavailable):
                 again(inside)
             return "all is well"
 
-        monkeypatch.setattr(study._tables, "_executed", gone)
+        monkeypatch.setattr(study._journal, "_executed", gone)
         with pytest.raises(StudyUnavailable, match="the disk is gone"):
             study.together(work)
         assert len(study.decisions()) == 1
@@ -100,7 +101,7 @@ def test_what_a_call_breaks_has_not_happened_for_those_who_share_its_commit(tmp_
         def breaks(*_):
             raise broken
 
-        monkeypatch.setattr(study._live, "reward", breaks)
+        monkeypatch.setattr(deciding, "reward", breaks)
         shared, own = in_threads(study, study.decide, lambda: study.reward(first.id, 1.0))
         assert own is broken
         assert isinstance(shared, StudyUnavailable)
@@ -116,7 +117,7 @@ def test_an_interrupt_is_for_the_thread_that_was_interrupted(tmp_path, monkeypat
         def interrupted(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(study._live, "reward", interrupted)
+        monkeypatch.setattr(deciding, "reward", interrupted)
         with study._mutex:  # which lets this thread do what another waits for
             said = []
             other = rewarding(study, first, said)
@@ -126,6 +127,7 @@ def test_an_interrupt_is_for_the_thread_that_was_interrupted(tmp_path, monkeypat
             with pytest.raises(KeyboardInterrupt):
                 study.decide()
         other.join()
+        monkeypatch.undo()
         assert said == ["a call was cut short: KeyboardInterrupt()"]
         assert study.decisions() == [first]
         study.reward(first.id, 1.0)
@@ -178,9 +180,9 @@ def test_a_second_interrupt_leaves_nobody_waiting(tmp_path, monkeypatch):
         def interrupted(*_):
             signal.raise_signal(signal.SIGINT)
 
-        close = study._tables.close
-        monkeypatch.setattr(study._live, "decide", interrupted)
-        monkeypatch.setattr(study._tables, "close", lambda: interrupted() or close())
+        undo = study._journal.undo
+        monkeypatch.setattr(deciding, "decide", interrupted)
+        monkeypatch.setattr(study._journal, "undo", lambda: interrupted() or undo())
         said = []
         other = rewarding(study, first, said)
         with study._mutex:
@@ -198,12 +200,12 @@ def test_a_second_interrupt_leaves_nobody_waiting(tmp_path, monkeypatch):
 def test_an_interrupt_during_a_commit_comes_after_it_and_costs_nothing(monkeypatch):
     with colours() as study:
         study.decide()
-        live, commit = study._live, study._tables.commit
-        monkeypatch.setattr(study._tables, "commit", lambda: commit() or signal.raise_signal(signal.SIGINT))
+        live, commit = study._state, study._journal.commit
+        monkeypatch.setattr(study._journal, "commit", lambda: commit() or signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             study.decide()
         monkeypatch.undo()
-        assert study._live is live
+        assert study._state is live
         assert len(study.decisions()) == 2
 
 
@@ -223,7 +225,7 @@ def test_a_warning_that_is_an_error_is_for_its_caller_alone(tmp_path):
     with colours(tmp_path / "s", horizon=1) as study, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         first = study.decide()
-        study._live.warned = False
+        study._state.warned = False
         warnings.simplefilter("error")
         nothing, refused = in_threads(study, lambda: study.reward(first.id, 1.0), study.decide)
         assert nothing is None

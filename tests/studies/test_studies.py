@@ -233,7 +233,7 @@ def test_only_one_owner_writes(tmp_path):
         with pytest.raises(StudyUnavailable, match=r"is in use by process \d+ on .*: only one process writes"):
             ar.Study.open(tmp_path / "s", timeout=0.05)
         # An owner whose lock was lost finds out before it has written anything.
-        study._tables.disown()
+        study._journal.disown()
         with ar.Study.open(tmp_path / "s") as other:
             other.decide()
             with pytest.raises(StudyUnavailable, match="was taken over by another process"):
@@ -444,8 +444,8 @@ def test_rows_with_allowances_of_their_own_are_those_of_a_policy(tmp_path):
             ids = ["mine"] * 24
             study.extend(log(24), exclude=ids)
         if round_ in (3, 8):
-            study._tables.close() if round_ == 3 else study.close()
-            study._tables.disown()
+            study._journal.close() if round_ == 3 else study.close()
+            study._journal.disown()
             study = ar.Study.open(tmp_path / "s")
         decision = study.decide()
         assert decision.action == policy.ask()
@@ -496,9 +496,9 @@ def test_what_is_no_study(tmp_path):
 
 def test_a_study_of_another_version_is_refused(tmp_path):
     with colours(tmp_path / "s") as study:
-        study._tables.run("UPDATE study SET version = 9")
-        study._tables.commit()
-    with pytest.raises(InvalidFile, match="is a study of version 9, this version of artreplay reads 2"):
+        study._journal.run("UPDATE study SET version = 9")
+        study._journal.commit()
+    with pytest.raises(InvalidFile, match="is a study of version 9, and this version of artreplay reads 3: make a"):
         ar.Study.open(tmp_path / "s")
     with pytest.raises(StudyRefused, match="is a study already"):
         colours(tmp_path / "s")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sqlite3
 import threading
@@ -15,6 +14,8 @@ from study_kit import colours
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, StudyUnavailable
+from artreplay.history.parquet import ParquetLog
+from artreplay.studies import study_journal
 
 
 class Failing:
@@ -32,25 +33,25 @@ class Failing:
         return getattr(self.connection, name)
 
 
-@pytest.mark.parametrize("words", ["INSERT INTO entry", "UPDATE decision", "UPDATE study", "COMMIT"])
+@pytest.mark.parametrize("words", ["BEGIN", "INSERT INTO entry", "COMMIT"])
 def test_what_fails_has_not_happened(words, tmp_path):
     with colours(tmp_path / "s") as study:
         decision = study.decide()
-        tables, connection = study._tables, study._tables._connection
+        tables, connection = study._journal, study._journal._connection
         tables._connection = Failing(connection, words, sqlite3.OperationalError("database or disk is full"))
         with pytest.raises(StudyUnavailable, match="s cannot be written: database or disk is full"):
             study.reward(decision.id, 1.0)
         assert study.open_decisions() == [decision]
         study.reward(decision.id, 0.0)
         assert next(arm.mean for arm in study.arms() if arm.label == decision.action) <= 0.5
-        assert study._tables.query("SELECT COUNT(*) FROM entry WHERE kind = 'reward'") == [(1,)]
+        assert study._journal.query("SELECT COUNT(*) FROM entry WHERE kind = 'reward'") == [(1,)]
 
 
 def test_a_full_disk_is_a_sentence(tmp_path):
     with colours(tmp_path / "s") as study:
         study.decide()
-        pages = study._tables.query("PRAGMA page_count")[0][0]
-        study._tables.query(f"PRAGMA max_page_count = {pages}")
+        pages = study._journal.query("PRAGMA page_count")[0][0]
+        study._journal.query(f"PRAGMA max_page_count = {pages}")
         made = []
 
         def fill():
@@ -66,7 +67,7 @@ def test_a_full_disk_is_a_sentence(tmp_path):
 def test_those_who_wait_for_a_commit_hear_that_it_failed(tmp_path):
     with colours(tmp_path / "s") as study:
         study.decide()
-        tables = study._tables
+        tables = study._journal
         tables._connection = Failing(tables._connection, "COMMIT", sqlite3.OperationalError("disk I/O error"))
         heard = []
 
@@ -100,7 +101,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 def test_a_database_that_cannot_be_written(tmp_path, monkeypatch):
     with colours(tmp_path / "s") as study:
         study.decide()
-        study._tables._connection.execute("PRAGMA query_only = ON")
+        study._journal._connection.execute("PRAGMA query_only = ON")
         with pytest.raises(StudyUnavailable, match="cannot be written: attempt to write a readonly database"):
             study.decide()
         study.decide()
@@ -134,7 +135,7 @@ def test_a_call_that_is_interrupted_has_not_happened(tmp_path, monkeypatch):
         def interrupted(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(json, "dumps", interrupted)
+        monkeypatch.setattr(study_journal, "checksum", interrupted)
         with pytest.raises(KeyboardInterrupt):
             study.reward(decision.id, 1.0)
         monkeypatch.undo()
@@ -147,9 +148,12 @@ def test_a_snapshot_that_cannot_be_read_is_no_loss(tmp_path):
             study.reward(study.decide().id, 1.0)
         cells = [(cell.count, cell.index) for cell in study.cells()]
     with ar.Study.open(tmp_path / "s") as study:
-        assert study._tables.query("SELECT COUNT(*) FROM snapshot") == [(1,)]
-        study._tables.run("UPDATE snapshot SET bytes = ?", b"rubbish")
-        study._tables.commit()
+        assert study._journal.query("SELECT kind, COUNT(*) FROM snapshot GROUP BY kind") == [
+            ("policy", 1),
+            ("state", 1),
+        ]
+        study._journal.run("UPDATE snapshot SET bytes = ?", b"rubbish")
+        study._journal.commit()
     with ar.Study.open(tmp_path / "s") as study:
         assert [(cell.count, cell.index) for cell in study.cells()] == cells
 
@@ -185,24 +189,23 @@ def test_a_process_that_comes_from_the_owner_must_open_it_itself(tmp_path, monke
         monkeypatch.undo()
 
 
-def test_a_read_that_fails_tells_nothing_twice(tmp_path: Path) -> None:
+def test_a_read_that_fails_tells_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "".join(f"{'ab'[row % 2]},{int(row % 3 == 0)}\n" for row in range(4000))
     (tmp_path / "log.csv").write_text("arm,reward\n" + rows)
     ar.index_history(tmp_path / "log.csv", tmp_path / "log.arh", unit="arm", reward="reward")
     log = ar.open_history(tmp_path / "log.arh")
     study = ar.Study.create(tmp_path / "own.study", ar.MonUCB(arms=["a", "b", "c"], horizon=10_000), history=log)
-    reader = study.policy.drive.reader
-    real = reader.read
+    study.decide()
 
-    def lost(ledger: Any) -> Any:
+    def lost(*_: Any) -> Any:
         raise InvalidFile("cannot be read: the connection is lost")
 
     for arm in ("c", "c", "a"):  # of which "a" has unread rows, which are read first
         study.observe(arm, 1.0)
-    reader.read = lost
+    monkeypatch.setattr(ParquetLog, "read", lost)
     with pytest.raises(InvalidFile, match="connection is lost"):
         study.decide()
-    reader.read = real
+    monkeypatch.undo()
     study.decide()
     assert {arm.label: arm.online for arm in study.arms()} == {"a": 1, "b": 0, "c": 2}
     study.close()

@@ -14,6 +14,7 @@ from artreplay.algorithms.budget import exact_choice, greedy_choice
 from artreplay.algorithms.context_regression import ArmValue, ContextRegression
 from artreplay.algorithms.ids import IDS
 from artreplay.algorithms.metric import GridUCB, TreeUCB
+from artreplay.algorithms.open_index import Available
 from artreplay.algorithms.point_algorithms import PointAlgorithm
 from artreplay.algorithms.random_allocation import RandomAllocation
 from artreplay.algorithms.random_choice import RandomChoice
@@ -60,6 +61,7 @@ __all__ = [
     "AnchorThompson",
     "ArmAlgorithm",
     "ArmValue",
+    "Available",
     "BayesUCB",
     "CellRegression",
     "ContextRegression",

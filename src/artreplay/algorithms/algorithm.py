@@ -14,9 +14,10 @@ import numpy as np
 
 from artreplay.algorithms.bonus import Bonus, BonusTable, Scale, bound_of
 from artreplay.algorithms.bounds import FIXED, DivergenceBound, TableBound
+from artreplay.algorithms.open_index import Available, restricted
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
-from artreplay.compiling import Floats, Growers, Ints, copied, state_of, with_room
+from artreplay.compiling import Floats, Growers, Ints, copied, state_of, views, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
 from artreplay.history import History, Label
 from artreplay.parameters import checked_seed
@@ -187,6 +188,45 @@ class Algorithm:
         new.component = copied(self.component)
         return new
 
+    # -- while decisions are open -------------------------------------------------------------------------------
+
+    follows = False  # whether what answers for open decisions sees at once what the algorithm learns: a copy does not
+
+    def with_open(self, units: Iterable[int]) -> Any:
+        """What chooses while these units are open, in the order of decisions; nothing of the algorithm changes.
+
+        A copy that is shown the lowest reward for each of them. Without a lowest reward open units do not count.
+        """
+        answer = self.duplicate()
+        answer.count_open(units)
+        return answer
+
+    def count_open(self, units: Iterable[int]) -> None:
+        """Show the lowest reward for further units that are open."""
+        if self.reward_range[0] == -math.inf:
+            return
+        numbers = list(units)
+        self.make_room(len(numbers) + self.width)
+        component = views(self.component)
+        for number in numbers:
+            component.update(number, 0.0)
+
+    def uncount_open(self, units: Iterable[int]) -> bool:
+        """Count these units as open no longer; whether that is possible: what was shown stays shown."""
+        return False
+
+    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+        """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
+        if available is not None:
+            raise InvalidParameter(f"{type(self).__name__} has no arms to choose some of")
+        if hasattr(self.component, "proposals"):  # a draw at random belongs to the round
+            self.component.proposals[0] = round_
+        proposed: int = views(self.component).propose_over(None, out, round_)
+        if proposed < 0:  # something is to be computed first
+            self.make_room(1)
+            proposed = views(self.component).propose_over(None, out, round_)
+        return proposed
+
     def state(self) -> dict[str, Any]:
         """What was learnt, in a form that can be compared: equal if and only if the same was learnt."""
         return state_of(self.component)
@@ -288,6 +328,16 @@ class ArmAlgorithm(Algorithm):
     def unit_cells(self, units: Ints) -> UnitCells:
         """The cell of every arm."""
         return table_of(self.cell_of_arms())
+
+    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+        """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
+        if available is None:
+            return super().propose_among(out, round_, None)
+        numbers = np.flatnonzero(available)
+        count: int = restricted(self, numbers).propose_among(out, round_, None)
+        for place in range(count):
+            out[place] = int(numbers[out[place]])
+        return count
 
     def describe_arms(self) -> str:
         """A few words for error messages: which arms there are."""

@@ -11,8 +11,9 @@ import numpy as np
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.bonus import Bonus, Level, Theory, kl, theory
 from artreplay.algorithms.composition import IndexAlgorithm
-from artreplay.algorithms.drift_indices import drift_index
-from artreplay.algorithms.indices import linear_index, mean_index
+from artreplay.algorithms.drift_indices import DriftIndex, drift_index
+from artreplay.algorithms.indices import MeanIndex, linear_index, mean_index
+from artreplay.algorithms.open_index import Available, OpenIndex, write_best
 from artreplay.algorithms.psi import Psi, SubGaussian, bound_of_psi, hoeffding
 from artreplay.algorithms.selectors import best, top
 from artreplay.cells import Arms, feature_components
@@ -32,6 +33,18 @@ class IndexArmAlgorithm(ArmAlgorithm):
     def allow_drift(self) -> None:
         """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
         self.component = self.component._replace(index=drift_index(self.component.index))
+
+    def with_open(self, units: Iterable[int]) -> Any:
+        """What chooses while these units are open: lower indices, or a copy for an index that is no mean and bonus."""
+        if isinstance(self.component.index, (MeanIndex, DriftIndex)):
+            return OpenIndex(self, units)
+        return super().with_open(units)
+
+    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+        """Write the available arms with the highest indices; how many there are."""
+        if available is None:
+            return super().propose_among(out, round_, None)
+        return write_best(self.component.index.value[:-1], available, out)
 
     def _tally(self) -> Any:
         return self.component.index.tally

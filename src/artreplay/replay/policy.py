@@ -138,10 +138,8 @@ class Policy:
             drive.position[PENDING] = 0
         return drive.base.action(drive.proposed, units, round_)
 
-    def read_cells_of(self, action: Any) -> None:
-        """Show all rows of the log that lie in the cells of an action, as before it is told."""
-        base = self.drive.base
-        units = [base.checked_number(unit) for unit in (action if base.is_list(action) else [action])]
+    def read_cells_of(self, units: list[int]) -> None:
+        """Show all rows of the log that lie in the cells of these units, as before they are told."""
         with self.drive.whole():
             self.show_before(units)
 

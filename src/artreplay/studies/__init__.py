@@ -1,6 +1,6 @@
 """Decisions that last: a journal in a database, many decisions open at once, arms that come and go."""
 
-from artreplay.studies.changes import ArmState
+from artreplay.studies.arms_and_log import ArmState
 from artreplay.studies.decisions import Decision
 from artreplay.studies.study import Study
 

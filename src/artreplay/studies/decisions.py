@@ -1,11 +1,13 @@
-"""A decision, and how actions are kept."""
+"""A decision, and how actions are written into the journal."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,17 @@ import numpy as np
 from artreplay.history import Allocation
 from artreplay.history.labels import plain_label
 from artreplay.replay import decode, encode
+from artreplay.studies.settings import Arm
+from artreplay.studies.study_journal import Entry
 
-COLUMNS = "number, id, action, asked, due, state"
+Value = float | list[float]  # the reward of one unit, or of each unit of a list
+
+STATES = {"decision": "open", "reward": "rewarded", "expiry": "expired", "void": "void"}  # by the entry of a decision
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, under an id that its reward is told by; `due` says until when, None if there is no end to it."""
+    """What to do. Its reward is told by the `id`, until `due`, or at any time where that is None."""
 
     id: str
     action: Any
@@ -38,10 +44,24 @@ class PastHorizon(UserWarning):
         self.in_shell = f"{problem}: `artreplay study change STUDY --horizon N` gives the study a longer one"
 
 
-def decision_of(row: Sequence[Any]) -> Decision:
-    """A decision from its row in the database."""
-    number, id_, action, asked, due, state = row
-    return Decision(id_, action_again(action), None if due is None else moment(due), moment(asked), number, state)
+def decision_of(entry: Entry, arms: Sequence[Arm], state: str = "open") -> Decision:
+    """Read a decision from its entry."""
+    if entry.decision is None or entry.id is None:
+        raise ValueError(f"entry {entry.seq} is no decision")
+    due = None if entry.due is None else moment(entry.due)
+    return Decision(entry.id, action_of(entry, arms), due, moment(entry.written), entry.decision, state)
+
+
+def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterable[tuple[Entry, Decision, Entry | None]]:
+    """For each decision, from entries that come by decision: its entry, the decision as it stands, what came of it."""
+    for _, of_one in groupby(entries, attrgetter("decision")):
+        made, outcome, state = None, None, "open"
+        for entry in of_one:
+            made = entry if entry.kind == "decision" else made
+            outcome = entry if entry.kind in ("reward", "expiry") else outcome
+            state = STATES.get(entry.kind, state)
+        if made is not None:
+            yield made, decision_of(made, arms, state), outcome
 
 
 def moment(seconds: float) -> datetime:
@@ -49,14 +69,22 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def kept_action(action: Any) -> str:
-    """An action as the database keeps it."""
-    return json.dumps(_kept(action))
+def action_of(entry: Entry, arms: Sequence[Arm]) -> Any:
+    """The action of a decision, an outcome or an observation."""
+    return arms[entry.unit].label if entry.unit is not None else read_action(json.loads(entry.body or "")["action"])
 
 
-def _kept(action: Any) -> Any:
+def value_of(entry: Entry) -> Any:
+    """The reward in an entry, or one for each unit of a list; None if there is none."""
+    if entry.reward is None and entry.body is not None:
+        return json.loads(entry.body)["rewards"]
+    return entry.reward
+
+
+def written_action(action: Any) -> Any:
+    """An action as JSON holds it: a point, or a list of points or labels."""
     if isinstance(action, list):
-        return [_kept(unit) for unit in action]
+        return [written_action(unit) for unit in action]
     if isinstance(action, Allocation):
         return {"point": [float(value) for value in action.point], "level": float(action.level)}
     if isinstance(action, np.ndarray):
@@ -64,14 +92,10 @@ def _kept(action: Any) -> Any:
     return encode(plain_label(action))
 
 
-def action_again(kept: str) -> Any:
-    """The action that was kept."""
-    return _again(json.loads(kept))
-
-
-def _again(found: Any) -> Any:
-    if isinstance(found, list):
-        return [_again(unit) for unit in found]
-    if isinstance(found, dict) and "level" in found:
-        return Allocation(tuple(found["point"]), found["level"])
-    return decode(found)
+def read_action(written: Any) -> Any:
+    """The action that was written."""
+    if isinstance(written, list):
+        return [read_action(unit) for unit in written]
+    if isinstance(written, dict) and "level" in written:
+        return Allocation(tuple(written["point"]), written["level"])
+    return decode(written)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from artreplay.history import Allocation
-from artreplay.studies.decisions import action_again, moment
-from artreplay.studies.study_tables import Tables
+from artreplay.studies.decisions import Decision, action_of, moment, stories, value_of
+from artreplay.studies.settings import Arm
+from artreplay.studies.study_journal import Entry, Journal
 from artreplay.whole_files import write_whole
 
-_PART = 1 << 16  # rows that are written together
-_STATEMENT = (
-    "SELECT d.number, d.id, d.request, d.action, d.asked, d.due, d.state, e.written, e.body FROM decision d"
-    " LEFT JOIN entry e ON e.decision = d.number AND e.kind IN ('reward', 'expiry')"
-    " UNION ALL SELECT NULL, NULL, request, NULL, NULL, NULL, 'observed', written, body FROM entry"
-    " WHERE kind = 'observation' ORDER BY 1"
-)
+ROWS_AT_ONCE = 1 << 16  # rows that are written together
 
 
-def export(tables: Tables, path: Path) -> None:
+def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
     """Write one row for each unit of each decision and observation; a file is written whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -39,9 +33,9 @@ def export(tables: Tables, path: Path) -> None:
         """Write all rows, some at a time."""
         with pq.ParquetWriter(file, schema) as writer:
             part: list[dict[str, Any]] = []
-            for row in unit_rows(tables):
+            for row in unit_rows(journal, arms):
                 part.append(row)
-                if len(part) == _PART:
+                if len(part) == ROWS_AT_ONCE:
                     writer.write_table(pa.Table.from_pylist(part, schema))
                     part = []
             writer.write_table(pa.Table.from_pylist(part, schema))
@@ -49,27 +43,30 @@ def export(tables: Tables, path: Path) -> None:
     write_whole(path, write)
 
 
-def unit_rows(tables: Tables) -> Iterator[dict[str, Any]]:
-    """A row for each unit: what was decided or observed, and what came of it."""
-    for number, id_, request, action, asked, due, state, written, body in tables.each(_STATEMENT):
-        value: Any = None if body is None or state == "void" else json.loads(body)
-        if state == "observed":
-            action, value = value["action"], value["value"]
-        units = action_again(action)
-        several = isinstance(units, list)
-        for slot, unit in enumerate(units if several else [units]):
-            yield {
-                "number": number,
-                "decision_id": id_,
-                "request_id": request,
-                "slot": slot,
-                "action": text_of(unit),
-                "asked": None if asked is None else moment(asked),
-                "due": None if due is None else moment(due),
-                "state": state,
-                "rewarded": None if written is None else moment(written),
-                "reward": value[slot] if several and value is not None else value,
-            }
+def unit_rows(journal: Journal, arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
+    """A row for each unit: what was decided, in order, then what was observed, and what came of it."""
+    for made, decision, outcome in stories(journal.read(by_decision=True), arms):
+        yield from _rows_of(made, decision, decision.action, None if decision.state == "void" else outcome)
+    for entry in journal.read(kinds=("observation",)):
+        yield from _rows_of(entry, None, action_of(entry, arms), entry)
+
+
+def _rows_of(entry: Entry, decision: Decision | None, action: Any, outcome: Entry | None) -> Iterator[dict[str, Any]]:
+    value: Any = None if outcome is None else value_of(outcome)
+    several = isinstance(action, list)
+    for slot, unit in enumerate(action if several else [action]):
+        yield {
+            "number": entry.decision,
+            "decision_id": entry.id,
+            "request_id": entry.request,
+            "slot": slot,
+            "action": text_of(unit),
+            "asked": None if decision is None else decision.asked,
+            "due": None if decision is None else decision.due,
+            "state": "observed" if decision is None else decision.state,
+            "rewarded": None if outcome is None else moment(outcome.written),
+            "reward": value[slot] if several and value is not None else value,
+        }
 
 
 def text_of(unit: Any) -> str:

@@ -2,142 +2,153 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from array import array
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
+import numpy as np
+
+from artreplay.algorithms import Available
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history import History
 from artreplay.replay import AnyHistory, ArtificialReplay, HistoryPolicy, policy_as_bytes, policy_from_bytes
-from artreplay.studies.choice import Chooser, chooser_of
-from artreplay.studies.decisions import action_again
+from artreplay.studies.decisions import action_of, value_of
+from artreplay.studies.pending import Pending
 from artreplay.studies.settings import Arm, Settings, first_policy, made_base, with_state_of
-from artreplay.studies.study_log import description, first_rows, opened_log
-from artreplay.studies.study_tables import Tables
+from artreplay.studies.study_journal import Entry, Journal
+from artreplay.studies.study_log import first_rows, opened_log
 
-_READ = (
-    "SELECT e.seq, e.kind, e.body, d.action FROM entry e LEFT JOIN decision d ON d.number = e.decision"
-    " WHERE e.seq > ? AND e.kind IN ('reward', 'expiry', 'observation', 'log')"
-    " AND (d.state IS NULL OR d.state <> 'void') ORDER BY e.seq"
-)
+LEARNT = ("reward", "expiry", "observation", "log")  # the kinds of entries that a policy learns from
+ROUNDS_AT_ONCE = 1 << 16
 
 
-class Row(NamedTuple):
-    """An entry of the journal that the policy learns from."""
+class Backlog:
+    """What a policy has not taken in yet, in order; rewards of single arms are numbers in arrays."""
 
-    seq: int
-    kind: str
-    body: Any
-    action: Any
+    def __init__(self, after: int) -> None:
+        self.after = after  # the entry that it begins after
+        self.parts: list[Entry | tuple[array[int], array[float]]] = []
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry that a policy learns from."""
+        if entry.unit is None or entry.reward is None:
+            self.parts.append(entry)
+            return
+        last = self.parts[-1] if self.parts else entry
+        if isinstance(last, Entry):
+            self.parts.append(last := (array("q"), array("d")))
+        last[0].append(entry.unit)
+        last[1].append(entry.reward)
 
 
 class Fold:
-    """A policy that has taken in the journal up to an entry, and a chooser beside it."""
+    """A policy that has taken in the journal up to an entry, and the decisions that are open beside it."""
 
     def __init__(
         self,
-        tables: Tables,
+        journal: Journal,
         settings: Settings,
         arms: Sequence[Arm],
+        logs: Sequence[tuple[int, dict[str, Any]]],
         given: AnyHistory | None,
-        open_actions: dict[int, Any],
     ) -> None:
-        self._tables = tables
-        said = [
-            (seq, json.loads(body))
-            for seq, body in tables.query("SELECT seq, body FROM entry WHERE kind = 'log' ORDER BY seq")
-        ]
-        self._rows = [(seq, entry["rows"]) for seq, entry in said]
-        self.said: dict[str, Any] = said[-1][1] if said else {}  # of the log, by the journal
-        self.log: Any = first_rows(opened_log(tables, self.said, given), self.said["rows"]) if said else None
-        self.policy: Any = None
-        self.seq = self.snapshot_at = 0
+        self._journal, self._arms, self._logs = journal, arms, logs
+        last = logs[-1][1] if logs else None
+        self.log = None if last is None else first_rows(opened_log(journal, last, given), last["rows"])
+        self.snapshot_at = 0
         base = made_base(settings, arms)
-        for seq, saved in tables.query("SELECT seq, bytes FROM snapshot ORDER BY seq DESC LIMIT 1"):
-            self._continue_from(seq, saved, base)
-        if self.policy is None:
-            self.policy = first_policy(settings, base)
-        self.take_in(
-            Row(seq, kind, json.loads(body), None if action is None else action_again(action))
-            for seq, kind, body, action in tables.each(_READ, self.seq)
-        )
-        self.renew_chooser(open_actions)
+        kept = journal.snapshot("policy")
+        before = None if kept is None else self._continued(*kept, base)
+        self.policy: HistoryPolicy = first_policy(settings, base) if before is None else before
+        self._renew_pending()
 
-    def _continue_from(self, seq: int, saved: bytes, base: Any) -> None:
-        """Start from a snapshot; one that cannot be read is no loss."""
+    def _continued(self, seq: int, saved: bytes, base: Any) -> HistoryPolicy | None:
+        """The policy of a snapshot, over the log as it was then; one that cannot be read is no loss."""
         try:
-            policy = policy_from_bytes(saved, base)
+            policy: HistoryPolicy = policy_from_bytes(saved, base)
         except (InvalidFile, InvalidParameter):
-            return
-        rows = [rows for at, rows in self._rows if at <= seq]
+            return None
+        rows = [log["rows"] for at, log in self._logs if at <= seq]
         policy.extend(first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], []))
-        self.policy, self.seq, self.snapshot_at = policy, seq, seq
+        self.snapshot_at = seq
+        return policy
+
+    def begin(self, backlog: Backlog | None, undone: AbstractSet[int]) -> None:
+        """Take in what came after the snapshot: `backlog`, if it begins there, or what the journal has."""
+        if backlog is None or backlog.after != self.snapshot_at:
+            backlog = Backlog(self.snapshot_at)
+            for entry in self._journal.read(self.snapshot_at, LEARNT):
+                if entry.decision not in undone and (entry.reward is not None or entry.body is not None):
+                    backlog.add(entry)
+        self.take_in(backlog)
+
+    def take_in(self, backlog: Backlog) -> None:
+        """Take further entries in, in order."""
+        for part in backlog.parts:
+            if not isinstance(part, Entry):
+                units, rewards = np.array(part[0], np.int64), np.array(part[1], np.float64)
+                self.policy.tell_rounds(units, np.asarray(self.policy.base.scaled(rewards), np.float64))
+            elif part.kind == "log" and self.log is not None:
+                rows = next(log["rows"] for at, log in self._logs if at == part.seq)
+                self.policy.extend(first_rows(self.log, rows))
+                self._log_is_new = True
+            else:
+                self.policy.tell(action_of(part, self._arms), value_of(part))
+        if backlog.parts:
+            self.pending.renew()
+
+    def extended(self, log: AnyHistory) -> None:
+        """The log has grown."""
+        self.log = log
 
     @property
     def rows(self) -> int:
         """How many rows the log has; of totals, how many samples."""
-        return int(self.said.get("samples", self.said["rows"])) if self.said else 0
+        last = self._logs[-1][1] if self._logs else {"rows": 0}
+        return int(last.get("samples", last["rows"]))
 
     def numbers(self, action: Any) -> list[int]:
         """The numbers of the units of an action."""
         base = self.policy.drive.base
         return [base.checked_number(unit) for unit in (action if base.proposes_list else [action])]
 
-    def take_in(self, rows: Iterable[Row]) -> None:
-        """Take further entries in, in order."""
-        policy, told = self.policy, False
-        for row in rows:
-            if row.kind == "log":
-                policy.extend(first_rows(self.log, row.body["rows"]))
-                self._fresh = True
-            elif row.body is not None:
-                if row.kind == "observation":
-                    policy.tell(action_again(row.body["action"]), row.body["value"])
-                else:
-                    policy.tell(row.action, row.body)
-            told = True
-            self.seq = row.seq
-        if told and hasattr(self, "chooser"):
-            self.chooser.renew()
+    def opened(self, entry: Entry) -> None:
+        """A decision is open from now on."""
+        units = self.numbers(action_of(entry, self._arms)) if entry.unit is None else [entry.unit]
+        self.pending.opened(entry.decision or 0, units)
 
-    def extended(self, log: AnyHistory, seq: int) -> None:
-        """The log has grown."""
-        self.log, self.said = log, description(log)
-        self._rows.append((seq, log.n_rows))
-
-    def decide(self, number: int, open_actions: Iterable[Any], available: Any) -> Any:
+    def decide(self, number: int, available: Available | None) -> Any:
         """The action of a decision, by its number among all decisions."""
-        policy, chooser = self.policy, self.chooser
-        if self._fresh and policy.kind == ArtificialReplay.kind:
-            self.read_open_cells(open_actions)
+        policy, pending = self.policy, self.pending
+        if self._log_is_new and policy.kind == ArtificialReplay.kind:
+            self.read_open_cells()
             policy.choose(None, number)  # what the base wants to read by itself is read at its own speed
-            chooser.renew()
-        self._fresh = False
-        chooser.available = available
-        return policy.choose(chooser if chooser.is_needed else None, number)
+            pending.renew()
+        self._log_is_new = False
+        pending.available = available
+        return policy.choose(pending if pending.is_needed else None, number)
 
-    def read_open_cells(self, actions: Iterable[Any]) -> None:
+    def read_open_cells(self) -> None:
         """Show all rows of the cells that open decisions lie in: rows not yet read could raise what they count for."""
-        for action in {tuple(self.numbers(action)): action for action in actions}.values():
-            self.policy.read_cells_of(action)
+        for units in self.pending.distinct():
+            self.policy.read_cells_of(units)
 
     def grown(self, settings: Settings, arms: Sequence[Arm]) -> bool:
         """Go on with an arm more; whether that was possible without a new fold."""
-        policy: HistoryPolicy = self.policy
+        policy = self.policy
         base = made_base(settings, arms)
         if policy.history is None or policy.kind != ArtificialReplay.kind or not with_state_of(base, policy.base):
             return False
-        more: Any = first_policy(settings, base)
+        more = first_policy(settings, base)
         more.go_on_from(policy)
         self.policy = more
+        self._renew_pending()
         return True
 
-    def renew_chooser(self, open_actions: dict[int, Any]) -> None:
-        """Make the chooser, for a policy that is new, and decisions that are open."""
-        self.chooser: Chooser = chooser_of(self.policy)
-        for number, action in open_actions.items():
-            self.chooser.opened(number, self.numbers(action))
-        self._fresh = True
+    def _renew_pending(self) -> None:
+        self.pending = Pending(self.policy)
+        self._log_is_new = True
 
     def keep_snapshot(self, seq: int) -> None:
         """Write down where the policy stands, so that a start need not fold everything again."""
@@ -145,6 +156,5 @@ class Fold:
             saved = policy_as_bytes(self.policy)
         except ArtReplayError:  # a snapshot only saves time
             return
-        self._tables.run("DELETE FROM snapshot WHERE seq < (SELECT MAX(seq) FROM snapshot) OR seq = ?", seq)
-        self._tables.run("INSERT INTO snapshot VALUES (?, ?)", seq, saved)
+        self._journal.keep_snapshot("policy", seq, saved)
         self.snapshot_at = seq

@@ -17,12 +17,13 @@ from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.selectors import Top, best, top
 from artreplay.cells import feature_components
 from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
-from artreplay.history import History
+from artreplay.history import History, Label
 from artreplay.history.labels import plain_label
 from artreplay.replay import ArtificialReplay, FullStart, Unknown, checked_unknown, decode, encode
 
 OnTimeout = Literal["default", "discard"]
 Close = Literal["arrival", "window"]
+AnyDrift = float | Mapping[Label, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from artreplay.errors import StudyRefused
+from artreplay.errors import InvalidParameter, StudyRefused
 from artreplay.replay import Cell, Contradiction, FullStart
-from artreplay.studies import changes
-from artreplay.studies.decisions import COLUMNS, Decision, decision_of
-from artreplay.studies.live import Live
-from artreplay.studies.owning import Clock, Owned
+from artreplay.studies import arms_and_log, deciding
+from artreplay.studies.decisions import Decision, decision_of, stories
 from artreplay.studies.settings import Close, OnTimeout, drift_again, settings_of
-from artreplay.studies.study_tables import VERSION, owner_of_this, tables_at
+from artreplay.studies.study_connection import Clock, StudyConnection
+from artreplay.studies.study_databases import SQLiteJournal, journal_at
 
 T = TypeVar("T")
 
 
-class Study(Owned):
+class Study(StudyConnection):
     """A durable policy: decisions have ids, and their rewards may come late, twice, or never.
 
     It lies in a SQLite file, or in PostgreSQL (`postgresql://host/database#name`). Every call is durable when it
@@ -74,26 +73,22 @@ class Study(Owned):
         allowed = getattr(history, "has_allowances", False)
         how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
         settings, arms, made = settings_of(base, *how)
-        changes.check_start(settings, made, history)
-        tables = tables_at(place)
-        study = cls(tables, clock, history)
-        tables.own(10.0)
+        arms_and_log.check_start(settings, made, history)
+        journal = journal_at(place)
+        study = cls(journal, clock, history)
+        journal.own(10.0)
         try:
-            if tables.exists():
-                there = StudyRefused(f"{tables.name} is a study already")
+            if journal.exists():
+                there = StudyRefused(f"{journal.name} is a study already")
                 raise there.advising("Study.open continues it", "`artreplay study show` shows it")
-            tables.make()
-            row = (VERSION, settings.as_json(), 0, owner_of_this(), 0, 0, clock(), 0)
-            tables.run("INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
-            changes.keep_arms(tables, arms)
-            if history is not None:
-                changes.keep_first_log(tables, history, clock())
-            tables.commit()
+            journal.make()
+            arms_and_log.begin(journal, settings, arms, history, clock())
+            journal.commit()
         except BaseException:
-            tables.close()
-            tables.disown()
+            journal.close()
+            journal.disown()
             raise
-        study._epoch = 0
+        journal.epoch = 0
         return study
 
     @classmethod
@@ -111,16 +106,16 @@ class Study(Owned):
         With `read_only` it can be looked at while someone else owns it. `history` is the log, where the study does
         not keep it and cannot find it.
         """
-        tables = tables_at(place, read_only)
-        study = cls(tables, clock, history)
+        journal = journal_at(place, read_only)
+        study = cls(journal, clock, history)
         try:
-            Live.check(tables)
+            journal.check()
             if not read_only:
-                tables.own(timeout)
+                journal.own(timeout)
             study._ready()
         except BaseException:
-            tables.close()
-            tables.disown()
+            journal.close()
+            journal.disown()
             raise
         return study
 
@@ -134,36 +129,36 @@ class Study(Owned):
         The same `request_id` gives the same decision again. `among` are the arms that can be chosen now.
         """
         listed = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
-        return self._share(lambda live: live.decide(request_id, listed, count))
+        return self._share(lambda state: deciding.decide(state, request_id, listed, count))
 
     def reward(self, decision_id: str, value: Any) -> None:
         """Tell what came of a decision; of several units one reward each. It is final: only the same is taken again."""
-        self._share(lambda live: live.reward(decision_id, value))
+        self._share(lambda state: deciding.reward(state, decision_id, value))
 
     def void(self, decision_id: str) -> None:
         """Take a decision out, with its reward if it has one: as if nothing had come of it."""
-        self._share(lambda live: live.void(decision_id))
+        self._share(lambda state: deciding.void(state, decision_id))
 
     def observe(self, action: Any, value: Any, request_id: str | None = None) -> None:
         """Tell what came of an action that nobody asked for; the same `request_id` counts once."""
-        self._share(lambda live: live.observe(action, value, request_id))
+        self._share(lambda state: deciding.observe(state, action, value, request_id))
 
     def together(self, work: Callable[[Self], T]) -> T:
         """Let `work(study)` do several things that are committed once; if the commit fails, none has happened.
 
         What came before a refusal stays.
         """
-        return self._write(lambda live: work(self))
+        return self._write(lambda state: work(self))
 
     # -- the study itself ---------------------------------------------------------------------------------------
 
     def add_arm(self, label: Any, features: Any = None) -> None:
         """Let an arm be chosen from now on, with the rows the log has of it; a retired one comes back."""
-        self._write(lambda live: changes.add_arm(live, label, features))
+        self._write(lambda state: arms_and_log.add_arm(state, label, features))
 
     def retire_arm(self, label: Any) -> None:
         """Never choose an arm again. Its open decisions can be rewarded, and what is known of it stays."""
-        self._write(lambda live: changes.retire_arm(live, label))
+        self._write(lambda state: arms_and_log.retire_arm(state, label))
 
     def extend(self, history: Any, *, exclude: Any = None, **columns: Any) -> None:
         """Go on with a log that has grown, the same rows with more behind them, or with a store that has moved.
@@ -172,102 +167,112 @@ class Study(Owned):
         where `history` is a file or a frame (with `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`), or
         is one id, or None, for each row.
         """
-        self._write(lambda live: changes.extend(live, changes.without_own_rows(live, history, exclude, columns)))
+        self._write(
+            lambda state: arms_and_log.extend(state, arms_and_log.without_own_rows(state, history, exclude, columns))
+        )
 
     def change(self, *, unknown: Any = None, drift: Any = None, note: dict[str, Any] | None = None) -> None:
         """Treat the log otherwise from now on, and fold the whole journal again; or keep another note."""
-        self._write(lambda live: changes.change(live, unknown, drift, note))
+        self._write(lambda state: arms_and_log.change(state, unknown, drift, note))
 
     def set_horizon(self, horizon: int) -> None:
         """Decide for another horizon from now on: the whole journal is folded again under it."""
-        self._write(lambda live: changes.set_horizon(live, horizon))
+        self._write(lambda state: arms_and_log.set_horizon(state, horizon))
 
     # -- looking at it ------------------------------------------------------------------------------------------
 
     def open_decisions(self) -> list[Decision]:
         """The decisions that wait for a reward, in order."""
-        return self._read(lambda live: list(live.open.values()))
+        return self._read(lambda state: [decision_of(entry, state.arms) for entry in state.open.values()])
 
     def decision(self, decision_id: str) -> Decision:
         """A decision by its id, as it stands."""
-        return self._read(lambda live: live.decision(decision_id))
+        return self._read(lambda state: deciding.find_decision(state, decision_id)[0])
 
     def decisions(self) -> list[Decision]:
         """All decisions there were, in order."""
-        statement = f"SELECT {COLUMNS} FROM decision ORDER BY number"
-        return self._read(lambda live: [decision_of(row) for row in self._tables.query(statement)])
+        return self._read(
+            lambda state: [one for _, one, _ in stories(self._journal.read(by_decision=True), state.arms)]
+        )
 
     def arms(self) -> list[Any]:
         """The arms in order: whether each is retired, how it stands, and how many of its decisions are open."""
-        return self._read(changes.arms_of)
+        return self._read(arms_and_log.arms_of)
 
     def cells(self) -> list[Cell]:
         """Every arm or box as it stands, from the whole journal; see `Policy.cells`."""
-        return self._read(lambda live: live.settled().cells())
+        return self._read(lambda state: state.settled().cells())
 
     def facts(self) -> dict[str, Any]:
         """A few numbers: decisions by state, observations, late rewards, and how much of the log was read."""
-        return self._read(changes.facts_of)
+        return self._read(arms_and_log.facts_of)
 
     @property
     def late_rewards(self) -> int:
         """How many rewards came after their decision had expired, and were refused."""
-        return self._read(lambda live: live.late)
+        return self._read(lambda state: state.counts["late"])
 
     def contradictions(self) -> list[Contradiction]:
         """The arms whose rewards contradict the log; see `Policy.contradictions`."""
-        return self._read(lambda live: live.fold().policy.contradictions())
+        return self._read(lambda state: state.fold().policy.contradictions())
 
     @property
     def rounds(self) -> int:
         """How many rewards and observations there are; those that were taken out again do not count."""
-        return self._read(changes.rounds_of)
+        return self._read(lambda state: state.counts["reward"] + state.counts["observation"])
 
     @property
     def policy_kind(self) -> str:
         """How the log is shown: "artificial-replay", or "full-start"."""
-        return self._read(lambda live: live.settings.policy)
+        return self._read(lambda state: state.settings.policy)
 
     @property
     def drift(self) -> Any:
         """How far the log's means may lie from today's: a number, or numbers by arm; 0 if its rows say so."""
-        return drift_again(self._read(lambda live: live.settings.drift))
+        return drift_again(self._read(lambda state: state.settings.drift))
 
     @property
     def note(self) -> dict[str, Any]:
         """The note the study was made with, or that was kept last."""
-        return self._read(lambda live: dict(live.settings.note))
+        return self._read(lambda state: dict(state.settings.note))
 
     @property
     def policy(self) -> Any:
         """The policy as the journal has made it; look, do not touch."""
-        return self._read(lambda live: live.fold().policy)
+        return self._read(lambda state: state.fold().policy)
 
     @property
     def base(self) -> Any:
         """The base algorithm as it was made, without what it has learnt."""
-        return self._read(lambda live: live.base.thing)
+        return self._read(lambda state: state.base.thing)
 
     @property
     def place(self) -> str:
         """Where the study lies, without a password."""
-        return self._tables.name
+        return self._journal.name
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each unit that was decided or observed, and what came of it; see `export`."""
         from artreplay.studies.exporting import unit_rows
 
-        return self._read(lambda live: list(unit_rows(self._tables)))
+        return self._read(lambda state: list(unit_rows(self._journal, state.arms)))
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write decisions and observations to a Parquet file, one row for each unit."""
         from artreplay.studies.exporting import export
 
-        self._read(lambda live: export(self._tables, Path(path)))
+        self._read(lambda state: export(self._journal, state.arms, Path(path)))
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy a study in SQLite to another file as it stands; PostgreSQL has tools of its own for this."""
-        self._read(lambda live: changes.backup(self._tables, Path(path)))
+        self._read(lambda state: self._copy_to(Path(path)))
+
+    def _copy_to(self, path: Path) -> None:
+        if not isinstance(self._journal, SQLiteJournal):
+            raise InvalidParameter(f"{self.place} is in PostgreSQL: pg_dump copies it")
+        if path.exists():
+            raise StudyRefused(f"{path} is there already: name a file that is not")
+        self._journal.backup(str(path))
 
     def __repr__(self) -> str:
-        return f"<Study {self._tables.name}>"
+        return f"<Study {self._journal.name}>"

@@ -14,9 +14,9 @@ from artreplay.history import History, StoredLog, Totals
 from artreplay.history.parquet import ParquetLog, is_laid_out, open_log
 from artreplay.history.sources.parts import joined
 from artreplay.replay import AnyHistory, decode, encode
-from artreplay.studies.study_tables import Tables
+from artreplay.studies.study_journal import Journal
 
-_PART = 1 << 18  # rows that are kept together
+ROWS_IN_ENTRY = 1 << 18  # of the log, in one entry of the journal
 
 
 def description(log: AnyHistory) -> dict[str, Any]:
@@ -28,30 +28,30 @@ def description(log: AnyHistory) -> dict[str, Any]:
     return {"kind": "given", "rows": len(log), "place": log.name} | place
 
 
-def keep_rows(tables: Tables, log: History | Totals, first: int) -> None:
-    """Keep the rows of a log from one on."""
-    for start in range(first, log.n_rows, _PART):
-        rows = np.arange(start, min(start + _PART, log.n_rows))
-        tables.run("INSERT INTO log_part VALUES (?, ?)", start, _as_bytes(log.rows(rows)))
+def packed_rows(log: History | Totals, first: int) -> Iterator[bytes]:
+    """The rows of a log after the first ones, as the journal keeps them, in parts."""
+    for start in range(first, log.n_rows, ROWS_IN_ENTRY):
+        rows = np.arange(start, min(start + ROWS_IN_ENTRY, log.n_rows))
+        yield _as_bytes(log.rows(rows))
 
 
-def opened_log(tables: Tables, said: dict[str, Any], given: AnyHistory | None) -> AnyHistory:
+def opened_log(journal: Journal, known: dict[str, Any], given: AnyHistory | None) -> AnyHistory:
     """The log that the journal speaks of."""
-    if said["kind"] in ("rows", "totals"):
-        parts: Any = (_from_bytes(saved) for saved in _parts(tables))
-        return _joined_totals(parts) if said["kind"] == "totals" else joined(parts)
+    if known["kind"] in ("rows", "totals"):
+        parts: Any = (_from_bytes(entry.data or b"") for entry in journal.read(kinds=("rows",)))
+        return _joined_totals(parts) if known["kind"] == "totals" else joined(parts)
     if given is not None:
         return given
-    if said["kind"] == "given":
-        raise StudyUnavailable(f"the log of this study, {said['place']}, is not kept in it").advising(
+    if known["kind"] == "given":
+        raise StudyUnavailable(f"the log of this study, {known['place']}, is not kept in it").advising(
             "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
         )
-    if not is_laid_out(said["place"]):
-        raise StudyUnavailable(f"the log of this study is not at {said['place']}").advising(
+    if not is_laid_out(known["place"]):
+        raise StudyUnavailable(f"the log of this study is not at {known['place']}").advising(
             "bring it back, or say where it is with Study.open(place, history=)",
             "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
         )
-    return open_log(said["place"])
+    return open_log(known["place"])
 
 
 def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
@@ -70,10 +70,6 @@ def _joined_totals(parts: Iterable[Totals]) -> Totals:
         counts.append(part.counts)
         sums.append(part.sums)
     return Totals(arms, np.concatenate(counts), np.concatenate(sums))
-
-
-def _parts(tables: Tables) -> Iterator[bytes]:
-    return (saved for (saved,) in tables.query("SELECT bytes FROM log_part ORDER BY first"))
 
 
 def _as_bytes(part: History | Totals) -> bytes:

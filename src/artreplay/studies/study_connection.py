@@ -14,8 +14,8 @@ from artreplay.compiling.interrupts import Uninterrupted
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
 from artreplay.replay import AnyHistory
 from artreplay.studies.decisions import PastHorizon
-from artreplay.studies.live import Live
-from artreplay.studies.study_tables import Tables
+from artreplay.studies.study_journal import Journal
+from artreplay.studies.study_state import StudyState
 
 T = TypeVar("T")
 Clock = Callable[[], float]
@@ -29,14 +29,14 @@ class Call:
 
     __slots__ = ("_error", "_lock", "_result", "_work", "over", "thread")
 
-    def __init__(self, work: Callable[[Live], Any]) -> None:
+    def __init__(self, work: Callable[[StudyState], Any]) -> None:
         self._work, self.over, self.thread = work, False, threading.get_ident()
         self._result: Any = None
         self._error: Exception | None = None
         self._lock = threading.Lock()
         self._lock.acquire()
 
-    def do(self, ready: Callable[[], Live]) -> None:
+    def do(self, ready: Callable[[], StudyState]) -> None:
         """Do it. A refusal is for the caller alone; anything else that is raised is for all who share the commit."""
         if self.over:
             return
@@ -79,14 +79,13 @@ class Call:
             self._lock.release()
 
 
-class Owned:
+class StudyConnection:
     """A study that this process owns, or only looks at."""
 
-    def __init__(self, tables: Tables, clock: Clock, history: AnyHistory | None) -> None:
+    def __init__(self, journal: Journal, clock: Clock, history: AnyHistory | None) -> None:
         """Use `Study.create` or `Study.open`."""
-        self._tables, self._clock, self._history = tables, clock, history
-        self._live: Live | None = None
-        self._epoch = -1  # of the time that this process owns the study
+        self._journal, self._clock, self._history = journal, clock, history
+        self._state: StudyState | None = None
         self._process = os.getpid()
         self._mutex = threading.RLock()
         self._waiting: deque[Call] = deque()
@@ -102,18 +101,18 @@ class Owned:
             if self._closed:
                 return
             with suppress(ArtReplayError):
-                if self._live is not None and not self._tables.read_only and self._process == os.getpid():
-                    self._live.keep_snapshot(1)
+                if self._state is not None and not self._journal.read_only and self._process == os.getpid():
+                    self._state.keep_snapshot(1)
                     self._commit()
             self._closed = True
-            self._live = None
-            self._tables.close()
-            self._tables.disown()
+            self._state = None
+            self._journal.close()
+            self._journal.disown()
 
     def __del__(self) -> None:
         """A study that nobody has any more lets go, without a snapshot."""
-        self._tables.close()
-        self._tables.disown()
+        self._journal.close()
+        self._journal.disown()
 
     def __enter__(self) -> Self:
         return self
@@ -121,25 +120,23 @@ class Owned:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ready(self) -> Live:
+    def _ready(self) -> StudyState:
         """The study in memory; read again if a commit failed."""
         if self._closed:
-            raise StudyUnavailable(f"{self._tables.name} is closed: open it again")
+            raise StudyUnavailable(f"{self._journal.name} is closed: open it again")
         if self._process != os.getpid():
-            raise StudyUnavailable(f"{self._tables.name} was opened by the process this one comes from: open it here")
-        if self._live is None or self._tables.read_only:
-            live = Live(self._tables, self._clock, self._history)
-            if not self._tables.read_only:
-                if self._epoch >= 0 and live.epoch != self._epoch:
-                    raise StudyUnavailable(f"{self._tables.name} was taken over by another process: open it again")
-                if self._epoch < 0:
-                    live.take_over()
-                    self._tables.commit()
-                    self._epoch = live.epoch
-            self._live = live
-        return self._live
+            raise StudyUnavailable(f"{self._journal.name} was opened by the process this one comes from: open it here")
+        journal = self._journal
+        if self._state is None:
+            if not journal.read_only and journal.epoch < 0:
+                journal.check()
+                journal.take_over()
+            self._state = StudyState(journal, self._clock, self._history)
+        elif journal.read_only:
+            self._state.catch_up()
+        return self._state
 
-    def _read(self, look: Callable[[Live], T]) -> T:
+    def _read(self, look: Callable[[StudyState], T]) -> T:
         if self._inside == threading.get_ident():
             return self._do_part(look)
         try:
@@ -151,7 +148,7 @@ class Owned:
         finally:
             self._wake_next()
 
-    def _write(self, work: Callable[[Live], T]) -> T:
+    def _write(self, work: Callable[[StudyState], T]) -> T:
         """Do something in this thread, and return when it is durable."""
         if self._inside == threading.get_ident():
             return self._do_part(work)
@@ -164,7 +161,7 @@ class Owned:
         result: T = call.outcome()
         return _raised(result)
 
-    def _share(self, work: Callable[[Live], T]) -> T:
+    def _share(self, work: Callable[[StudyState], T]) -> T:
         """Do something short, or let it be done by the thread that does what all who wait want, with one commit."""
         if self._inside == threading.get_ident():
             return self._do_part(work)
@@ -190,7 +187,7 @@ class Owned:
         result: T = call.outcome()
         return _raised(result)
 
-    def _do_part(self, work: Callable[[Live], T]) -> T:
+    def _do_part(self, work: Callable[[StudyState], T]) -> T:
         """Do a part of `together`; if it makes the study unavailable, the whole of it fails, whatever comes after."""
         try:
             if self._broken is not None:
@@ -242,14 +239,12 @@ class Owned:
 
     def _commit(self) -> None:
         """Make everything durable that was written."""
-        if self._tables.in_transaction and self._live is not None:
-            self._live.settle()
-            self._tables.commit()
+        self._journal.commit()
 
     def _forget(self) -> None:
         """What is in memory is not what is durable: it is read again when it is needed."""
-        self._live = None
-        self._tables.close()
+        self._state = None
+        self._journal.undo()
 
 
 def _raised(result: T) -> T:

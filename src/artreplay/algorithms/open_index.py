@@ -1,0 +1,109 @@
+"""Open decisions of an index over arms: they lower the index in the choice, and leave what was learnt as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artreplay.algorithms.drift_indices import DriftIndex
+from artreplay.algorithms.tally import Tally
+from artreplay.compiling import Floats, Ints, arrays_of, overwrite, views
+
+if TYPE_CHECKING:
+    from artreplay.algorithms.algorithm import ArmAlgorithm
+    from artreplay.algorithms.ucb import IndexArmAlgorithm
+
+Available = NDArray[np.bool_]  # of each arm: whether it can be chosen
+
+
+class OpenIndex:
+    """The index of each arm after as many samples more as it has open units: min(index, the index after those).
+
+    An open unit counts as what its arm has earned on average, with one failure more: sum/(n + 1). As a failure it would
+    drive a good arm with many open units down, and cost up to twice the regret. One value is kept for each arm, and
+    computed again only where something has changed. Under drift open units count in the bound of all samples and in
+    that of the online ones.
+    """
+
+    follows = True  # what the algorithm learns is seen here at once
+
+    def __init__(self, algorithm: IndexArmAlgorithm, units: Iterable[int]) -> None:
+        self._algorithm = algorithm
+        self._component: Any = None  # of the algorithm, and the same through views, whose entries are plain numbers
+        self._index: Any = None
+        self._value: Floats = np.full(algorithm.n_arms, np.nan)
+        self._open: Ints = np.zeros(algorithm.n_arms, np.int64)
+        self._seen: Ints = np.full((2, algorithm.n_arms), -1, np.int64)  # samples and open units behind each value
+        self.count_open(units)
+
+    def count_open(self, units: Iterable[int]) -> None:
+        """Count further units as open."""
+        for unit in units:
+            self._open[unit] += 1
+
+    def uncount_open(self, units: Iterable[int]) -> bool:
+        """Count these units as open no longer; whether that is possible."""
+        for unit, times in Counter(units).items():
+            self._open[unit] -= times
+        return True
+
+    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+        """Write the available arms with the highest values, ties to the lower number; how many there are."""
+        if self._component is not self._algorithm.component:
+            self._component = self._algorithm.component
+            self._index = views(self._component).index
+        counts = self._component.index.tally.counts
+        for arm in np.flatnonzero((counts != self._seen[0]) | (self._open != self._seen[1])).tolist():
+            self._value[arm] = self._lowered(arm, int(self._open[arm]))
+        self._seen[0], self._seen[1] = counts, self._open
+        return write_best(self._value, available, out)
+
+    def _lowered(self, arm: int, open_: int) -> float:
+        index = self._index
+        value: float = index.value[arm]
+        if open_ == 0:
+            return value
+        count, total = index.tally.counts[arm], index.tally.totals[arm]
+        failed = int(self._algorithm.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
+        earned = open_ * (total / (count + failed)) if count else 0.0
+        allowance = float(index.allowances[arm]) if isinstance(index, DriftIndex) else 0.0
+        value = index.bound.lowered(_more(index.tally, arm, open_, earned), 0, allowance / (count + open_), value)
+        if isinstance(index, DriftIndex):
+            value = index.bound.lowered(_more(index.online, arm, open_, earned), 0, 0.0, value)
+        return value
+
+
+def _more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
+    """The tally of one arm with further samples, and what they earned."""
+    return Tally([tally.counts[arm] + samples], [tally.totals[arm] + total])  # type: ignore[arg-type]
+
+
+def write_best(value: Floats, available: Available | None, out: Any) -> int:
+    """Write the numbers of the highest values among what is available; ties to the lower number."""
+    if available is not None:
+        value = np.where(available, value, -np.inf)
+    if len(out) == 1:
+        out[0] = int(np.argmax(value))
+        return 1
+    for place, number in enumerate(np.argsort(-value, kind="stable")[: len(out)].tolist()):
+        out[place] = number
+    return len(out)
+
+
+def restricted(algorithm: ArmAlgorithm, numbers: Ints) -> Any:
+    """The same algorithm over some of its arms, with what it has learnt of them."""
+    arms = [algorithm.arms[number] for number in numbers]
+    small: Any = type(algorithm)(**algorithm.parameters() | {"n_arms": None, "arms": arms})
+    learnt = {}
+    shapes = arrays_of(small.component)
+    for name, array in arrays_of(algorithm.component).items():
+        for axis, (length, shorter) in enumerate(zip(array.shape, shapes[name].shape, strict=True)):
+            if length != shorter:
+                array = np.take(array, numbers, axis)
+        learnt[name] = array
+    small.component = overwrite(small.component, learnt)
+    return small

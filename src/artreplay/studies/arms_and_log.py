@@ -1,0 +1,228 @@
+"""What changes a study itself: arms that come and go, a log that grows, another horizon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from artreplay.errors import InvalidParameter, StudyRefused, checked_count
+from artreplay.history import History, Label, StoredLog, Totals, open_history
+from artreplay.history.labels import plain_label
+from artreplay.history.source_of import source_of
+from artreplay.history.sources import as_columns
+from artreplay.replay import AnyHistory, Unknown, checked_unknown, encode
+from artreplay.studies.settings import (
+    AnyDrift,
+    Arm,
+    Settings,
+    checked_features,
+    checked_note,
+    first_policy,
+    kept_drift,
+    made_base,
+)
+from artreplay.studies.study_journal import Entry, Journal
+from artreplay.studies.study_log import description, packed_rows
+from artreplay.studies.study_state import StudyState
+
+
+def begin(journal: Journal, settings: Settings, arms: Sequence[Arm], log: AnyHistory | None, now: float) -> None:
+    """Write the first entries of a journal: settings, arms, and the log if there is one."""
+    labels = json.dumps([[encode(arm.label), arm.features] for arm in arms])
+    entries = [Entry(1, "settings", now, body=settings.as_json()), Entry(2, "arms", now, body=labels)]
+    if log is not None:
+        packed = [] if isinstance(log, StoredLog) else packed_rows(log, 0)
+        entries += [Entry(seq, "rows", now, data=rows) for seq, rows in enumerate(packed, len(entries) + 1)]
+        entries.append(Entry(len(entries) + 1, "log", now, body=json.dumps(description(log))))
+    journal.append(entries)
+
+
+def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> None:
+    """Refuse settings and a log that a policy cannot take."""
+    policy = first_policy(settings, base)
+    if log is not None:
+        policy.check_extends(log)
+
+
+# -- arms that come and go --------------------------------------------------------------------------------------------
+
+
+def add_arm(state: StudyState, label: Label, features: Any) -> None:
+    """Let an arm be chosen from now on: a new one, or one that was retired."""
+    state.check_arms("add_arm")
+    label = plain_label(label)
+    number = state.numbers.get(label)
+    state.expire()
+    if number is not None and state.arms[number].retired:
+        state.enter("return", unit=number)
+        return
+    if number is not None:
+        raise StudyRefused(f"{label!r} is an arm of this study already")
+    row = checked_features(state.base.thing, features)
+    written = json.dumps([[encode(label), row]])
+    made_base(state.settings, [*state.arms, Arm(label, row)])  # which refuses what is wrong
+    before = state.fold_at_hand
+    state.enter("arms", body=written)
+    state.grow_fold(before)
+
+
+def retire_arm(state: StudyState, label: Label) -> None:
+    """Never choose an arm again; what is known of it stays."""
+    state.check_arms("retire_arm")
+    number = state.number_in_use(label)
+    least = state.base.thing.width
+    if state.in_use.sum() <= least:
+        raise StudyRefused(
+            f"{label!r} must stay: a decision needs {least} arm{'s' if least > 1 else ''} to choose from"
+        )
+    state.expire()
+    state.enter("retire", unit=number)
+
+
+# -- the log, and how it is treated -----------------------------------------------------------------------------------
+
+
+def extend(state: StudyState, log: AnyHistory) -> None:
+    """Go on with a log that has grown: the same rows, and more after them; or with a store at another place."""
+    state.expire()
+    fold = state.fold()
+    known = state.logs[-1][1] if state.logs else {}
+    rows, kind = known.get("rows", 0), known.get("kind")
+    if rows and isinstance(log, Totals) != isinstance(fold.log, Totals):
+        has, got = ("totals", "rows") if isinstance(fold.log, Totals) else ("rows", "totals")
+        raise StudyRefused(f"the log of this study has {has}, and cannot go on with {got}: make a new study")
+    fold.policy.check_extends(log)
+    has_moved = kind == "store" and description(log).get("place") != known["place"]
+    if log.n_rows == rows and not has_moved:
+        return
+    is_kept = kind in (None, "rows", "totals")
+    if is_kept and rows and isinstance(log, StoredLog):
+        log = log.load()  # after rows that the study keeps itself
+    if isinstance(log, StoredLog):
+        state.given = log if state.given is not None else None
+    else:
+        for packed in packed_rows(log, rows if is_kept else 0):
+            state.enter("rows", data=packed)
+    fold.extended(log)
+    state.enter("log", body=json.dumps(description(log)))
+
+
+def change(state: StudyState, unknown: Unknown | None, drift: AnyDrift | None, note: dict[str, Any] | None) -> None:
+    """Treat the log otherwise, and fold the journal again; or keep another note."""
+    given: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
+    given |= {} if drift is None else {"drift": kept_drift(drift)}
+    settings = replace(state.settings, **given)
+    note = None if note is None else checked_note(note)
+    if settings != state.settings:
+        policy, fold = first_policy(settings, made_base(settings, state.arms)), state.fold()
+        if fold.log is not None:
+            policy.check_extends(fold.log)
+        state.expire()
+        _fold_again(state, settings)
+    if note is not None and note != settings.note:
+        state.expire()
+        state.enter("note", body=json.dumps(note))
+
+
+def set_horizon(state: StudyState, horizon: int) -> None:
+    """Fold the journal again under another horizon."""
+    settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms))
+    made_base(settings, state.arms)  # which refuses what is wrong
+    state.expire()
+    _fold_again(state, settings)
+
+
+def _fold_again(state: StudyState, settings: Settings) -> None:
+    state.journal.drop_snapshots("policy")
+    state.enter("settings", body=settings.as_json())
+
+
+# -- rows that the study produced itself ----------------------------------------------------------------------------
+
+
+def without_own_rows(
+    state: StudyState, history: Any, exclude: str | Sequence[str | None] | None, columns: dict[str, Any]
+) -> AnyHistory:
+    """A log without the rows whose decision id is one of the study's own."""
+    if exclude is None:
+        is_log = isinstance(history, (History, Totals, StoredLog))
+        return history if is_log and not columns else open_history(history, **columns)
+    if isinstance(exclude, str):
+        if columns.get("order") is not None:
+            raise InvalidParameter("order must be left out with exclude=: sort the log first")
+        as_rows = as_columns(
+            columns.get("unit"), columns.get("reward"), columns.get("level"), None, columns.get("allowance")
+        )
+        source = source_of(history, as_rows, columns.get("table"), columns.get("csv"))
+        if exclude not in source.column_names():
+            raise InvalidParameter(f"exclude must name a column of the log, there is no {exclude!r}")
+        ids = [id_ for table in source.tables([exclude]) for id_ in table[exclude].to_list()]
+        history = open_history(history, **columns)
+    else:
+        ids = list(exclude)
+    if not isinstance(history, History):
+        raise InvalidParameter(
+            "is for a log in memory, a file or a frame: an indexed log cannot leave rows out", parameter="exclude"
+        )
+    if len(ids) != len(history):
+        raise InvalidParameter(f"exclude must have one entry for each row of the log, got {len(ids)}")
+    own = {entry.id for entry in state.journal.read(kinds=("decision",))}
+    others = np.flatnonzero([id_ not in own for id_ in ids])
+    return history.rows(others)
+
+
+# -- what people see ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ArmState:
+    """An arm of a study as it stands: samples logged, used and online, their mean, the index, open decisions."""
+
+    label: Any
+    retired: bool
+    logged: int
+    used: int
+    online: int
+    mean: float  # nan without samples
+    index: float  # nan where the algorithm has none
+    open: int
+
+
+def arms_of(state: StudyState) -> list[ArmState]:
+    """The arms of a study as they stand."""
+    state.check_arms("arms()")
+    cells = state.settled().cells()
+    open_ = state.fold().pending.count_units()
+    return [
+        ArmState(
+            arm.label, arm.retired, cell.logged, cell.used, cell.count - cell.used, cell.mean, cell.index,
+            open_[number],
+        )
+        for number, (arm, cell) in enumerate(zip(state.arms, cells, strict=True))
+    ]  # fmt: skip
+
+
+def facts_of(state: StudyState) -> dict[str, Any]:
+    """A few numbers about a study."""
+    policy, counts = state.settled(), state.counts
+    states = {
+        "expired": counts["expiry"],
+        "open": len(state.open),
+        "rewarded": counts["reward"],
+        "void": counts["void"],
+    }
+    return {
+        "algorithm": state.settings.algorithm,
+        "policy": state.settings.policy,
+        "horizon": state.settings.horizon,
+        "drift": state.settings.drift,
+        "allowances": state.settings.has_allowances,
+        "decisions": {name: count for name, count in states.items() if count},
+        "observations": counts["observation"],
+        "late": counts["late"],
+        "log": {"rows": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
+    }

@@ -1,0 +1,201 @@
+"""Decisions, their rewards, and what came of actions that nobody asked for."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from artreplay.errors import (
+    InvalidAction,
+    InvalidFile,
+    InvalidParameter,
+    StudyRefused,
+    UnknownDecision,
+    checked_count,
+)
+from artreplay.history import Label
+from artreplay.history.labels import plain_label
+from artreplay.replay import encode
+from artreplay.studies.decisions import (
+    Decision,
+    PastHorizon,
+    Value,
+    action_of,
+    decision_of,
+    stories,
+    value_of,
+    written_action,
+)
+from artreplay.studies.study_journal import Entry
+from artreplay.studies.study_state import StudyState
+
+LONGEST_NUMBER = 18  # digits of a number that a database can look for
+
+
+def decide(
+    state: StudyState, request: str | None, among: Sequence[Label] | None, count: int | None
+) -> Decision | list[Decision]:
+    """One decision, or as many as are wanted; those of an earlier call with the same request."""
+    many = 1 if count is None else checked_count("count", count)
+    requests = _requests(request, many, count is not None)
+    state.expire()
+    available = state.available(among)
+    if (found := _decided(state, requests)) is not None:
+        return found[0] if count is None else found
+    number, fold = state.counts["decisions"], state.fold()
+    _warn_past_horizon(state, number + many)  # which may be raised: nothing is changed yet
+    actions: list[Any] = []
+    try:
+        for place in range(number, number + many):
+            actions.append(fold.decide(place, available))
+            fold.pending.opened(place + 1, fold.numbers(actions[-1]))
+    except BaseException:  # the log could not be read, or Ctrl-C was pressed: none of them was made
+        for place in range(number, number + len(actions)):
+            fold.pending.closed(place + 1)
+        raise
+    asked = [] if among is None else [encode(plain_label(label)) for label in among]
+    for action, one in zip(actions, requests, strict=True):
+        _enter_decision(state, action, one, asked)
+    made = [decision_of(state.open[number + place], state.arms) for place in range(1, many + 1)]
+    state.keep_snapshot()
+    return made[0] if count is None else made
+
+
+def _decided(state: StudyState, requests: list[str] | list[None]) -> list[Decision] | None:
+    """The decisions that were made for these requests, all of them or none."""
+    found = []
+    for request in requests:
+        entries = [] if request is None else list(state.journal.read(kinds=("decision",), request=request))
+        if not entries:
+            return None
+        found.append(_as_it_stands(state, entries[0].decision or 0)[0])
+    return found
+
+
+def _enter_decision(state: StudyState, action: Any, request: str | None, among: list[Any]) -> None:
+    number = state.counts["decisions"] + 1
+    unit = state.numbers[action] if state.plays_one_arm else None
+    body: dict[str, Any] = {} if unit is not None else {"action": written_action(action)}
+    body |= {"among": among} if among else {}
+    state.enter(
+        "decision",
+        decision=number,
+        id=f"{number}-{secrets.token_hex(4)}",
+        request=request,
+        unit=unit,
+        due=None if state.settings.wait is None else state.time + state.settings.wait,
+        body=json.dumps(body) if body else None,
+    )
+
+
+def _warn_past_horizon(state: StudyState, decision: int) -> None:
+    horizon = state.settings.horizon
+    counts_rows = getattr(state.base.thing, "most_rows", None) is not None
+    past = decision + (state.fold().rows if counts_rows else 0)
+    if horizon is not None and past > horizon and not state.warned:
+        warnings.warn(PastHorizon(decision, horizon), stacklevel=5)
+        state.warned = True
+
+
+def reward(state: StudyState, id_: str, value: Any) -> StudyRefused | None:
+    """Take a reward in; what is refused and counted is returned, and raised after the commit."""
+    state.expire()
+    decision, outcome = find_decision(state, id_)
+    checked = _checked_value(state, decision.action, value)
+    number = decision.number
+    if decision.state == "open":
+        known = state.waiting.get(number)
+        if known is not None and known != checked:
+            raise _is_final(id_, known, checked)
+        if known is None:
+            kind = "waiting" if state.settings.close == "window" else "reward"
+            state.enter_value(kind, decision.action, checked, state.open[number].unit, decision=number)
+        return None
+    if decision.state == "void":
+        raise StudyRefused(f"decision {id_} was taken out: it takes no reward")
+    if decision.state == "expired":
+        state.enter("late", decision=number)
+        due = f" at {decision.due:%Y-%m-%d %H:%M:%S}" if decision.due else ""
+        return StudyRefused(f"decision {id_} expired{due}: its reward comes too late")
+    if outcome is not None and value_of(outcome) != checked:
+        raise _is_final(id_, value_of(outcome), checked)
+    return None
+
+
+def void(state: StudyState, id_: str) -> None:
+    """Take a decision out, with its reward if it has one."""
+    state.expire()
+    decision, outcome = find_decision(state, id_)
+    if decision.state == "void":
+        return
+    if outcome is not None:
+        state.journal.drop_snapshots("policy", outcome.seq)
+    state.enter("void", decision=decision.number, body=None if outcome is None else outcome.kind)
+
+
+def observe(state: StudyState, action: Any, value: Any, request: str | None) -> None:
+    """Take in what came of an action that nobody asked for."""
+    several = state.base.proposes_list
+    action = list(action) if several and isinstance(action, (list, tuple)) else action
+    units = action if several else [action]
+    if not isinstance(units, list) or not units:
+        raise InvalidAction(f"the action must be a list of units, got {action!r}")
+    numbers = [state.base.checked_number(unit) for unit in units]
+    checked = _checked_value(state, action, value)
+    state.expire()
+    (name,) = _requests(request, 1, False)
+    for known in [] if name is None else state.journal.read(kinds=("observation",), request=name):
+        before = (written_action(action_of(known, state.arms)), value_of(known))
+        if before != (written_action(action), checked):
+            raise StudyRefused(f"request {request!r} observed something else before, which is final")
+        return
+    state.enter_value("observation", action, checked, numbers[0] if state.plays_one_arm else None, request=name)
+
+
+def find_decision(state: StudyState, id_: str) -> tuple[Decision, Entry | None]:
+    """A decision by its id, and what came of it."""
+    head = id_.partition("-")[0] if isinstance(id_, str) else ""
+    number = int(head) if head.isascii() and head.isdecimal() and len(head) <= LONGEST_NUMBER else 0
+    if (entry := state.open.get(number)) is not None and entry.id == id_:
+        return decision_of(entry, state.arms), None
+    if 0 < number <= state.counts["decisions"]:
+        decision, outcome = _as_it_stands(state, number)
+        if decision.id == id_:
+            return decision, outcome
+    raise UnknownDecision(f"this study has made no decision {id_!r}")
+
+
+def _as_it_stands(state: StudyState, number: int) -> tuple[Decision, Entry | None]:
+    for _, decision, outcome in stories(state.journal.read(decision=number), state.arms):
+        return decision, outcome
+    raise InvalidFile(f"is damaged: its journal has no decision {number}", file=state.journal.name)
+
+
+def _checked_value(state: StudyState, action: Any, value: Any) -> Value:
+    """A reward as it is kept: one number, or one for each unit."""
+    if not state.base.proposes_list:
+        state.base.checked_reward(value)
+        return float(value)
+    if not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or len(value) != len(action):
+        raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {value!r}")
+    for one in value:
+        state.base.checked_reward(one)
+    return [float(one) for one in value]
+
+
+def _requests(request: str | None, many: int, is_list: bool) -> list[str] | list[None]:
+    """The name under which each decision of a call is found again."""
+    if request is None:
+        return [None] * many
+    if not isinstance(request, str) or not request:
+        raise InvalidParameter(f"request_id must be a text, got {request!r}")
+    if request.encode(errors="replace").decode() != request:
+        raise InvalidParameter(f"request_id must be a text that UTF-8 can hold, got {request!r}")
+    return [f"{request} ({place} of {many})" for place in range(1, many + 1)] if is_list else [request]
+
+
+def _is_final(id_: str, known: Value, value: Value) -> StudyRefused:
+    return StudyRefused(f"decision {id_} has the reward {known} already, which is final, got {value}")

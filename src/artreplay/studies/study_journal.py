@@ -1,0 +1,308 @@
+"""The journal of a study: entries are appended and read, and snapshots make reading short."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from artreplay.addresses import said
+from artreplay.errors import InvalidFile, StudyUnavailable
+
+VERSION = 3  # of the tables
+ROWS_AT_ONCE = 1000  # that are fetched together
+POLL_SECONDS = 0.02  # between two looks at whether a study is free
+
+
+class Entry(NamedTuple):
+    """One entry of the journal, with a column for each thing that many entries have; the others are None."""
+
+    seq: int
+    kind: str
+    written: float  # seconds since 1970
+    decision: int | None = None  # its number, from 1
+    id: str | None = None  # of a decision
+    request: str | None = None
+    unit: int | None = None  # the number of an arm
+    reward: float | None = None
+    due: float | None = None  # when a decision expires
+    body: str | None = None  # JSON: lists, points, settings
+    data: bytes | None = None  # rows of the log
+    crc: int | None = None  # of everything else, in the database
+
+
+def checksum(entry: Sequence[Any]) -> int:
+    """The CRC of an entry, or of its row in the database."""
+    seq, kind, written, decision, id_, request, unit, reward, due, body, data, _ = entry
+    numbers = _pack(
+        seq,
+        written,
+        -1 if decision is None else decision,
+        -1 if unit is None else unit,
+        -1.0 if reward is None else reward,
+        -1.0 if due is None else due,
+        (reward is None) + 2 * (unit is None),
+    )
+    crc = zlib.crc32(f"{kind}\n{id_}\n{request}\n{body}".encode(), zlib.crc32(numbers))
+    return crc if data is None else zlib.crc32(data, crc)
+
+
+_pack = struct.Struct("<qdqqddq").pack
+_COLUMNS = ", ".join(Entry._fields)
+_APPEND = f"INSERT INTO entry ({_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
+
+# Types are those of PostgreSQL, which SQLite takes as well.
+_SCHEMA = (
+    "CREATE TABLE study (version BIGINT, epoch BIGINT, owner TEXT)",
+    "CREATE TABLE entry (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, written DOUBLE PRECISION NOT NULL,"
+    " decision BIGINT, id TEXT, request TEXT, unit BIGINT, reward DOUBLE PRECISION, due DOUBLE PRECISION, body TEXT,"
+    " data BYTEA, crc BIGINT NOT NULL)",
+    "CREATE INDEX of_decision ON entry (decision) WHERE decision IS NOT NULL",
+    "CREATE UNIQUE INDEX one_outcome ON entry (decision) WHERE kind IN ('reward', 'expiry')",
+    "CREATE UNIQUE INDEX one_request ON entry (request, kind) WHERE request IS NOT NULL",
+    "CREATE INDEX logged ON entry (seq) WHERE kind = 'rows'",
+    "CREATE TABLE snapshot (kind TEXT, seq BIGINT, bytes BYTEA, crc BIGINT, PRIMARY KEY (kind, seq))",
+)
+
+
+class Sentence:
+    """A block whose errors, where they are of the database, are said in a sentence."""
+
+    __slots__ = ("_journal", "_what")
+
+    def __init__(self, journal: Journal, what: str) -> None:
+        self._journal, self._what = journal, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None:
+            self._journal.failed(self._what, error)
+
+
+class Journal:
+    """What a study needs of a database: append entries, read them, and keep snapshots.
+
+    What is appended is durable after `commit`, all of it or nothing. Only the owner appends. The connection is made
+    when it is needed, and made again if it was lost.
+    """
+
+    def __init__(self, place: str, read_only: bool) -> None:
+        self.name = self._address = place
+        self.read_only = read_only
+        self.in_transaction = False
+        self.epoch = -1  # counts the owners there were; what this one found when it took the study over
+        self._connection: Any = None
+        self._reading, self._writing = Sentence(self, "read"), Sentence(self, "written")
+
+    # -- the seam: append, read, snapshot -------------------------------------------------------------------------
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries at the end, inside a transaction that begins here if there is none."""
+        with self._writing:
+            self._begin()
+            rows = [(*entry[:-1], checksum(entry)) for entry in entries]
+            if len(rows) == 1:
+                self._executed(_APPEND, rows[0])
+            else:
+                self._connection.cursor().executemany(self._translated(_APPEND), rows)
+
+    def read(
+        self,
+        after: int = 0,
+        kinds: Sequence[str] = (),
+        *,
+        decision: int | None = None,
+        request: str | None = None,
+        by_decision: bool = False,
+    ) -> Iterator[Entry]:
+        """Read the entries after one of them: all, or those of some kinds, of a decision, or of a request.
+
+        They come in order; with `by_decision` those of one decision follow each other. A damaged entry is an error.
+        """
+        conditions, values = ["seq > ?"], [after]  # type: tuple[list[str], list[int | str]]
+        if kinds:
+            names = ", ".join(f"'{kind}'" for kind in kinds)
+            conditions.append(f"kind IN ({names})" if len(kinds) > 1 else f"kind = {names}")
+        for column, value in (("decision", decision), ("request", request)):
+            if value is not None:
+                conditions.append(f"{column} = ?")
+                values.append(value)
+        if by_decision:
+            conditions.append("decision IS NOT NULL")
+        order = "decision, seq" if by_decision else "seq"
+        statement = f"SELECT {_COLUMNS} FROM entry WHERE {' AND '.join(conditions)} ORDER BY {order}"
+        new = tuple.__new__  # which a million entries feel
+        for rows in self._each(statement, *values):
+            for row in rows:
+                if checksum(row) != row[-1]:
+                    raise InvalidFile(f"is damaged: entry {row[0]} of its journal has changed", file=self.name)
+                yield new(Entry, row)
+
+    def snapshot(self, kind: str) -> tuple[int, bytes] | None:
+        """Return the newest whole snapshot of a kind, with the last entry that is in it."""
+        statement = "SELECT seq, bytes, crc FROM snapshot WHERE kind = ? ORDER BY seq DESC"
+        for seq, saved, crc in self.query(statement, kind):
+            if zlib.crc32(saved) == crc:
+                return seq, saved
+        return None
+
+    def keep_snapshot(self, kind: str, seq: int, saved: bytes) -> None:
+        """Keep a snapshot, and the one before it."""
+        self.run(
+            "DELETE FROM snapshot WHERE kind = ? AND (seq = ? OR seq < (SELECT MAX(seq) FROM snapshot WHERE kind = ?))",
+            *(kind, seq, kind),
+        )
+        self.run("INSERT INTO snapshot VALUES (?, ?, ?, ?)", kind, seq, saved, zlib.crc32(saved))
+
+    def drop_snapshots(self, kind: str, since: int = 0) -> None:
+        """Drop the snapshots that were taken at an entry or later."""
+        self.run("DELETE FROM snapshot WHERE kind = ? AND seq >= ?", kind, since)
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def query(self, statement: str, *values: int | str | bytes) -> list[Any]:
+        """Return the rows that a statement finds."""
+        with self._reading:
+            return list(self._executed(statement, values).fetchall())
+
+    def _each(self, statement: str, *values: int | str) -> Iterator[list[Any]]:
+        """Return the rows that a statement finds, many at a time."""
+        with self._reading:
+            found = self._executed(statement, values)
+        while True:
+            with self._reading:
+                rows = found.fetchmany(ROWS_AT_ONCE)
+            if not rows:
+                return
+            yield rows
+
+    def run(self, statement: str, *values: int | str | bytes) -> None:
+        """Change something, inside a transaction that begins here if there is none."""
+        with self._writing:
+            self._begin()
+            self._executed(statement, values)
+
+    def commit(self) -> None:
+        """Make durable what was changed."""
+        if self.in_transaction:
+            with self._writing:
+                self._check_place()
+                self._executed("COMMIT", ())
+                self.in_transaction = False
+
+    def undo(self) -> None:
+        """Take back what was not committed. A new connection does that, and the next call makes one."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection; what was not committed is undone."""
+        connection, self._connection, self.in_transaction = self._connection, None, False
+        if connection is not None:
+            with contextlib.suppress(Exception):  # a connection that is lost cannot be closed in order
+                connection.close()
+
+    def _begin(self) -> None:
+        if self.read_only:
+            raise StudyUnavailable(f"{self.name} was opened for reading only: open it without read_only=True to write")
+        if not self.in_transaction:
+            self._executed(self._begin_statement, ())
+            self.in_transaction = True
+            self._check_owner()
+
+    def _check_owner(self) -> None:
+        """Refuse to write where another process has taken over. A transaction keeps others from doing so meanwhile."""
+        if self.epoch >= 0 and self._executed(self._epoch_statement, ()).fetchone()[0] != self.epoch:
+            self.close()
+            raise StudyUnavailable(f"{self.name} was taken over by another process: open it again")
+
+    def _executed(self, statement: str, values: Sequence[Any]) -> Any:
+        if self._connection is None:
+            self._connection = self._connected()
+        return self._connection.execute(self._translated(statement), values)
+
+    def _translated(self, statement: str) -> str:
+        return statement
+
+    def _check_place(self) -> None:
+        """Refuse to go on where what is written would be lost."""
+
+    _begin_statement = "BEGIN"
+    _epoch_statement = "SELECT epoch FROM study"
+    _errors: tuple[type[Exception], ...] = (OSError,)
+
+    def _connected(self) -> Any:
+        raise NotImplementedError
+
+    def failed(self, what: str, error: BaseException) -> None:
+        """Let go, and say in a sentence what could not be done, if this is an error of the database."""
+        if isinstance(error, self._errors):
+            self.undo()
+            raise StudyUnavailable(f"{self.name} cannot be {what}: {said(error, self._address)}") from error
+
+    # -- the owner ------------------------------------------------------------------------------------------------
+
+    def make(self) -> None:
+        """Create the tables, inside a transaction."""
+        for statement in _SCHEMA:
+            self.run(statement)
+        self.run("INSERT INTO study VALUES (?, 0, ?)", VERSION, _this_process())
+
+    def check(self) -> None:
+        """Refuse what is no study, or one of another version."""
+        if not self.exists():
+            missing = InvalidFile("is not a study", file=self.name)
+            raise missing.advising("Study.create makes one", "`artreplay study create` makes one")
+        (version,) = self.query("SELECT version FROM study")[0]
+        if version != VERSION:
+            raise InvalidFile(
+                f"is a study of version {version}, and this version of artreplay reads {VERSION}: make a new study",
+                file=self.name,
+            )
+
+    def exists(self) -> bool:
+        """Whether there is a study here."""
+        raise NotImplementedError
+
+    def take_over(self) -> None:
+        """Become the owner in the tables as well: whoever was it before is refused from now on."""
+        epoch = int(self.query("SELECT epoch FROM study")[0][0]) + 1
+        self.run("UPDATE study SET epoch = ?, owner = ?", epoch, _this_process())
+        self.commit()
+        self.epoch = epoch
+
+    def own(self, seconds: float) -> None:
+        """Wait until no other process owns the study, at most this long."""
+        until = time.monotonic() + seconds
+        while not self.try_to_own():
+            if time.monotonic() > until:
+                raise StudyUnavailable(
+                    f"{self.name} is in use by {self._owner()}: only one process writes to a study at a time"
+                )
+            time.sleep(POLL_SECONDS)
+
+    def try_to_own(self) -> bool:
+        """Whether this process, and no other, may write from now on."""
+        raise NotImplementedError
+
+    def disown(self) -> None:
+        """Let others own the study."""
+        raise NotImplementedError
+
+    def _owner(self) -> str:
+        """Who wrote last, as it said of itself."""
+        try:
+            found = self.query("SELECT owner FROM study")
+        except StudyUnavailable:
+            found = []
+        return found[0][0] if found and found[0][0] else "another process"
+
+
+def _this_process() -> str:
+    """How this process is called where it owns a study."""
+    return f"process {os.getpid()} on {os.uname().nodename if hasattr(os, 'uname') else 'this machine'}"

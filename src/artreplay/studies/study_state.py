@@ -1,0 +1,348 @@
+"""A study in memory: what its journal says so far, and what is added to it, inside one transaction at a time."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from artreplay.algorithms import ArmAlgorithm, Available
+from artreplay.errors import InvalidFile, InvalidParameter, StudyRefused
+from artreplay.history import Label
+from artreplay.history.labels import plain_label
+from artreplay.replay import AnyHistory, Base, HistoryPolicy, as_base, decode, encode
+from artreplay.studies.decisions import Value, action_of, moment, value_of, written_action
+from artreplay.studies.folding import Backlog, Fold
+from artreplay.studies.settings import Arm, Settings, made_base
+from artreplay.studies.study_journal import Entry, Journal
+
+ENTRIES_BETWEEN_SNAPSHOTS = 10_000
+CLOCK_SLACK = 60.0  # seconds by which a clock may be set back: time stands still meanwhile
+MANY_OPEN = 1_000  # decisions, from which on reading all of them is faster than each
+
+
+class StudyState:
+    """Settings, arms, open decisions, and the policy once it is needed: all of it follows from the journal.
+
+    `take` says what each entry changes. A process that writes takes what it appends, and one that only looks takes what
+    it reads.
+    """
+
+    settings: Settings  # the first entry has some
+
+    def __init__(self, journal: Journal, clock: Callable[[], float], given: AnyHistory | None) -> None:
+        journal.check()
+        self.journal, self._clock, self.given = journal, clock, given
+        self.seq, self.time = 0, 0.0  # of the last entry
+        self.arms: list[Arm] = []
+        self.numbers: dict[Label, int] = {}
+        self.open: dict[int, Entry] = {}
+        self.waiting: dict[int, Value] = {}  # rewards of open decisions that are taken in when their window closes
+        self.undone: set[int] = set()  # decisions that were taken out after they had an outcome
+        self.logs: list[tuple[int, dict[str, Any]]] = []  # what the journal says of the log, and at which entry
+        self.counts: Counter[str] = Counter()
+        self.warned = False
+        self._due: list[tuple[float, int]] = []  # with numbers of decisions that are no longer open
+        self._base: Base | None = None
+        self._in_use: Available | None = None
+        self._fold: Fold | None = None
+        if (kept := journal.snapshot("state")) is not None:
+            self._continue_from(*kept)
+        self._backlog: Backlog | None = Backlog(self.seq)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Take what was added to the journal, by this process or another."""
+        for entry in self.journal.read(self.seq, [kind for kind in self._TAKE if kind != "rows"]):
+            self.take(entry)
+        if not hasattr(self, "settings"):
+            raise InvalidFile("is damaged: its journal has no settings", file=self.journal.name)
+
+    # -- snapshots ------------------------------------------------------------------------------------------------
+
+    def _continue_from(self, seq: int, saved: bytes) -> None:
+        kept = json.loads(saved)
+        self.seq, self.time, self.counts = seq, kept["time"], Counter(kept["counts"])
+        self.settings = Settings.from_json(kept["settings"])
+        for label, features, retired in kept["arms"]:
+            self._add(Arm(decode(label), features, retired))
+        self.logs = [(at, description) for at, description in kept["logs"]]
+        self.waiting, self.undone = dict(kept["waiting"]), set(kept["undone"])
+        numbers = kept["open"]
+        if len(numbers) > MANY_OPEN:
+            wanted = set(numbers)
+            entries = [entry for entry in self.journal.read(kinds=("decision",)) if entry.decision in wanted]
+        else:
+            entries = [one for number in numbers for one in self.journal.read(kinds=("decision",), decision=number)]
+        for entry in entries:
+            self._remember(entry)
+
+    def keep_snapshot(self, least: int = ENTRIES_BETWEEN_SNAPSHOTS) -> None:
+        """Write a snapshot, if there are at least this many entries since the last one."""
+        if self._fold is None or self.seq - self._fold.snapshot_at < least:
+            return
+        kept = {
+            "time": self.time,
+            "counts": self.counts,
+            "settings": self.settings.as_json(),
+            "arms": [[encode(arm.label), arm.features, arm.retired] for arm in self.arms],
+            "logs": self.logs,
+            "waiting": list(self.waiting.items()),
+            "undone": list(self.undone),
+            "open": list(self.open),
+        }
+        self.fold().keep_snapshot(self.seq)
+        self.journal.keep_snapshot("state", self.seq, json.dumps(kept).encode())
+
+    # -- the journal ----------------------------------------------------------------------------------------------
+
+    def enter(self, kind: str, **columns: Any) -> None:
+        """Append an entry to the journal, and take what it says."""
+        entry = Entry(self.seq + 1, kind, self.time, **columns)
+        self.journal.append([entry])
+        self.take(entry)
+
+    def enter_value(self, kind: str, action: Any, value: Value, unit: int | None, **columns: Any) -> None:
+        """Append an entry with a reward: numbers for one arm, JSON for points and lists."""
+        body: dict[str, Any] = {} if unit is not None else {"action": written_action(action)}
+        if isinstance(value, list):
+            body["rewards"] = value
+        reward = None if isinstance(value, list) else value
+        self.enter(kind, unit=unit, reward=reward, body=json.dumps(body) if body else None, **columns)
+
+    def take(self, entry: Entry) -> None:
+        """Let an entry change what is known."""
+        self.seq, self.time = entry.seq, entry.written
+        self._TAKE[entry.kind](self, entry)
+
+    def _take_settings(self, entry: Entry) -> None:
+        self.settings = Settings.from_json(entry.body or "")
+        self._base, self._fold, self.warned = None, None, False
+
+    def _take_note(self, entry: Entry) -> None:
+        self.settings = replace(self.settings, note=json.loads(entry.body or ""))
+
+    def _take_arms(self, entry: Entry) -> None:
+        for label, features in json.loads(entry.body or ""):
+            self._add(Arm(decode(label), features))
+        self._fold = None
+
+    def _add(self, arm: Arm) -> None:
+        self.numbers[arm.label] = len(self.arms)
+        self.arms.append(arm)
+        self._base = self._in_use = None
+
+    def _take_retirement(self, entry: Entry) -> None:
+        number = self._unit_of(entry)
+        self.arms[number] = replace(self.arms[number], retired=entry.kind == "retire")
+        self._in_use = None
+
+    def _take_log(self, entry: Entry) -> None:
+        self.logs.append((entry.seq, json.loads(entry.body or "")))
+        self._learn(entry)
+
+    def _take_decision(self, entry: Entry) -> None:
+        if entry.decision != self.counts["decisions"] + 1:
+            raise self._damaged(entry)
+        self.counts["decisions"] = entry.decision
+        self._remember(entry)
+        if self._fold is not None:
+            self._fold.opened(entry)
+
+    def _remember(self, entry: Entry) -> None:
+        number = entry.decision or 0
+        self.open[number] = entry
+        if entry.due is not None:
+            heapq.heappush(self._due, (entry.due, number))
+
+    def _take_outcome(self, entry: Entry) -> None:
+        self._close(entry)
+        self.counts[entry.kind] += 1
+        if entry.reward is not None or entry.body is not None:
+            self._learn(entry)
+
+    def _take_observation(self, entry: Entry) -> None:
+        self.counts["observation"] += 1
+        self._learn(entry)
+
+    def _take_void(self, entry: Entry) -> None:
+        self.counts["void"] += 1
+        if entry.decision in self.open:
+            self._close(entry)
+            return
+        self.counts[entry.body or ""] -= 1  # the kind of its outcome
+        self.undone.add(entry.decision or 0)
+        self.forget_fold()
+
+    def _take_late(self, entry: Entry) -> None:
+        self.counts["late"] += 1
+
+    def _take_rows(self, entry: Entry) -> None:
+        """Rows of the log are read where the log is opened."""
+
+    def _take_waiting(self, entry: Entry) -> None:
+        self.waiting[entry.decision or 0] = value_of(entry)
+
+    def _close(self, entry: Entry) -> None:
+        number = entry.decision or 0
+        self.waiting.pop(number, None)
+        if self.open.pop(number, None) is None:
+            raise self._damaged(entry)
+        if self._fold is not None:
+            self._fold.pending.closed(number)
+
+    def _learn(self, entry: Entry) -> None:
+        if self._backlog is not None:
+            self._backlog.add(entry)
+
+    def _unit_of(self, entry: Entry) -> int:
+        if entry.unit is None:
+            raise self._damaged(entry)
+        return entry.unit
+
+    def _damaged(self, entry: Entry) -> InvalidFile:
+        return InvalidFile(f"is damaged: entry {entry.seq} of its journal does not fit", file=self.journal.name)
+
+    _TAKE: dict[str, Callable[[StudyState, Entry], None]] = {  # noqa: RUF012 - in the order of how often they come
+        "decision": _take_decision,
+        "reward": _take_outcome,
+        "expiry": _take_outcome,
+        "observation": _take_observation,
+        "void": _take_void,
+        "late": _take_late,
+        "waiting": _take_waiting,
+        "settings": _take_settings,
+        "note": _take_note,
+        "arms": _take_arms,
+        "retire": _take_retirement,
+        "return": _take_retirement,
+        "log": _take_log,
+        "rows": _take_rows,
+    }
+
+    # -- time -----------------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """The time, which never goes back: a clock that was set back a little stands still, further it is refused."""
+        now = float(self._clock())
+        if now < self.time - CLOCK_SLACK:
+            raise StudyRefused(
+                f"the clock must not go back: it says {moment(now):%Y-%m-%d %H:%M:%S}, and this study has been "
+                f"written to at {moment(self.time):%Y-%m-%d %H:%M:%S}"
+            )
+        self.time = max(now, self.time)
+        return self.time
+
+    def expire(self) -> None:
+        """Close every decision whose time is over: with the reward that waits, with the default, or without one."""
+        now = self.now()
+        while self._due and self._due[0][0] <= now:
+            _, number = heapq.heappop(self._due)
+            if (entry := self.open.get(number)) is None:
+                continue
+            if (value := self.waiting.get(number)) is not None:
+                self.enter_value("reward", action_of(entry, self.arms), value, entry.unit, decision=number)
+            elif self.settings.on_timeout == "default":
+                action, default = action_of(entry, self.arms), self.settings.default
+                value = [default] * len(action) if self.base.proposes_list else default
+                self.enter_value("expiry", action, value, entry.unit, decision=number)
+            else:
+                self.enter("expiry", decision=number)
+
+    # -- the policy -----------------------------------------------------------------------------------------------
+
+    @property
+    def base(self) -> Base:
+        """The base algorithm over the arms there are, without what it has learnt."""
+        if self._base is None:
+            self._base = as_base(made_base(self.settings, self.arms))
+        return self._base
+
+    def fold(self) -> Fold:
+        """The policy, with everything taken in."""
+        try:
+            if self._fold is not None and self._fold.policy.drive.is_cut:  # by Ctrl-C, in the middle of a step
+                self.forget_fold()
+            if self._fold is None:
+                self._fold = Fold(self.journal, self.settings, self.arms, self.logs, self.given)
+                self._fold.begin(self._backlog, self.undone)
+                for entry in self.open.values():
+                    self._fold.opened(entry)
+            elif self._backlog is not None:
+                self._fold.take_in(self._backlog)
+        except BaseException:  # some may have been taken in: the journal is folded again
+            self.forget_fold()
+            raise
+        self._backlog = Backlog(self.seq)
+        return self._fold
+
+    def settled(self) -> HistoryPolicy:
+        """The policy after reading of the log what the next decision will read: how things stand, for people."""
+        fold = self.fold()
+        fold.decide(self.counts["decisions"], self.available(None))
+        return fold.policy
+
+    def forget_fold(self) -> None:
+        """Let the journal be folded again when the policy is needed."""
+        self._fold = self._backlog = None
+
+    def grow_fold(self, fold: Fold | None) -> None:
+        """Go on with the fold from before an arm was added, if that is possible."""
+        self.journal.drop_snapshots("policy")
+        if fold is not None and fold.grown(self.settings, self.arms):
+            self._fold, self._backlog = fold, Backlog(self.seq)
+            for entry in self.open.values():
+                fold.opened(entry)
+            fold.keep_snapshot(self.seq)
+
+    @property
+    def fold_at_hand(self) -> Fold | None:
+        """The policy with everything taken in, if the journal was folded already."""
+        return None if self._fold is None else self.fold()
+
+    # -- what can be chosen ---------------------------------------------------------------------------------------
+
+    @property
+    def plays_one_arm(self) -> bool:
+        """Whether an action is one arm, which the journal keeps as its number."""
+        return bool(self.arms) and not self.base.proposes_list
+
+    @property
+    def in_use(self) -> Available:
+        """Which arms are not retired."""
+        if self._in_use is None:
+            self._in_use = np.array([not arm.retired for arm in self.arms], np.bool_)
+        return self._in_use
+
+    def available(self, among: Sequence[Label] | None) -> Available | None:
+        """Which arms can be chosen now; None for all."""
+        if among is None:
+            return None if self.in_use.all() else self.in_use
+        self.check_arms("among=")
+        if isinstance(among, (str, bytes)) or not hasattr(among, "__iter__"):
+            raise InvalidParameter(f"among must be a list of arms, got {among!r}")
+        allowed = np.zeros(len(self.arms), np.bool_)
+        for label in among:
+            allowed[self.number_in_use(label)] = True
+        least = self.base.thing.width
+        if allowed.sum() < least:
+            raise InvalidParameter(f"among must have at least {least} different arms, got {among!r}")
+        return allowed
+
+    def check_arms(self, what: str) -> None:
+        """Refuse what makes no sense where points are played."""
+        if not isinstance(self.base.thing, ArmAlgorithm):
+            raise InvalidParameter(f"{what} is for arms, {self.settings.algorithm} plays points")
+
+    def number_in_use(self, label: Label) -> int:
+        """The number of an arm that can be chosen."""
+        number = self.base.checked_number(plain_label(label))
+        if self.arms[number].retired:
+            retired = StudyRefused(f"{label!r} is a retired arm")
+            raise retired.advising("add_arm brings it back", "`artreplay study arms STUDY --add` brings it back")
+        return number
