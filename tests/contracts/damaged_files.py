@@ -18,7 +18,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
-import pyarrow.orc
 import pyarrow.parquet as pq
 
 import artreplay as ar
@@ -99,7 +98,6 @@ KINDS: dict[str, Callable[[], bytes]] = {
     "numbered.feather": bytes_of(pyarrow.feather.write_feather, NUMBERED, compression="uncompressed"),
     "log.stream": lambda: stream_of(TABLE),
     "numbered.stream": lambda: stream_of(NUMBERED),
-    "log.orc": bytes_of(pyarrow.orc.write_table),
     "log.db": lambda: database("sqlite"),
     "log.duckdb": lambda: database("duckdb"),
 }

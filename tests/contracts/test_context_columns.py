@@ -143,3 +143,18 @@ def test_a_column_holds_the_same_kind_in_all_that_is_appended(tmp_path):
     assert held(ar.open_history(tmp_path / "log").contexts) == {"age": [None, 31.0]}
     with pytest.raises(InvalidParameter, match=r"contexts must be \['age'\], as .* was indexed, got \['sex'\]"):
         ar.open_history(tmp_path / "log", contexts=["sex"])
+
+
+def test_contexts_of_many_rows_are_sorted_outside_memory_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr("artreplay.history.parquet.sorter._BATCH", 8)
+    monkeypatch.setattr("artreplay.history.sources.source.BATCH", 5)
+    table = random_log(60, 4).table
+    for name, kind in (("age", pa.float64()), ("country", pa.string()), ("is new", pa.bool_())):
+        late = pa.concat_arrays([pa.nulls(30, kind), table.column(name).combine_chunks()[30:]])
+        table = table.set_column(table.schema.get_field_index(name), name, late)
+    pq.write_table(table, tmp_path / "log.parquet", row_group_size=7)
+    columns = COLUMNS | {"order": "at"}
+    at = np.random.default_rng(0).permutation(60)
+    pq.write_table(table.append_column("at", pa.array(at)), tmp_path / "log.parquet", row_group_size=7)
+    ar.index_history(tmp_path / "log.parquet", tmp_path / "log", **columns)
+    assert held(ar.open_history(tmp_path / "log").contexts) == table.select(NAMES).take(np.argsort(at)).to_pydict()

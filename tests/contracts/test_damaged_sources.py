@@ -10,10 +10,6 @@ from pathlib import Path
 import damaged_files
 import pytest
 
-import artreplay as ar
-from artreplay.errors import InvalidFile
-from artreplay.history.sources import files
-
 FLIPS, MUTATIONS = 300, 2_000
 
 
@@ -32,8 +28,7 @@ def outcomes(kind: str, how: str, count: int, folder: Path) -> dict[str, int]:
     [
         pytest.param(kind, marks=[] if kind in ("plain.feather", "numbered.stream") else pytest.mark.long)
         for kind in ("log.feather", "plain.feather", "numbered.feather", "log.stream", "numbered.stream", "log.parquet")
-    ]
-    + [pytest.param("log.orc", marks=pytest.mark.long)],
+    ],
 )
 def test_a_flipped_bit_is_no_crash(kind, tmp_path):
     assert sum(outcomes(kind, "flipped", FLIPS, tmp_path).values()) == FLIPS
@@ -43,16 +38,6 @@ def test_a_flipped_bit_is_no_crash(kind, tmp_path):
 def test_what_has_a_checksum_is_compared_with_it(kind, silent, tmp_path):
     """In Parquet pages have one, and their descriptions have none."""
     assert outcomes(kind, "flipped", FLIPS, tmp_path).get("other", 0) <= silent
-
-
-def test_a_crash_of_the_reader_of_orc_is_a_sentence(tmp_path, monkeypatch):
-    (tmp_path / "log.orc").write_bytes(damaged_files.KINDS["log.orc"]())
-    assert len(ar.open_history(tmp_path / "log.orc", **damaged_files.COLUMNS)) == damaged_files.ROWS
-    for end, sentence in (("os.abort()", "the file is damaged"), ("raise ValueError('no')", "ValueError: no")):
-        with monkeypatch.context() as patch:
-            patch.setattr(files, "_CHILD", files._CHILD.replace("stream.write_batch(batch)", f"import os; {end}"))
-            with pytest.raises(InvalidFile, match=f"log.orc cannot be read as ORC: {sentence}"):
-                ar.open_history(tmp_path / "log.orc", **damaged_files.COLUMNS)
 
 
 @pytest.mark.long

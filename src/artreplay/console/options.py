@@ -76,7 +76,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="LOG",
-        help="The log: a file (CSV, JSON lines, Parquet, Feather, ORC, SQLite, DuckDB), a folder of them, a pattern, a "
+        help="The log: a file (CSV, JSON lines, Parquet, Feather, SQLite, DuckDB), a folder of them, a pattern, a "
         "bucket, a store, postgresql://…",
     ),
 ]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.addresses import check_log_address, is_address, shown
-from artreplay.compiling import Ints, resized
+from artreplay.compiling import resized
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
 from artreplay.history.memory import check_fits
@@ -19,7 +19,7 @@ from artreplay.history.postgres import PostgresLog, Table, is_postgres
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, joined, parts_of
 from artreplay.history.sources.log_columns import check_names, check_seed_and_order
-from artreplay.history.sources.log_order import Order
+from artreplay.history.sources.log_order import tell_of_ties
 from artreplay.history.sources.parts import Numbering
 from artreplay.history.stored_log import StoredLog
 from artreplay.history.totals import Totals, added_in_order
@@ -51,7 +51,7 @@ def open_history(
     ----------
     source
         A path, a folder, a pattern, an address, a frame, or a connection of duckdb, sqlite3 or psycopg. Files are CSV,
-        JSON lines, Parquet, Feather, ORC, SQLite or DuckDB.
+        JSON lines, Parquet, Feather, SQLite or DuckDB.
     unit
         The column of labels or, as a list of names, the coordinates of a point.
     reward, level
@@ -197,18 +197,8 @@ def read_whole(source: Source, columns: Columns, until: int | None, seed: int | 
     if seed is not None:
         order = np.argsort(shuffle_keys(0, len(whole), seed), kind="stable")
     else:
-        order = _sorted([column for _, column in found], Order(str(columns.sorted_by), source.name))
+        keys = np.concatenate([np.asarray(keys) for _, keys in found])
+        order = np.argsort(keys, kind="stable")
+        tell_of_ties(str(columns.order), source.name, len(keys) - len(np.unique(keys)))
     ordered = whole.rows(order)
     return ordered if until is None else ordered.first(min(until, len(ordered)))
-
-
-def _sorted(columns: list[Any], order: Order) -> Ints:
-    """The rows in the order of a column; equal values stay as they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for column in columns:
-        order.see(column)
-    keys = pa.chunked_array([order.keys(column) for column in columns])
-    order.tell_of_ties(len(keys) - pc.count_distinct(keys).as_py())
-    return np.asarray(pc.sort_indices(keys)).astype(np.int64)

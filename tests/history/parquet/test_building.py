@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.errors import CannotSave, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.parquet import append_history, check_files, parquet_files, parquet_log, sorter
-from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.parquet.sorter import RowsToSort, Sorter
 from artreplay.history.parquet.staging import writing_to
 from artreplay.history.parquet.store_folder import StoredFile
 
@@ -173,7 +173,7 @@ def test_few_rows_are_sorted_without_a_database_and_many_with_one_alike(rows, tm
     monkeypatch.setattr("artreplay.history.sources.source.BATCH", 7)
     monkeypatch.setattr(sorter, "_BATCH", rows)
     if rows == 1000:
-        monkeypatch.setattr(Sorter, "_database", None)
+        monkeypatch.setattr(Sorter, "database", None)
     log, path = log_of(50), tmp_path / "log"
     pq.write_table(log, tmp_path / "log.parquet", row_group_size=7)
     ar.index_history(tmp_path / "log.parquet", path, **COLUMNS, order="at")
@@ -185,7 +185,7 @@ def test_few_rows_are_sorted_without_a_database_and_many_with_one_alike(rows, tm
 
 
 def test_labels_that_a_folder_cannot_hold_are_refused_before_sorting(tmp_path, monkeypatch):
-    monkeypatch.setattr(Sorter, "sorted", None)
+    monkeypatch.setattr(RowsToSort, "sorted", None)
     times = pa.array([0, 1], pa.timestamp("ns"))
     with pytest.raises(CannotSave, match="whole microseconds"):
         ar.index_history(pa.table({"arm": times, "click": [1, 0]}), tmp_path / "log", **COLUMNS)

@@ -20,19 +20,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before
 WHOLE = st.integers(-20, 2000)
 TEXTS = {
     "integers": WHOLE.map(str),
-    "large integers": st.integers(2**63 - 2, 2**64 + 2).map(str),
-    "numbers": st.one_of(WHOLE.map(str), st.floats(-5, 2000, allow_nan=False).map(repr)),
+    "numbers": st.floats(-5, 2000, allow_nan=False).map(repr),
     "padded": st.tuples(st.sampled_from(["", " "]), WHOLE).map(lambda pair: f"{pair[0]}{pair[1]}"),
     "dates": st.dates(datetime.date(2023, 1, 1), datetime.date(2025, 1, 1)).map(str),
 }
-SIZES = {"integers": int, "large integers": int, "numbers": float, "padded": int, "dates": str}
+SIZES = {"integers": int, "numbers": float, "padded": int, "dates": str}
 NANOSECONDS = st.lists(st.integers(-3, 3) | st.integers(0, 10**12), max_size=12)
 TYPES: dict[str, Any] = {
     "int64": pa.int64(),
     "duration": pa.duration("ns"),
     "timestamp": pa.timestamp("ns"),
     "timestamp with a zone": pa.timestamp("ns", "Europe/Berlin"),
-    "decimal256": pa.decimal256(40, 3),
+    "decimal256": pa.decimal256(40, 0),
     "dictionary": pa.dictionary(pa.int32(), pa.int64()),
 }
 
@@ -70,7 +69,7 @@ def test_text_is_ordered_as_what_it_stands_for(kind, data, tmp_path_factory):
 @settings(max_examples=15)
 def test_any_type_is_ordered_alike_in_memory_and_laid_out(kind, values, until, tmp_path_factory):
     folder = tmp_path_factory.mktemp("log")
-    plain = [Decimal(value).scaleb(-3) for value in values] if "decimal" in kind else values
+    plain = [Decimal(value) for value in values] if "decimal" in kind else values
     order = pa.array(plain, pa.int64()) if kind == "dictionary" else pa.array(plain, TYPES[kind])
     order = order.dictionary_encode() if kind == "dictionary" else order
     rows = np.arange(len(values))
@@ -85,23 +84,15 @@ def test_any_type_is_ordered_alike_in_memory_and_laid_out(kind, values, until, t
     assert store.reward_bounds == ((min(expected), max(expected)) if expected else None)
 
 
-def test_a_type_may_become_wider_within_a_log(tmp_path):
-    (tmp_path / "parts").mkdir()
-    for number, order in enumerate([[9, 10], [9.5, -1.0]]):
-        part = pa.table({"arm": [0, 1], "click": [2.0 * number, 2.0 * number + 1], "at": order})
-        pq.write_table(part, tmp_path / "parts" / f"{number}.parquet")
-    columns = {"unit": "arm", "reward": "click", "order": "at"}
-    assert rewards(ar.open_history(tmp_path / "parts", **columns)) == [3, 0, 2, 1]
-    ar.index_history(tmp_path / "parts", tmp_path / "log", **columns)
-    assert rewards(ar.open_history(tmp_path / "log")) == [3, 0, 2, 1]
-
-
 @pytest.mark.parametrize(
     ("order", "sentence"),
     [
-        (["1", "2", "3", "4", "5.5", "nan"], "column 'at' in row 5 is missing"),
-        (pa.array([[1], [2]]), "column 'at' must be of one type that can be ordered"),
-        (pa.array([Decimal(10) ** 39, Decimal(1)], pa.decimal256(45, 0)), "column 'at' must be of one type that can"),
+        (["1.0", "2.0", "3.0", "4.0", "5.5", "nan"], "column 'at' in row 5 is missing"),
+        (pa.array([[1], [2]]), "column 'at' must be of one type in the whole log, .* got list"),
+        (
+            pa.array([Decimal(10) ** 39, Decimal(1)], pa.decimal256(45, 0)),
+            "column 'at' must be of one type",
+        ),
     ],
 )
 def test_what_has_no_order_is_refused(order, sentence, tmp_path):
@@ -164,18 +155,8 @@ def test_what_letters_would_order_wrongly_is_refused(column, row, tmp_path):
 def test_whole_numbers_that_fractions_would_round_are_refused(tmp_path):
     whole = ["9007199254740993", "9007199254740992"]
     assert times(whole, tmp_path) == [1, 0]
-    sentence = r"column 'at' must not have fractions beside whole numbers from 2\*\*53 on, .* got 9007199254740993"
-    with pytest.raises(InvalidHistory, match=sentence):
+    with pytest.raises(InvalidHistory, match=r"column 'at' in row 0 is a whole number from 2\*\*53 on"):
         times([*whole, "0.5"], tmp_path)
-    parts = [pa.array([0.5]), pa.array(list(map(int, whole)))]
-    for number, at in enumerate(parts):
-        pq.write_table(pa.table({"arm": [0] * len(at), "click": [0.0] * len(at), "at": at}), tmp_path / f"{number}.pq")
-    for read in (
-        ar.open_history,
-        lambda *log, **order: ar.index_history(log[0], tmp_path / "two", *log[1:], **order),
-    ):
-        with pytest.raises(InvalidHistory, match=sentence):
-            read(str(tmp_path / "*.pq"), "arm", "click", order="at")
 
 
 def test_times_of_several_files_may_be_as_fine_as_they_are(tmp_path):

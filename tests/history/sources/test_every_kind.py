@@ -94,14 +94,6 @@ def by(write: Callable[[Any, Any], Any], name: str) -> Callable[[Path], Path]:
     return make
 
 
-def hive(folder: Path) -> Path:
-    """Partitioned by the arm, whose names are written as in an address."""
-    pyarrow.dataset.write_dataset(
-        TABLE, folder / "hive", format="parquet", partitioning=["arm"], partitioning_flavor="hive"
-    )
-    return folder / "hive"
-
-
 def packed_by_arrow(folder: Path, name: str) -> Path:
     with pa.output_stream(str(folder / name), compression="detect") as stream:
         stream.write(text_of().encode())
@@ -128,13 +120,11 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     "json": written("log.json", pl.from_arrow(TABLE).write_json()),
     "parquet": by(pq.write_table, "log.parquet"),
     "feather": by(pyarrow.feather.write_feather, "log.feather"),
-    "orc": by(pyarrow.orc.write_table, "log.orc"),
     "sqlite": lambda folder: in_sqlite(folder / "log.db"),
     "duckdb": lambda folder: in_duckdb(folder / "log.db"),
     "folder of parquet": folder_of("part-{}.parquet", pq.write_table),
     "folder of csv": folder_of("part-{}.csv", pyarrow.csv.write_csv),
     "pattern": lambda folder: str(folder_of("part-{}.parquet", pq.write_table)(folder) / "part-*"),
-    "hive": hive,
     "file://": lambda folder: by(pq.write_table, "log.parquet")(folder).as_uri(),
     "pandas": lambda folder: TABLE.to_pandas(),
     "polars": lambda folder: pl.from_arrow(TABLE),
@@ -161,12 +151,11 @@ def test_the_same_log_is_the_same_history_and_the_same_decision(kind, tmp_path):
     assert samples(history) == samples(EXPECTED)
     history.check_continues(EXPECTED.fingerprint)
     assert ar.ArtificialReplay(BASE, history).ask() == ar.ArtificialReplay(BASE, EXPECTED).ask()
-    if kind != "hive":  # whose files are sorted by arm
-        in_file = ar.open_history(log, "arm", "click", until=30, **how)
-        assert samples(in_file) == samples(ar.History.from_frame(TABLE.slice(0, 30), "arm", "click"))
+    in_file = ar.open_history(log, "arm", "click", until=30, **how)
+    assert samples(in_file) == samples(ar.History.from_frame(TABLE.slice(0, 30), "arm", "click"))
 
 
-@pytest.mark.parametrize("kind", ["csv with semicolons", "jsonl", "sqlite", "lazy polars", "relation", "hive", "orc"])
+@pytest.mark.parametrize("kind", ["csv with semicolons", "jsonl", "sqlite", "lazy polars", "relation"])
 def test_the_same_log_is_the_same_store(kind, tmp_path):
     how = {"table": "log"} if kind in DATABASES else {}
     ar.index_history(KINDS[kind](tmp_path), tmp_path / "log.arh", **COLUMNS, **how)
@@ -325,25 +314,6 @@ def test_json_keeps_its_types(tmp_path):
             opened(tmp_path, bad, "log.jsonl")
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_the_folders_of_hive_are_columns(ending, tmp_path):
-    for day, arm in ((10, "red"), (2, "7"), (2, "a%20b")):
-        folder = tmp_path / "log" / f"day={day}" / f"arm={arm}"
-        folder.mkdir(parents=True)
-        table = pa.table({"click": [1.0, 0.0], "seq": [day, day + 1]})
-        if ending == "parquet":
-            pq.write_table(table, folder / "x.parquet")
-        elif ending == "csv":
-            pyarrow.csv.write_csv(table, folder / "x.csv")
-        else:
-            (folder / "x.jsonl").write_text(pl.from_arrow(table).write_ndjson())
-    history = ar.open_history(tmp_path / "log", "arm", "click")
-    assert [label for label, _ in samples(history)] == [7, 7, "a b", "a b", "red", "red"]
-    with pytest.warns(UserWarning, match=r"4 rows have the same 'day' as a row before"):
-        by_day = ar.open_history(tmp_path / "log", "arm", "click", order="day")
-    assert samples(by_day) == samples(history)
-
-
 def test_hidden_folders_and_columns_of_the_file_itself(tmp_path):
     folder = tmp_path / ".cache" / "arm=blue"
     folder.mkdir(parents=True)
@@ -354,12 +324,11 @@ def test_hidden_folders_and_columns_of_the_file_itself(tmp_path):
         ar.open_history(tmp_path, "arm", "click")
 
 
-def test_a_partition_without_a_value_is_missing(tmp_path):
-    folder = tmp_path / "log" / "arm=__HIVE_DEFAULT_PARTITION__"
-    folder.mkdir(parents=True)
-    pq.write_table(pa.table({"click": [1.0]}), folder / "x.parquet")
-    with pytest.raises(InvalidHistory, match=r"unit .* in row 0 is missing"):
-        ar.open_history(tmp_path / "log", "arm", "click")
+def test_orc_is_refused_with_what_opens_it(tmp_path):
+    pyarrow.orc.write_table(TABLE, tmp_path / "log.orc")
+    with pytest.raises(InvalidFile, match=r"is of no kind that is known: CSV, .* SQLite\. Open it with the package"):
+        ar.open_history(tmp_path / "log.orc", **COLUMNS)
+    assert samples(ar.open_history(pyarrow.orc.read_table(tmp_path / "log.orc"), **COLUMNS)) == samples(EXPECTED)
 
 
 def test_every_file_must_have_the_columns_and_be_of_one_kind(tmp_path):
@@ -422,7 +391,6 @@ def test_what_is_no_frame_is_refused():
     ("mark", "kind", "line"),
     [
         ("_delta_log", "Delta", "DeltaTable("),
-        (".hoodie", "Hudi", "HudiTableBuilder.from_base_uri("),
         ("metadata", "Iceberg", "StaticTable.from_metadata("),
     ],
 )

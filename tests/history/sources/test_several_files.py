@@ -27,17 +27,23 @@ def write(path, order, kind):
 @pytest.mark.parametrize(
     ("first", "kind", "second", "other"),
     [
-        ([1.0], pa.float32(), [1_700_000_002, 1_700_000_001], pa.uint64()),
-        ([1.0], pa.float32(), [1_700_000_002, 1_700_000_001], pa.int64()),
-        ([5, 4], pa.int64(), [1.5], pa.decimal128(10, 2)),
-        ([5, 4], pa.int16(), [1.5], pa.decimal128(5, 2)),
+        ([5, 4], pa.int16(), [3], pa.decimal128(20, 0)),
+        ([5, 4], pa.uint8(), [3], pa.int64()),
+        ([1.5], pa.float32(), [0.5], pa.float64()),
     ],
 )
-def test_an_order_may_be_of_another_type_in_each_file(tmp_path, first, kind, second, other):
+def test_an_order_may_be_as_wide_as_it_is_in_each_file(tmp_path, first, kind, second, other):
     write(tmp_path / "part-1.parquet", first, kind)
     write(tmp_path / "part-2.parquet", second, other)
     log = ar.open_history(tmp_path, order="o", **COLUMNS)
     assert [log.unit(row) for row in range(len(log))] == [str(one) for one in sorted(first + second)]
+
+
+def test_an_order_is_of_one_type_in_all_files(tmp_path):
+    write(tmp_path / "part-1.parquet", [1], pa.int64())
+    write(tmp_path / "part-2.parquet", [1.5], pa.float64())
+    with pytest.raises(InvalidHistory, match="column 'o' must be of one type in the whole log, whole numbers"):
+        ar.open_history(tmp_path, order="o", **COLUMNS)
 
 
 def test_files_of_a_table_in_a_partition_are_refused_too(tmp_path):

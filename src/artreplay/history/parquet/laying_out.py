@@ -230,26 +230,15 @@ def _sorted_file(
     work: Path, imported: Imported, stats: LogStats, sorter: Sorter, columns: Columns, advance: Advance
 ) -> LogFile:
     """Sort the rows that were imported by label and number, and write them."""
-    import pyarrow as pa
-
     labels, size = list(stats.numbering.labels), imported.own.rows
     order = np.array(label_order(labels), np.int64)
-    place = np.argsort(order)  # of each label, among all in their order
-
-    def keyed() -> Iterator[Any]:
-        done = 0
-        for batch in imported.rows:
-            codes = place[np.asarray(batch.column("code"))]
-            batch = with_kinds(batch, columns.contexts, stats.kinds)
-            yield batch.set_column(batch.schema.get_field_index("code"), "code", pa.array(codes))
-            done += len(batch)
-            advance("sorting", done, size)
 
     def in_order() -> Iterator[SortedRows]:
         done = 0
-        for batch in sorter.sorted(keyed(), ["code", "row"]):
-            found = {name: batch.column(name) for name in batch.schema.names}
-            yield found | {"code": order[np.asarray(batch.column("code"))]}
+        advance("sorting", 0, size)
+        for batch in imported.rows.sorted(["code", "row"], ranks=np.argsort(order)):
+            batch = with_kinds(batch, columns.contexts, stats.kinds)
+            yield {name: batch.column(name) for name in batch.schema.names} | {"code": np.asarray(batch.column("code"))}
             done += len(batch)
             advance("writing", done, size)
 

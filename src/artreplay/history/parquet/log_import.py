@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,9 +13,9 @@ from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History, shuffle_keys
 from artreplay.history.labels import Label, present_labels
 from artreplay.history.parquet.manifest import context_role, encode_labels_as_json
-from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.parquet.sorter import RowsToSort, Sorter
 from artreplay.history.sources import Columns, Source, parts_of
-from artreplay.history.sources.log_order import Order
+from artreplay.history.sources.log_order import tell_of_ties
 from artreplay.history.sources.parts import Numbering
 
 if TYPE_CHECKING:
@@ -62,39 +61,10 @@ def _wider(bounds: Bounds, values: np.ndarray[Any, Any]) -> Bounds:
     return min(low, float(values.min())), max(high, float(values.max()))
 
 
-class Spool:
-    """Record batches kept in a file, each with types of its own, to be had back once. The last one stays in memory."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._last: Any = None
-
-    def add(self, columns: dict[str, Any]) -> None:
-        """The next batch."""
-        import pyarrow as pa
-
-        if (batch := self._last) is not None:
-            lz4 = pa.ipc.IpcWriteOptions(compression="lz4")
-            with pa.OSFile(str(self._path), "ab") as file, pa.ipc.new_stream(file, batch.schema, options=lz4) as stream:
-                stream.write_batch(batch)
-        self._last = pa.record_batch(columns)
-
-    def __iter__(self) -> Iterator[Any]:
-        import pyarrow as pa
-
-        if self._path.exists():
-            with pa.OSFile(str(self._path)) as file:
-                while file.tell() < file.size():
-                    yield from pa.ipc.open_stream(file)
-            self._path.unlink()
-        if self._last is not None:
-            yield self._last
-
-
 class Imported(NamedTuple):
     """Rows that are to be written after those that are known, and what is to be known of them."""
 
-    rows: Spool
+    rows: RowsToSort
     whole: Fingerprint  # of the log with these rows
     own: Fingerprint  # of these rows alone
     begins: Fingerprint  # of the source, as far as it has rows that may be those that are known
@@ -118,8 +88,9 @@ class LogImport:
     def read(self, stats: LogStats, known: Fingerprint, since: int = 0) -> Imported:
         """Read the log from row `since` on, which is 0, or the first row after the known ones where it has grown."""
         begins = Fingerprint(known.rows, known.block)
-        rows, whole, own = Spool(self.sorter.folder / "rows"), known, Fingerprint(0)
-        for part in self._parts(stats.kinds):
+        rows, whole, own = RowsToSort(self.sorter), known, Fingerprint(0)
+        is_sorted = self.columns.sorted_by is not None or self.seed is not None
+        for part in self._sorted(stats.kinds) if is_sorted else (part for part, _ in self._read(stats.kinds)):
             skip = min(max(since - begins.seen, 0), len(part))
             begins.add(part.row_hashes)
             if skip < len(part):
@@ -130,51 +101,35 @@ class LogImport:
         encode_labels_as_json(list(stats.numbering.labels))  # or refuse them now, and not after hours of sorting
         return Imported(rows, whole, own, begins)
 
-    def _parts(self, kinds: Kinds) -> Iterator[History]:
-        """The log in its order, part by part."""
-        by = self.columns.sorted_by
-        if by is None and self.seed is None:
-            return (part for part, _ in self._read(kinds, self.until))
-        return self._sorted(kinds, None if by is None else Order(by, self.source.name))
-
-    def _read(self, kinds: Kinds, until: int | None = None) -> Iterator[tuple[History, Any]]:
+    def _read(self, kinds: Kinds, cut: bool = True) -> Iterator[tuple[History, Any]]:
         """The rows of the source with what orders them."""
         done, rows = 0, self.source.rows()
-        for part, column in parts_of(self.source, self.columns, until, kinds):
-            yield part, column
+        for part, keys in parts_of(self.source, self.columns, self.until if cut else None, kinds):
+            yield part, keys
             done += len(part)
             self.advance("looking at the log", done, rows)
             self.sorter.check()
 
-    def _sorted(self, kinds: Kinds, order: Order | None) -> Iterator[History]:
-        """The rows in the order of a column, or shuffled. What the column holds is known when all of it was read."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        numbering, rows, first = Numbering(), Spool(self.sorter.folder / "unsorted"), 0
-        for part, column in self._read(kinds):
-            if order is None:
-                column = pa.array(shuffle_keys(first, len(part), int(self.seed or 0)))
-            else:
-                order.see(column)
-            rows.add({"order": column} | _columns_of(part, numbering, first))
+    def _sorted(self, kinds: Kinds) -> Iterator[History]:
+        """The rows in the order of a column, or shuffled."""
+        numbering, rows, first = Numbering(), RowsToSort(self.sorter), 0
+        for part, keys in self._read(kinds, cut=False):
+            keys = shuffle_keys(first, len(part), self.seed) if self.seed is not None else keys
+            rows.add({"order": keys} | _columns_of(part, numbering, first))
             first += len(part)
-        batches = (with_kinds(batch, self.columns.contexts, kinds) for batch in rows)
-        keyed = (
-            batch if order is None else batch.set_column(0, "order", order.keys(batch.column(0))) for batch in batches
-        )
         done, ties, last = 0, 0, None
-        for batch in self.sorter.sorted(keyed, ["order", "row"], self.until):
+        for batch in rows.sorted(["order", "row"], self.until):
             if len(batch) == 0:
                 continue
-            keys = batch.column("order")
-            ties += int(pc.sum(pc.equal(keys[1:], keys[:-1])).as_py() or 0) + (keys[0].as_py() == last)
-            last = keys[-1].as_py()
-            yield _as_history(batch, list(numbering.labels), self.columns.contexts)
+            keys = np.asarray(batch.column("order"))
+            ties += int((keys[1:] == keys[:-1]).sum()) + int(keys[0] == last)
+            last = keys[-1]
+            table = context_table(with_kinds(batch, self.columns.contexts, kinds), self.columns.contexts)
+            yield _as_history(batch, list(numbering.labels), table)
             done += len(batch)
             self.advance("ordering", done, first)
-        if order is not None:
-            order.tell_of_ties(ties)
+        if self.seed is None:
+            tell_of_ties(str(self.columns.order), self.source.name, ties)
 
 
 def _columns_of(part: History, numbering: Numbering, first: int) -> dict[str, Any]:
@@ -203,15 +158,12 @@ def context_table(columns: Any, contexts: Sequence[str]) -> Any:
     return pa.table({name: columns[context_role(place)] for place, name in enumerate(contexts)}) if contexts else None
 
 
-def _as_history(batch: Any, labels: list[Label], contexts: Sequence[str]) -> History:
+def _as_history(batch: Any, labels: list[Label], contexts: Any) -> History:
     """Rows that were kept, as they were, with the labels that occur in them."""
     present, codes = present_labels(np.array(batch.column("code")))
     allowances = np.array(batch.column("allowance")) if "allowance" in batch.schema.names else None
-    rewards = np.array(batch.column("reward"))
-    table = context_table(batch, contexts)
-    return History.from_columns(
-        rewards, [labels[code] for code in present.tolist()], codes, None, None, allowances, table
-    )
+    names = [labels[code] for code in present.tolist()]
+    return History.from_columns(np.array(batch.column("reward")), names, codes, None, None, allowances, contexts)
 
 
 def check_can_be_laid_out(columns: Columns) -> None:

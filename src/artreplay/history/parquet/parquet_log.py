@@ -6,6 +6,7 @@ import copy
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +23,7 @@ from artreplay.history.parquet.directory import Runs, read_directory
 from artreplay.history.parquet.log_import import context_table, with_kinds
 from artreplay.history.parquet.manifest import MANIFEST, context_role, listed_files, read_arrays, read_manifest
 from artreplay.history.parquet.parquet_files import ParquetColumns
-from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.parquet.sorter import RowsToSort, Sorter
 from artreplay.history.parquet.store_folder import StoreFolder
 from artreplay.history.stored_log import StoredLog
 from artreplay.history.totals import Totals, added_in_order
@@ -120,8 +121,11 @@ class ParquetLog(StoredLog):
                 "files with such a column, and name it as their order"
             )
         by, skip = (["order", "place"], since) if self.manifest["adopted"] else (["order"], 0)
-        with tempfile.TemporaryDirectory(prefix="artreplay-") as folder:
-            for batch in Sorter("2GB", Path(folder)).sorted(self._tables(since - skip), by):
+        with tempfile.TemporaryDirectory(prefix="artreplay-") as folder, closing(Sorter("2GB", Path(folder))) as sorter:
+            rows = RowsToSort(sorter)
+            for columns in self._all_columns(since - skip):
+                rows.add(columns)
+            for batch in rows.sorted(by):
                 left = batch.slice(min(skip, len(batch)))
                 skip -= len(batch) - len(left)
                 if len(left):
@@ -135,7 +139,7 @@ class ParquetLog(StoredLog):
             contexts = context_table(with_kinds(batch, self.context_names, self.kinds), self.context_names)
         return Rows(codes, rewards, allowances, contexts)
 
-    def _tables(self, least: int) -> Iterator[Any]:
+    def _all_columns(self, least: int) -> Iterator[Any]:
         """All rows as they lie, with what orders them, without those whose number is below `least`."""
         import pyarrow as pa
 

@@ -2,83 +2,128 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from artreplay.compiling import Ints
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history.duckdb_connection import connect
 from artreplay.history.sources.source import arrow_reader
-from artreplay.optional_packages import needed
 
-_BATCH = 1 << 17
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH = 1 << 17  # rows of one request: DuckDB takes as long for a few rows as for many
 _MEMORY = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?)?B", re.IGNORECASE)
 
 
 class Sorter:
-    """Sorts record batches by DuckDB; what does not fit `memory` goes to files in `folder`.
+    """Has tables of rows that wait to be sorted. What does not fit `memory` goes to files in `folder`.
 
     `check` is called again and again, to raise what an interrupt could not.
     """
 
     def __init__(self, memory: str, folder: Path, check: Callable[[], None] = lambda: None) -> None:
-        self._duckdb = needed("duckdb", "indexing a log")
         if not isinstance(memory, str) or not _MEMORY.fullmatch(memory.strip()):
             raise InvalidParameter(f"memory must be an amount such as 2GB or 500MB, got {memory!r}")
-        self._memory = memory
+        self.memory = memory
         self.folder = folder
         self.check = check
+        self.tables = 0
 
     @cached_property
-    def _database(self) -> Any:
-        return connect(memory_limit=self._memory, temp_directory=str(self.folder))
-
-    def sorted(self, batches: Iterator[Any], by: Sequence[str], most: int | None = None) -> Iterator[Any]:
-        """The rows of all batches in the order of some columns; only the first `most` if that is given."""
-        import pyarrow as pa
-
-        tables = _gathered(batches)
-        first = list(itertools.islice(tables, 2))
-        if len(first) < 2:  # a few rows are sorted sooner than a database is asked
-            for few in first:
-                yield from few.sort_by([(name, "ascending") for name in by])[:most].to_batches(_BATCH)
-            return
-        limit = "" if most is None else f" LIMIT {most}"
-        names = ", ".join(f'"{name}"' for name in by)
-        try:
-            with self._database.cursor() as connection:
-                for number, table in enumerate(itertools.chain(first, tables)):
-                    connection.register("batch", table)
-                    into = "INSERT INTO unsorted" if number else "CREATE TEMP TABLE unsorted AS"
-                    connection.execute(f"{into} SELECT * FROM batch")
-                    self.check()
-                for batch in arrow_reader(connection.sql(f"SELECT * FROM unsorted ORDER BY {names}{limit}"), _BATCH):
-                    self.check()
-                    yield batch
-        except (self._duckdb.Error, pa.ArrowException, RuntimeError) as error:
-            self.check()  # DuckDB turns Ctrl-C into an error of its own
-            sentence = (str(error).splitlines() or ["nothing more is known"])[0]
-            raise InvalidFile(f"the log cannot be sorted in {self._memory} of memory: {sentence}") from error
+    def database(self) -> Any:
+        """The DuckDB that sorts, which is started for many rows only."""
+        return connect(memory_limit=self.memory, temp_directory=str(self.folder))
 
     def close(self) -> None:
         """Let go of the memory and of the files."""
-        if "_database" in self.__dict__:
-            self._database.close()
+        if "database" in self.__dict__:
+            self.database.close()
+
+    @contextmanager
+    def errors_in_a_sentence(self) -> Iterator[None]:
+        """A block in which DuckDB works."""
+        import duckdb
+        import pyarrow as pa
+
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
+            self.check()  # DuckDB turns Ctrl-C into an error of its own
+            sentence = (str(error).splitlines() or ["nothing more is known"])[0]
+            raise InvalidFile(f"the log cannot be sorted in {self.memory} of memory: {sentence}") from error
 
 
-def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
-    """Record batches in tables of many rows each: a database takes as long for a few rows as for many."""
-    import pyarrow as pa
+class RowsToSort:
+    """A table of a sorter. A column in which nothing is known so far may have any type later."""
 
-    some, rows = [], 0
-    for batch in batches:
-        some.append(batch)
-        rows += len(batch)
-        if rows >= _BATCH:
-            yield pa.Table.from_batches(some)
-            some, rows = [], 0
-    if some:
-        yield pa.Table.from_batches(some)
+    def __init__(self, sorter: Sorter) -> None:
+        sorter.tables += 1
+        self._sorter, self._name, self._is_there = sorter, f"rows_{sorter.tables}", False
+        self._waiting: list[pa.Table] = []
+
+    def add(self, columns: Any) -> None:
+        """More rows."""
+        import pyarrow as pa
+
+        self._waiting.append(pa.table(columns))
+        if sum(map(len, self._waiting)) > _BATCH:
+            self._hand_over()
+
+    def sorted(self, by: Sequence[str], rows: int | None = None, ranks: Ints | None = None) -> Iterator[Any]:
+        """All rows in the order of some columns, or only the first ones.
+
+        With `ranks`, the first column holds places in that list, and the ranks there count.
+        """
+        import pyarrow as pa
+
+        if not self._is_there:
+            for table in [self._all_waiting()] if self._waiting else []:
+                keys = {f"key_{place}": table.column(name) for place, name in enumerate(by)}
+                if ranks is not None:
+                    keys["key_0"] = ranks[np.asarray(keys["key_0"])]
+                places = pa.compute.sort_indices(pa.table(keys), [(key, "ascending") for key in keys])
+                yield from table.take(places[:rows]).combine_chunks().to_batches(_BATCH)
+            return
+        self._hand_over()
+        names, limit = [f'"{name}"' for name in by], "" if rows is None else f" LIMIT {rows}"
+        with self._sorter.errors_in_a_sentence(), self._sorter.database.cursor() as connection:
+            source = f"SELECT rows.* FROM {self._name} AS rows"
+            if ranks is not None:
+                connection.register("ranks", pa.table({"place": np.arange(len(ranks)), "rank": ranks}))
+                source += f" JOIN ranks ON place = {names[0]}"
+                names[0] = "rank"
+            for batch in arrow_reader(connection.sql(f"{source} ORDER BY {', '.join(names)}{limit}"), _BATCH):
+                self._sorter.check()
+                yield batch
+            connection.execute(f"DROP TABLE {self._name}")
+
+    def _all_waiting(self) -> Any:
+        import pyarrow as pa
+
+        table, self._waiting = pa.concat_tables(self._waiting, promote_options="default"), []
+        return table
+
+    def _hand_over(self) -> None:
+        """Hand what waits to DuckDB."""
+        import pyarrow as pa
+
+        if not self._waiting:
+            return
+        table = self._all_waiting()
+        for place, field in enumerate(table.schema if not self._is_there else ()):
+            if pa.types.is_null(field.type):  # texts, because DuckDB makes them of everything
+                table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+        with self._sorter.errors_in_a_sentence(), self._sorter.database.cursor() as connection:
+            connection.register("more_rows", table)
+            into = f"INSERT INTO {self._name}" if self._is_there else f"CREATE TABLE {self._name} AS"
+            connection.execute(f"{into} SELECT * FROM more_rows")
+        self._is_there = True
+        self._sorter.check()

@@ -13,7 +13,7 @@ from artreplay.history.context_columns import joined_contexts
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.log_columns import Columns
-from artreplay.history.sources.log_order import without_gaps
+from artreplay.history.sources.log_order import Order, without_gaps
 from artreplay.history.sources.source import Source
 
 if TYPE_CHECKING:
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 def parts_of(
     source: Source, columns: Columns, rows: int | None = None, kinds: Kinds | None = None
 ) -> Iterator[tuple[History, Any]]:
-    """The parts of a source in its own order, each with the column that orders it, if one does.
+    """The parts of a source in its own order, each with the keys to sort it by, if a column orders the log.
 
     With `rows`, only that many are looked at. `kinds` is what columns of contexts are known to hold, and learns more.
     """
     first, kinds = 0, {} if kinds is None else kinds
+    by = columns.sorted_by
+    order = Order(str(by))
     for table in source.tables(columns.read()):
         if rows is not None and first + len(table) > rows:
             table = table[: rows - first]
         with errors_in(rows_before=first, columns=columns.by_role()):
             part = source.history(table, columns, kinds)
-            by = columns.sorted_by
-            order = None if by is None else without_gaps(source.order(table, by), by)
-        yield part, order
+            keys = None if by is None else order.keys(without_gaps(source.order(table, by), by))
+        yield part, keys
         first += len(part)
         if rows is not None and first >= rows:
             return

@@ -18,24 +18,22 @@ from typing import Any, NamedTuple
 from artreplay.addresses import is_address, said_in_a_sentence, shown
 from artreplay.errors import InvalidFile, MissingPackage
 
-TEXT, JSON, PARQUET, FEATHER, ORC, DUCKDB, SQLITE = "CSV", "JSON", "Parquet", "Feather", "ORC", "DuckDB", "SQLite"
+TEXT, JSON, PARQUET, FEATHER, DUCKDB, SQLITE = "CSV", "JSON", "Parquet", "Feather", "DuckDB", "SQLite"
 _KINDS = {
     TEXT: (".csv", ".tsv", ".tab", ".psv"),
     JSON: (".jsonl", ".ndjson", ".json"),
     PARQUET: (".parquet", ".pq"),
     FEATHER: (".feather", ".arrow", ".ipc"),
-    ORC: (".orc",),
 }
 _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
-_BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"ORC": ORC, b"SQLite format 3\0": SQLITE}
+_BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"SQLite format 3\0": SQLITE}
 _MARKS = {  # with which text begins, those of UTF-32 first: one of them begins as one of UTF-16 does
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _PACKAGES = {  # that read an address, by its first word
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
     **dict.fromkeys(("gs", "gcs"), "gcsfs"),
@@ -44,8 +42,7 @@ _PACKAGES = {  # that read an address, by its first word
     **dict.fromkeys(("sftp", "ssh"), "fsspec paramiko"),
 }
 _UNKNOWN = "Protocol not known"  # what fsspec says
-_TABLES = {"_delta_log", ".hoodie", "metadata"}  # folders of tables that keep a list of their files
-_TWO_LINES = {
+_TWO_LINES = {  # that open a table which keeps a list of its files
     "a Delta table": (
         "from deltalake import DeltaTable",
         'ar.open_history(DeltaTable("{folder}").to_pyarrow_dataset(), unit=…, reward=…, order=…)',
@@ -55,21 +52,15 @@ _TWO_LINES = {
         'ar.open_history(StaticTable.from_metadata("{folder}/metadata/….metadata.json").scan().to_arrow(), '
         "unit=…, reward=…, order=…)",
     ),
-    "a Hudi table": (
-        "from hudi import HudiTableBuilder",
-        'ar.open_history(pa.Table.from_batches(HudiTableBuilder.from_base_uri("{folder}").build().read_snapshot()), '
-        "unit=…, reward=…, order=…)",
-    ),
 }
 _CHUNK = 1 << 20  # letters that are copied at once
 
 
 class SourceFile(NamedTuple):
-    """A file, the file system it is in (None for the disk), and what the names of its folders say, as hive has it."""
+    """A file, and the file system it is in, None for the disk."""
 
     path: str
     system: Any = None
-    partition: dict[str, str | None] = {}  # noqa: RUF012 - nobody changes it
 
     @property
     def address(self) -> str | None:
@@ -142,7 +133,9 @@ def kind_of(file: SourceFile) -> str:
     if start[8:12] == b"DUCK":
         return DUCKDB
     if b"\0" in start and not start.startswith(tuple(_MARKS)):
-        raise InvalidFile(f"is of no kind that is known: {', '.join(_KINDS)}, {DUCKDB}, {SQLITE}", file=file.name)
+        known_kinds = ", ".join((*_KINDS, DUCKDB, SQLITE))
+        cure = "Open it with the package that knows it, and give the table that comes of it"
+        raise InvalidFile(f"is of no kind that is known: {known_kinds}. {cure}.", file=file.name)
     return JSON if start.lstrip()[:1] in (b"{", b"[") else TEXT
 
 
@@ -203,12 +196,12 @@ def files_at(where: str) -> list[SourceFile]:
         if found != [root]:
             base = _base(root)
             _refuse_tables(where, found, base, system)
-            given = len(Path(base).parts)
-            found = [path for path in found if not any(map(_is_hidden, Path(path).parts[given:]))]
+            parts = len(Path(base).parts)
+            found = [path for path in found if not any(map(_is_hidden, Path(path).parts[parts:]))]
             found = [path for path in found if _kind_by_name(path) is not None] or found
     if not found:
         raise InvalidFile(f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=shown(where))
-    return [SourceFile(path, system, _partition(path)) for path in sorted(found, key=by_number)]
+    return [SourceFile(path, system) for path in sorted(found, key=by_number)]
 
 
 def _listed(root: str, system: Any) -> list[str]:
@@ -239,33 +232,17 @@ def _is_hidden(part: str) -> bool:
     return part.startswith(("_", ".")) and "=" not in part
 
 
-def _partition(path: str) -> dict[str, str | None]:
-    """The columns that the folders of a path stand for."""
-    pairs = [part.split("=", 1) for part in Path(path).parts[:-1] if "=" in part]
-    return {name: None if value == _NO_VALUE else urllib.parse.unquote(value) for name, value in pairs if name}
-
-
 def _refuse_tables(where: str, paths: Iterable[str], base: str, system: Any) -> None:
     """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
-    paths = [f"{base}/any", *paths]
     if system is not None:  # where every look is a request: what was listed tells of the tables below
-        paths = [paths[0], *(path for path in paths if _TABLES.intersection(Path(path).parts))]
-    folders = {parent for path in paths for parent in Path(path).parents}
-    for folder in sorted(folder.as_posix() for folder in folders):
-        kind = _table_format(folder, system or _Disk())
-        if kind is not None:
-            lines = "\n".join(_TWO_LINES[kind]).format(
-                folder=folder if system is None else system.unstrip_protocol(folder)
-            )
+        paths = [path for path in paths if {"_delta_log", "metadata"}.intersection(Path(path).parts)]
+    folders = {parent.as_posix() for path in (f"{base}/any", *paths) for parent in Path(path).parents}
+    disk = system or _Disk()
+    for folder in sorted(folders):
+        is_delta = disk.isdir(f"{folder}/_delta_log")
+        if is_delta or disk.glob(f"{glob.escape(folder)}/metadata/*.metadata.json"):
+            kind = "a Delta table" if is_delta else "an Iceberg table"
+            address = folder if system is None else system.unstrip_protocol(folder)
+            lines = "\n".join(_TWO_LINES[kind]).format(folder=address)
             problem = f"is, or is part of, {kind}, which has a list of the files that count. These lines open it:"
             raise InvalidFile(f"{problem}\n{lines}", file=shown(where))
-
-
-def _table_format(folder: str, system: Any) -> str | None:
-    """Which kind of table a folder is whose files must not be read without its list of them; None for none."""
-    if system.isdir(f"{folder}/_delta_log"):
-        return "a Delta table"
-    if system.isdir(f"{folder}/.hoodie"):
-        return "a Hudi table"
-    described = system.isdir(f"{folder}/metadata") and system.glob(f"{glob.escape(folder)}/metadata/*.metadata.json")
-    return "an Iceberg table" if described else None

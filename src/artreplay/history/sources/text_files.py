@@ -96,7 +96,7 @@ class TextFiles(FileSource):
         return ", ".join(said) or None
 
     def column_names(self) -> list[str]:
-        """The columns of the first file, and those that its folders add."""
+        """The columns of the first file."""
         names = super().column_names()
         if len(names) == 1 or (names and names[0].startswith("sep=")):
             problem = f"must have a column for each value, got {', '.join(map(repr, names))}"
@@ -132,9 +132,6 @@ class TextFiles(FileSource):
         with shared_cursor() as database:
             rows = database.sql(f"SELECT {wanted} FROM {_call('read_csv', self._path_of(file), options)}")
             yield from arrow_reader(rows)
-
-    def _partition_value(self, text: str) -> Any:
-        return text
 
     def labels(self, table: Any, name: str) -> Any:
         """A column of a batch as labels: each text is a number or a text for itself, so that later rows change none."""
@@ -200,7 +197,7 @@ class JsonFiles(TextFiles):
     dialect = None
 
     def column_names(self) -> list[str]:
-        """The keys of the first file, and the columns that its folders add."""
+        """The keys of the first file."""
         return FileSource.column_names(self)
 
     def _names_of(self, file: SourceFile) -> list[str]:
@@ -218,9 +215,6 @@ class JsonFiles(TextFiles):
         call = _call("read_json", self._path_of(file), {"hive_partitioning": False, "columns": kinds})
         with shared_cursor() as database:
             yield from arrow_reader(database.sql(f"SELECT {wanted} FROM {call}"))
-
-    def _partition_value(self, text: str) -> Any:
-        return json.dumps(as_label(text))
 
     @staticmethod
     def label_of(text: str) -> Label:
