@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -28,22 +28,34 @@ from artreplay.replay import (
     state_of_base,
 )
 from artreplay.testing.outcome import CheckFailed, Summary
-from artreplay.testing.playing import Calls, Failure, first_difference, play, play_journal
+from artreplay.testing.playing import Calls, Failure, first_difference, play
 from artreplay.testing.random_worlds import Units, World, draw_world, shrink, units_of
 
 ROUNDING = 1e-9  # of sums, by which a value may pass its bounds
 TENTHS = (0.1, 0.2, 0.7)  # rewards whose sums depend on the order in which they are added
 DEFAULT_REWARDS = (0, 0.5, 1)
-_LONG_EVERY, _LONGER = 10, 8  # one case in so many has a log that may be so many times as long
-_TENTHS_EVERY = 4  # one case in so many has tenths for rewards, where none were asked for
-_PROBES, _PROBE_SAMPLES = 2, 24  # how a difference between states is looked for in later proposals
+DEFAULT_HORIZON = 12
+_LONG_LOG_PERIOD, _LONG_LOG_FACTOR = 10, 8  # one case in ten has a log that may be eight times as long
+_TENTHS_PERIOD = 4  # one case in four has tenths for rewards, if none were asked for
+_PROBES, _PROBE_ROWS = 2, 24  # how a difference between states is looked for in later proposals
 
 MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
 
 
+class Search(TypedDict, total=False):
+    """Which random logs a check tries; `check_coupling` says what each option means."""
+
+    cases: int
+    max_history: int
+    horizon: int
+    rewards: Sequence[float]
+    seed: int
+    longest: int | None
+
+
 class Verdict(NamedTuple):
-    """One case: a failure or None, whether there was something to find, and what is worth a word."""
+    """One case: a failure or None, whether there was something to find, and a note for the summary."""
 
     failure: Failure | None
     telling: bool
@@ -57,20 +69,26 @@ def check_coupling(
     relation: Any = None,
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
-    cases: int = 200,
-    max_history: int = 12,
-    horizon: int = 12,
-    rewards: Sequence[float] = DEFAULT_REWARDS,
-    seed: int = 0,
-    longest: int | None = None,
+    **search: Unpack[Search],
 ) -> Summary:
     """Check that Artificial Replay plays exactly what Full Start plays, on the same reward stack.
 
-    `make_base()` gives a fresh base. `units` is a number of arms, labels, or `Points` (default: asked from
-    the base). `full_start` and `replay` are `(base, history) -> policy` and replace the two policies, so that wrong
-    ones can be tried. Logs have up to `max_history` rows, one in ten up to `longest`, by default eight times as many;
-    one log in four has rewards of .1, .2 and .7 unless `rewards` are given. A case is not vacuous when history is left
-    over and Full Start plays differently from Ignorant.
+    A case is not vacuous if rows of the log stay unread and Full Start plays differently from Ignorant.
+
+    Parameters
+    ----------
+    make_base
+        A function without parameters that makes a fresh base.
+    units
+        A number of arms, labels, or `Points`. By default the base is asked.
+    relation
+        As for `ArtificialReplay`.
+    full_start, replay
+        Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
+    search
+        Which random logs are tried. `cases` is their number (200), `max_history` the rows of most of them (12) and
+        `longest` of one in ten, `horizon` the rounds played (12), `rewards` what is drawn from (0, .5 and 1; tenths
+        in one log of four if nothing is said), and `seed` makes it the same again.
 
     >>> import artreplay as ar
     >>> ar.testing.check_coupling(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -81,16 +99,14 @@ def check_coupling(
 
     def judge(world: World) -> Verdict:
         """Play the world with all three policies."""
-        history = world.history()
-        full = play(make_full(make_base(), history), world, known)
-        replaying = make_replay(make_base(), history)
-        replayed = play(replaying, world, known)
-        alone = play(Ignorant(make_base()), world, known)
-        left_over = len(history) - int(replaying.used) > 0
-        return Verdict(first_difference(full, replayed, relation), left_over and full.actions != alone.actions)
+        full = play(lambda log: make_full(make_base(), log), world, known)
+        replayed = play(lambda log: make_replay(make_base(), log), world, known)
+        alone = play(lambda _: Ignorant(make_base()), world, known)
+        telling = replayed.unread > 0 and full.actions != alone.actions
+        return Verdict(first_difference(full, replayed, relation), telling)
 
     known = units_of(make_base, units)
-    return _search("coupling", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+    return _search("coupling", judge, make_base, known, **search)
 
 
 @checked
@@ -102,17 +118,27 @@ def check_journal(
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     delays: Size = 3,
-    cases: int = 200,
-    max_history: int = 12,
-    horizon: int = 12,
-    rewards: Sequence[float] = DEFAULT_REWARDS,
-    seed: int = 0,
-    longest: int | None = None,
+    **search: Unpack[Search],
 ) -> Summary:
     """Check that every decision is the one of the whole journal, as ordinary use brings it about.
 
-    Rewards come up to `delays` rounds late, some never; actions are told that nobody asked for; and the log grows. A
-    case is not vacuous when history is left over.
+    Rewards come late or never, actions are told that nobody asked for, and the log grows. A case is not vacuous if
+    rows of the log stay unread.
+
+    Parameters
+    ----------
+    make_base
+        A function without parameters that makes a fresh base.
+    units
+        A number of arms, labels, or `Points`. By default the base is asked.
+    relation
+        As for `ArtificialReplay`.
+    full_start, replay
+        Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
+    delays
+        How many rounds late a reward may be.
+    search
+        Which random logs are tried, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_journal(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -123,12 +149,12 @@ def check_journal(
 
     def judge(world: World) -> Verdict:
         """Let the same things happen to both policies."""
-        full = play_journal(lambda log: make_full(make_base(), log), world, known, delays)
-        replayed = play_journal(lambda log: make_replay(make_base(), log), world, known, delays)
-        return Verdict(first_difference(full, replayed, relation), replayed.left_over)
+        full = play(lambda log: make_full(make_base(), log), world, known, delays)
+        replayed = play(lambda log: make_replay(make_base(), log), world, known, delays)
+        return Verdict(first_difference(full, replayed, relation), replayed.unread > 0)
 
     known = units_of(make_base, units)
-    return _search("journal", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+    return _search("journal", judge, make_base, known, **search)
 
 
 def check_irrelevant_data(
@@ -136,24 +162,30 @@ def check_irrelevant_data(
     units: Any = None,
     *,
     relation: Any = None,
-    cases: int = 200,
-    max_history: int = 12,
-    horizon: int = 12,
-    rewards: Sequence[float] = DEFAULT_REWARDS,
-    seed: int = 0,
-    longest: int | None = None,
+    **search: Unpack[Search],
 ) -> Summary:
-    """Check that a proposal does not change when samples outside its cells are shown.
+    """Check that a proposal does not change when rows outside its cells are shown.
 
-    A random part of the log is shown first; then every sample of the rest that is unrelated to the proposal. A case is
-    not vacuous when there is a sample to show. A base that offers `value`, or reads the whole log first, does not need
-    it.
+    A random part of the log is shown first, then every row of the rest that is unrelated to the proposal. A case is
+    not vacuous if there is a row to show. A base that offers `value`, or reads the whole log first, does not need this.
+
+    Parameters
+    ----------
+    make_base
+        A function without parameters that makes a fresh base.
+    units
+        A number of arms, labels, or `Points`. By default the base is asked.
+    relation
+        As for `ArtificialReplay`.
+    search
+        Which random logs are tried, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_irrelevant_data(lambda: ar.MonUCB(3, horizon=20)).cases
     200
     """
     checked_relation(relation)
+    horizon = search.get("horizon", DEFAULT_HORIZON)
 
     def judge(world: World) -> Verdict:
         """Look for an unrelated sample that changes the proposal."""
@@ -165,7 +197,7 @@ def check_irrelevant_data(
         base.make_room(len(numbers) + 1)
         if base.reads_whole_log and relation is None:
             return Verdict(None, telling=False)
-        cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part
+        cut = world.horizon * len(numbers) // (2 * horizon)  # a shorter horizon makes this part shorter
         calls = Calls()
         for row in range(cut):
             base.component.update_logged(numbers[row], values[row], 0.0)
@@ -188,32 +220,35 @@ def check_irrelevant_data(
         return Verdict(None, shown > 0)
 
     known = units_of(make_base, units)
-    return _search("irrelevant data", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+    return _search("irrelevant data", judge, make_base, known, **search)
 
 
 def check_values(
     make_base: MakeBase,
     units: Any = None,
-    *,
-    cases: int = 200,
-    max_history: int = 12,
-    horizon: int = 12,
-    rewards: Sequence[float] = DEFAULT_REWARDS,
-    seed: int = 0,
-    longest: int | None = None,
+    **search: Unpack[Search],
 ) -> Summary:
-    """Check that `value` bounds what it will be: what certified reading relies on.
+    """Check that `value` bounds what it will be, as certified reading needs.
 
     A random part of the log is shown first. The value of an arm with its unread rows at the lowest reward, and at the
-    highest, must then be bounds on its value once these rows are shown, whatever they are. A case is not vacuous when
+    highest, must then be bounds on its value once these rows are shown, whatever they are. A case is not vacuous if
     an arm has unread rows.
+
+    Parameters
+    ----------
+    make_base
+        A function without parameters that makes a fresh base.
+    units
+        A number of arms, labels, or `Points`. By default the base is asked.
+    search
+        Which random logs are tried, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_values(lambda: ar.UCB1(3)).cases
     200
     """
 
-    base = make_base()
+    horizon, base = search.get("horizon", DEFAULT_HORIZON), make_base()
     if not offers_value(base):
         raise InvalidParameter(f"a base must offer value(unit, round, unread, fill) to be checked, got {base!r}")
 
@@ -223,7 +258,7 @@ def check_values(
         base = as_base(make_base())
         rule, (bottom, top) = rule_of(base.component), map(base.scaled, base.reward_range)
         numbers, values = base.numbers_of(history, skip=False), base.rewards_of(history)
-        cut = world.horizon * len(numbers) // (2 * horizon)  # so that shrinking the horizon shrinks this part
+        cut = world.horizon * len(numbers) // (2 * horizon)  # a shorter horizon makes this part shorter
         for row in range(cut):
             rule.update_logged(int(numbers[row]), float(values[row]), 0.0)
         waiting = len(numbers) - cut
@@ -243,7 +278,7 @@ def check_values(
         return Verdict(None, cut < len(numbers))
 
     known = units_of(make_base, units)
-    return _search("values", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+    return _search("values", judge, make_base, known, **search)
 
 
 def check_completion(
@@ -251,17 +286,23 @@ def check_completion(
     units: Any = None,
     *,
     relation: Any = None,
-    cases: int = 200,
-    max_history: int = 12,
-    horizon: int = 12,
-    rewards: Sequence[float] = DEFAULT_REWARDS,
-    seed: int = 0,
-    longest: int | None = None,
+    **search: Unpack[Search],
 ) -> Summary:
-    """Check that a replay run, shown the left-over history in order, ends in the very state of Full Start.
+    """Check that replay, once it is shown the unread rows in order, ends in the very state of Full Start.
 
-    States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. Where states
-    differ and no later proposal shows it, the summary has a note. A case is not vacuous when history is left over.
+    States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. If states
+    differ and no later proposal shows it, the summary has a note. A case is not vacuous if rows stay unread.
+
+    Parameters
+    ----------
+    make_base
+        A function without parameters that makes a fresh base.
+    units
+        A number of arms, labels, or `Points`. By default the base is asked.
+    relation
+        As for `ArtificialReplay`.
+    search
+        Which random logs are tried, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_completion(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -271,9 +312,9 @@ def check_completion(
     def judge(world: World) -> Verdict:
         """Play the world with both policies, and show the replaying one what it left over."""
         history = world.history()
-        full = FullStart(make_base(), history)
-        replaying = ArtificialReplay(make_base(), history, relation)
-        played = {"full start": play(full, world, known), "replay": play(replaying, world, known)}
+        full_run = play(lambda log: FullStart(make_base(), log), world, known)
+        replay_run = play(lambda log: ArtificialReplay(make_base(), log, relation), world, known)
+        full, replaying = full_run.policy, replay_run.policy
         left = replaying.unused_rows()
         base = replaying.drive.base
         numbers, values = base.numbers_of(history, skip=False), base.rewards_of(history)
@@ -286,11 +327,11 @@ def check_completion(
         where = f"the states differ in {differs}"
         if not _shows_later(full.drive.base, base, world):
             return Verdict(None, len(left) > 0, f"the states differ in {differs.name}, which no later proposal showed")
-        sides = {side: one.actions for side, one in played.items()}
-        return Verdict(Failure(where, sides, played["full start"].calls.of_policies(relation, left)), telling=True)
+        sides = {"full start": full_run.actions, "replay": replay_run.actions}
+        return Verdict(Failure(where, sides, full_run.calls.of_policies(relation, left)), telling=True)
 
     known = units_of(make_base, units)
-    return _search("completion", judge, make_base, known, cases, max_history, horizon, rewards, seed, longest)
+    return _search("completion", judge, make_base, known, **search)
 
 
 def _shows_later(one: Base, other: Base, world: World) -> bool:
@@ -300,7 +341,7 @@ def _shows_later(one: Base, other: Base, world: World) -> bool:
     rng = random.Random(len(world.log))
     for _ in range(_PROBES):
         mine, theirs = copy.deepcopy(one), copy.deepcopy(other)
-        for _ in range(_PROBE_SAMPLES):
+        for _ in range(_PROBE_ROWS):
             first, second = ([side.unit(unit) for unit in proposal_of(side)] for side in (mine, theirs))
             if first != second:
                 return True
@@ -316,24 +357,24 @@ def _search(
     judge: Callable[[World], Verdict],
     make_base: MakeBase,
     units: Units,
-    cases: Count,
-    max_history: Count,
-    horizon: Count,
-    rewards: Sequence[float],
-    seed: Seed,
-    longest: Count | None,
+    cases: Count = 200,
+    max_history: Count = 12,
+    horizon: Count = DEFAULT_HORIZON,
+    rewards: Sequence[float] = DEFAULT_REWARDS,
+    seed: Seed = 0,
+    longest: Count | None = None,
 ) -> Summary:
     """Try random worlds, and simplify the first that fails as far as possible."""
     if len(rewards) == 0:
         raise InvalidParameter("rewards must have at least one value, got none")
-    long = _LONGER * max_history if longest is None else longest
+    long = _LONG_LOG_FACTOR * max_history if longest is None else longest
     rng = random.Random(seed)
     mixed = tuple(rewards) == DEFAULT_REWARDS and _takes(make_base(), TENTHS)
     telling, most = 0, 0
     notes: dict[str, int] = {}
     for case in range(cases):
-        drawn = TENTHS if mixed and case % _TENTHS_EVERY == _TENTHS_EVERY - 1 else rewards
-        rows = long if case % _LONG_EVERY == _LONG_EVERY - 1 else max_history
+        drawn = TENTHS if mixed and case % _TENTHS_PERIOD == _TENTHS_PERIOD - 1 else rewards
+        rows = long if case % _LONG_LOG_PERIOD == _LONG_LOG_PERIOD - 1 else max_history
         world = draw_world(rng, units, rows, horizon, drawn)
         verdict = judge(world)
         telling += verdict.telling

@@ -73,11 +73,12 @@ class Calls:
 
 
 class Played(NamedTuple):
-    """What a policy did, the calls that brought it about, and whether rows of its log are unread."""
+    """A policy, what it did, the calls that brought it about, and how many rows of its log are unread."""
 
+    policy: Any
     actions: list[Any]
     calls: Calls
-    left_over: bool = False
+    unread: int = 0
 
 
 def code_of(history: History | None) -> str:
@@ -123,22 +124,13 @@ class _Rewards:
         return reward
 
 
-def play(policy: Any, world: World, units: Units) -> Played:
-    """What a policy does in a world, round by round."""
-    calls, rewards, actions = Calls(world.history()), _Rewards(world, units), []
-    for round_ in range(world.horizon):
-        action = policy.ask()
-        reward = rewards.of(action, round_)
-        policy.tell(action, reward)
-        actions.append(action)
-        calls.lines += ["policy.ask()", f"policy.tell({action!r}, {reward!r})"]
-    return Played(actions, calls)
+def play(make_policy: Callable[[History], Any], world: World, units: Units, delays: int | None = None) -> Played:
+    """Let a policy play a world, round by round.
 
-
-def play_journal(make_policy: Callable[[History], Any], world: World, units: Units, delays: int) -> Played:
-    """What a policy does while rewards are late or lost, other actions are told, and its log grows."""
+    With `delays` some rewards come up to that many rounds late or never, other actions are told, and the log grows.
+    """
     whole = world.history()
-    rows = 2 * len(whole) // 3
+    rows = len(whole) if delays is None else 2 * len(whole) // 3
     policy = make_policy(_first(whole, rows))
     calls, rewards, actions = Calls(_first(whole, rows)), _Rewards(world, units), []
     rng = random.Random(f"{world.salt} {delays}")  # the same for every policy, as long as they decide the same
@@ -153,6 +145,9 @@ def play_journal(make_policy: Callable[[History], Any], world: World, units: Uni
     for round_ in range(world.horizon):
         actions.append(policy.ask())
         calls.lines.append("policy.ask()")
+        if delays is None:
+            tell(actions[-1], round_)
+            continue
         event = rng.choice(_EVENTS)
         other = units.draw(rng) if isinstance(units, Points) else rng.choice(units)
         if event == "now":
@@ -168,7 +163,7 @@ def play_journal(make_policy: Callable[[History], Any], world: World, units: Uni
         for due in [entry for entry in late if entry[0] <= round_]:
             late.remove(due)
             tell(due[1], round_)
-    return Played(actions, calls, rows - int(policy.used) > 0)
+    return Played(policy, actions, calls, rows - int(policy.used))
 
 
 def first_difference(full: Played, replayed: Played, relation: Any) -> Failure | None:
