@@ -165,7 +165,6 @@ def play(
     oracle = make_oracle(make_base())
     oracle.add(rows_of(whole, 0, rows))
     asked: list[Any] = []
-    decided_on = -1  # rows of the log when the pending decision was made, if there is one
     foreign = late = grown = loaded = 0
     for _ in range(events):
         event = rng.choice(EVENTS)
@@ -175,7 +174,6 @@ def play(
                 decision = policy.ask()
                 if repr(decision) != repr(asked[-1]):
                     raise Difference(f"{name} plays {decision!r}, the whole journal says {asked[-1]!r}")
-            decided_on = rows if decided_on < 0 else decided_on
         action = None
         if event == "ask and tell":
             action = asked[-1]
@@ -188,13 +186,8 @@ def play(
         if action is not None:
             several = isinstance(action, list)
             rewards = [rng.choice(REWARDS) for _ in action] if several else rng.choice(REWARDS)
-            for name, policy in policies.items():
-                if event == "ask and tell" and decided_on == rows and rng.random() < 0.03:
-                    again = _given_again(policy, make_base)
-                    policies[name] = _tell_without_log(policy, folder / "policy", action, rewards, opened(rows), again)
-                else:
-                    policy.tell(action, rewards)
-            decided_on = -1
+            for policy in policies.values():
+                policy.tell(action, rewards)
             oracle.tell(list(zip(action, rewards, strict=True)) if several else [(action, rewards)])
         if event == "grow" and rows < len(whole):
             more = rng.randint(rows + 1, len(whole))
@@ -204,9 +197,8 @@ def play(
                 policy.extend(opened(rows))
             grown += 1
         if event == "files":
-            given = None if rng.random() < 0.5 else opened(rows)
             policies = {
-                name: _through_a_file(policy, folder / "policy", given, opened(rows), _given_again(policy, make_base))
+                name: _through_a_file(policy, folder / "policy", opened(rows), _given_again(policy, make_base))
                 for name, policy in policies.items()
             }
             loaded += 1
@@ -214,34 +206,19 @@ def play(
     return Outcome(foreign, late, grown, loaded, sum(policy.unused for policy in policies.values()))
 
 
-def _through_a_file(policy: Any, path: Path, given: Any, log: Any, again: dict[str, Any]) -> Any:
-    """The policy, saved and loaded; over its log at once, or first without it."""
+def _through_a_file(policy: Any, path: Path, log: Any, again: dict[str, Any]) -> Any:
+    """The policy, saved and loaded."""
     policy.save(path)
-    loaded = ar.load(path, given, **again)
+    loaded = ar.load(path, log, **again)
     loaded.__class__ = type(policy)  # a policy of a test's own is saved as what it comes from
-    if given is None:
-        loaded.extend(log)
-    return loaded
-
-
-def _tell_without_log(policy: Any, path: Path, action: Any, rewards: Any, log: Any, again: dict[str, Any]) -> Any:
-    """The policy, told what it asked for while its log was elsewhere."""
-    policy.save(path)
-    loaded = ar.load(path, **again)
-    loaded.tell(action, rewards)
-    loaded.__class__ = type(policy)
-    loaded.extend(log)
     return loaded
 
 
 def _given_again(policy: Any, make_base: Callable[[], Any]) -> dict[str, Any]:
     """What a file cannot hold."""
-    base, given = policy.base, {}
-    if policy.relation is not None or not isinstance(base, ar.algorithms.Algorithm):
-        given = {"base": make_base(), "relation": policy.relation}
-    else:
-        given = {"bonus": getattr(base, "bonus", None), "psi": getattr(base, "psi", None)}
-    return {name: value for name, value in given.items() if name == "base" or callable(value)}
+    base = policy.base
+    own = not isinstance(base, ar.algorithms.Algorithm) or base.table is not None
+    return {"base": make_base(), "relation": policy.relation} if own or policy.relation is not None else {}
 
 
 def rows_of(whole: ar.History, first: int, last: int) -> list[tuple[Any, ...]]:

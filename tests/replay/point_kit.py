@@ -46,7 +46,7 @@ TREES = [name for name in BASES if "Tree" in name]
 
 
 def given_again(name: str) -> dict[str, Any]:
-    return {"bonus": narrow} if "own bonus" in name else {}
+    return {"base": BASES[name]()} if "own bonus" in name else {}
 
 
 def log_for(base: Any, rows: int = 60, seed: int = 0) -> ar.History:

@@ -113,15 +113,15 @@ def test_a_store_may_be_interrupted_while_its_rows_are_read(tmp_path, monkeypatc
     table = pa.table({"arm": rng.integers(0, 3, 6000), "click": (rng.random(6000) < 0.5) * 1.0})
     ar.index_history(table, tmp_path / "log", unit="arm", reward="click")
     policy = ar.ArtificialReplay(ar.MonUCB(3, 1000), ar.open_history(tmp_path / "log"))
-    put, calls = Reader.put, []
+    fill, calls = Reader.fill, []
 
-    def interrupted(self, ledger, rows):
-        calls.append(rows)
+    def interrupted(self, ledger):
+        calls.append(ledger)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return put(self, ledger, rows)
+        return fill(self, ledger)
 
-    monkeypatch.setattr(Reader, "put", interrupted)
+    monkeypatch.setattr(Reader, "fill", interrupted)
     with pytest.raises(KeyboardInterrupt):
         policy.ask()
     check_refuses_everything(policy)
@@ -207,6 +207,27 @@ def test_a_reward_whose_update_raised_can_be_told_again():
     assert (policy.rounds, policy.ask()) == (0, action)
     policy.tell(action, 1.0)
     assert (policy.rounds, policy.base.totals[action]) == (1, 1.0)
+
+
+class FailingPair(Failing):
+    """Plays two arms a round."""
+
+    def propose(self) -> Any:
+        return sorted(range(3), key=self.counts.__getitem__)[:2]
+
+
+@pytest.mark.parametrize(("update", "rounds"), [(1, 0), (2, 1)])
+def test_a_list_whose_update_raised_is_never_shown_twice(update, rounds, path):
+    """Nothing was shown: it can be told again. A part was: the round counts, and the rest is a list by itself."""
+    policy = ar.Ignorant(FailingPair(ZeroDivisionError, update))
+    action = policy.ask()
+    with pytest.raises(ZeroDivisionError):
+        policy.tell(action, [1.0, 1.0])
+    assert (policy.rounds, sum(policy.base.counts)) == (rounds, rounds)
+    rest = action[rounds:]
+    policy.tell(rest, [1.0] * len(rest))
+    assert (policy.rounds, policy.base.counts) == (rounds + 1, [1, 1, 0])
+    assert policy.ask() == [2, 0]
 
 
 def test_a_label_that_is_in_no_row_is_not_asked_about():

@@ -16,7 +16,6 @@ from saving_kit import small_log, small_policy, state
 
 import artreplay as ar
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
-from artreplay.replay import saving
 
 # -- reading --------------------------------------------------------------------------------------------------
 
@@ -109,7 +108,7 @@ def test_other_archives_are_not_policies(path):
 def test_another_format_is_named(path, number):
     asked_policy().save(path)
     rewritten(path, lambda document, parts: document.update(format=number))
-    with pytest.raises(InvalidFile, match=f"in format {number!r}, this version of artreplay reads 5"):
+    with pytest.raises(InvalidFile, match=f"in format {number!r}, this version of artreplay reads 6"):
         ar.load(path, small_log())
 
 
@@ -122,14 +121,14 @@ DAMAGE: dict[str, Callable[[dict[str, Any], dict[str, bytes]], Any]] = {
     "no policy": lambda d, parts: d.pop("policy"),
     "no base": lambda d, parts: d.pop("base"),
     "base is a number": lambda d, parts: d.update(base=5),
-    "no parameters": lambda d, parts: d["base"].pop("parameters"),
-    "parameters are a list": lambda d, parts: d["base"].update(parameters=[1]),
-    "a parameter too many": lambda d, parts: d["base"]["parameters"].update(colour=1),
-    "a parameter of another type": lambda d, parts: d["base"]["parameters"].update(horizon=[1]),
-    "a parameter out of range": lambda d, parts: d["base"]["parameters"].update(horizon=-1),
-    "an unknown spec": lambda d, parts: d["base"]["parameters"].update(bonus={"$spec": "Magic", "fields": {}}),
-    "a spec of other fields": lambda d, parts: d["base"]["parameters"]["bonus"].update(fields={"x": 1}),
-    "bytes that are none": lambda d, parts: d["base"]["parameters"].update(arms=[{"$bytes": "zz"}, "b"]),
+    "no parameters": lambda d, parts: d["base"].pop("made with"),
+    "parameters are a list": lambda d, parts: d["base"].update({"made with": [1]}),
+    "a parameter too many": lambda d, parts: d["base"]["made with"].update(colour=1),
+    "a parameter of another type": lambda d, parts: d["base"]["made with"].update(horizon=[1]),
+    "a parameter out of range": lambda d, parts: d["base"]["made with"].update(horizon=-1),
+    "an unknown spec": lambda d, parts: d["base"]["made with"].update(bonus={"$spec": "Magic", "fields": {}}),
+    "a spec of other fields": lambda d, parts: d["base"]["made with"]["bonus"].update(fields={"x": 1}),
+    "bytes that are none": lambda d, parts: d["base"]["made with"].update(arms=[{"$bytes": "zz"}, "b"]),
     "no pending": lambda d, parts: d.pop("pending"),
     "pending is a number": lambda d, parts: d.update(pending=5),
     "pending has no units": lambda d, parts: d.update(pending={"units": [], "is_several": False}),
@@ -190,14 +189,3 @@ def test_a_file_holds_arrays_and_text_only(path):
                 json.loads(data)
             else:
                 np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-
-
-# -- notes ----------------------------------------------------------------------------------------------------
-
-
-def test_a_note_is_handed_back(path):
-    note = {"log": "clicks.parquet", "until": 5, "text": "ü"}
-    saving.save(small_policy(), path, note)
-    assert saving.read_note(path) == note
-    ar.load(path, small_log()).save(path)
-    assert saving.read_note(path) is None

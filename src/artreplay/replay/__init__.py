@@ -18,7 +18,7 @@ from artreplay.replay.policy import (
 )
 from artreplay.replay.reader import ledger_without_rows
 from artreplay.replay.related import checked_relation
-from artreplay.replay.saving import decode, encode, load, policy_as_bytes, policy_from_bytes, read_note
+from artreplay.replay.saving import decode, encode, load, policy_as_bytes, policy_from_bytes
 from artreplay.replay.standing import Cell, Contradiction, used_counts
 from artreplay.replay.step import (
     AGAIN,
@@ -84,7 +84,6 @@ __all__ = [
     "policy_from_bytes",
     "propose",
     "read_cells",
-    "read_note",
     "rule_of",
     "settle",
     "shared_generators",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import perf_counter
 from typing import Any, cast
 
@@ -129,21 +129,25 @@ class Drive:
         return any(ledger.first_unread(ledger.locate(component, unit)) != NO_ROW for unit in units)
 
     def take(self, samples: list[tuple[int, float]]) -> None:
-        """Show the base what was played in a round, which is over then."""
+        """Show the base what was played in a round, which is over then.
+
+        If the base raises at one of several units, those before it count, and the others can be told by themselves.
+        """
         component, _, position = self._parts or self._viewed()
         if self._fills:
             self._make_room(len(samples) + len(self.proposal))  # a step looks for room for a whole proposal
             component, _, position = self._parts or self._viewed()
-        if self._is_own:
-            with np.errstate(over="ignore"):
+        shown = 0
+        try:
+            with np.errstate(over="ignore") if self._is_own else nullcontext():
                 for unit, reward in samples:
                     component.update(unit, reward)
-        else:
-            for unit, reward in samples:
-                component.update(unit, reward)
-        position[ROUND] += 1
-        position[PENDING] = 0
-        position[SERVING] = 0  # a proposal that waits for rows is out of date
+                    shown += 1
+        finally:
+            if shown > 0:  # the round is over, also if the base raised at a later one of its units
+                position[ROUND] += 1
+                position[PENDING] = 0
+                position[SERVING] = 0  # a proposal that waits for rows is out of date
 
     def take_rounds(self, units: Ints, rewards: Floats) -> None:
         """Show the base what was played in many rounds, one unit in each."""

@@ -100,6 +100,17 @@ class Log:
         allowances = self._drift.of_rows(units, column)
         return None if allowances is None else self._drift.scaled(allowances)
 
+    def samples_after(self, row: int) -> int:
+        """How many samples the rows of totals stand for from a row on."""
+        return sum(samples for _, _, samples, _ in self.totals_after(row))
+
+    def totals_after(self, row: int) -> Iterator[tuple[int, int, int, float]]:
+        """The rows of totals from one on: number, unit, samples and sum."""
+        if (part := self.whole) is not None and part.samples is not None:
+            start = int(np.searchsorted(part.rows, row))
+            columns = (part.rows, part.units, part.samples, part.rewards)
+            yield from zip(*(column[start:].tolist() for column in columns), strict=True)
+
     def in_memory(self) -> Log:
         """The same log, all of it read."""
         return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown, self._drift)
@@ -140,7 +151,7 @@ class Log:
 
     def is_readable_by(self, cells: UnitCells) -> bool:
         """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
-        if not isinstance(cells.find, Table):
+        if self.whole is not None or not isinstance(cells.find, Table):
             return False
         known = cells.of(self.numbers[self.numbers >= 0])
         if len(np.unique(known)) < len(known):

@@ -15,7 +15,7 @@ from artreplay.algorithms import Algorithm
 from artreplay.cells.unit_cells import Table, UnitCells, one_cell
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History, Totals
+from artreplay.history import Fingerprint, Totals
 from artreplay.parameters import checked
 from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
@@ -51,16 +51,11 @@ class Policy:
     relation: Relation | None = None
     unknown: Unknown = "error"
     skipped = 0  # rows of the log that were left out
-    _marks_without_log: Ints = np.empty(0, np.int64)  # while it was loaded and its log has not been given yet
+    log: Log | None = None  # as the base sees it
 
     def __init__(self, base: Base) -> None:
         self.drive = Drive(base)
-        self.log: Log | None = None
         self._online: Online | None = None
-        self._fingerprint: Fingerprint | None = None  # of a log that is known and not at hand
-        self._size_without_log = 0  # its samples without those that are skipped
-        self._starts_from_totals = False
-        self._grown = False  # whether the log has grown since the pending decision was made
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
@@ -70,10 +65,8 @@ class Policy:
         units: int = drive.position.item(PENDING)
         if units == 0 or drive.is_busy:
             drive.check_whole()
-            self._require_log()
             self.show_first()
             units = drive.settle()
-            self._grown = False
         return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
     def tell(self, action: Any, reward: Any) -> None:
@@ -127,7 +120,6 @@ class Policy:
         `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
         """
         drive = self.drive
-        self._require_log()
         with drive.whole():
             used = self.used
             self.show_first()
@@ -145,12 +137,8 @@ class Policy:
 
     # -- the log ----------------------------------------------------------------------------------------------
 
-    def _require_log(self) -> None:
-        if self.log is None and self._fingerprint is not None:
-            raise InvalidHistory("this policy was loaded without its log: give it with extend(history) first")
-
     def _log_size(self) -> int:
-        return self._size_without_log if self.log is None else self.log.size
+        return 0 if self.log is None else self.log.size
 
     def marks(self) -> Ints:
         """Which rows of the log are used: those before the mark of the cell they lie in.
@@ -158,7 +146,7 @@ class Policy:
         A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. Under a
         relation these are the numbers of the used rows; of totals it is how many rows of the table were loaded.
         """
-        return self._marks_without_log
+        return np.empty(0, np.int64)
 
     def used_parts(self) -> Iterator[tuple[Part, Flags]]:
         """All rows of the log in order, and which of them were shown."""
@@ -173,7 +161,7 @@ class Policy:
 
     @property
     def history(self) -> AnyHistory | None:
-        """The log; None if there is none, or if a loaded policy has not been given its log yet."""
+        """The log; None if there is none."""
         return None if self.log is None else self.log.history
 
     @property
@@ -200,16 +188,10 @@ class Policy:
 
     def unused_rows(self) -> list[int]:
         """The rows of the log that have not been shown, in order; rows that were skipped are not among them."""
-        self._require_log()
-        left = [part.rows[~shown] for part, shown in self.used_parts()]
-        if self.log is None or not left:
-            return []
-        rows: list[int] = np.concatenate(left).tolist()
-        return rows
+        return [row for part, shown in self.used_parts() for row in part.rows[~shown].tolist()]
 
     def used_by_cell(self) -> dict[Hashable, int]:
         """Rows of the log shown, by cell: an arm, or a tuple of arms that share a cell."""
-        self._require_log()
         return used_by_cell(self)
 
     def cells(self) -> list[Cell]:
@@ -217,7 +199,6 @@ class Policy:
 
         Boxes come level by level, inside a level in Z-order.
         """
-        self._require_log()
         return cells_of(self)
 
     def contradictions(self) -> list[Contradiction]:
@@ -269,17 +250,33 @@ class Ignorant(Policy):
 class HistoryPolicy(Policy):
     """A policy with a log, which may grow."""
 
+    log: Log
+
     def __init__(self, base: Base, history: AnyHistory, drift: Any, unknown: Unknown) -> None:
-        super().__init__(base)
-        self.unknown = checked_unknown(unknown)
-        self._drift = Drift(drift, base, checked_history(history).has_allowances)
-        if self._drift.is_there:
+        drift = Drift(drift, base, checked_history(history).has_allowances)
+        if drift.is_there:
             if self.relation is not None:
                 raise InvalidParameter("a relation and drift do not go together: leave one of them out")
             base.allow_drift()
-        self._online = online_of(base.thing)
-        self._read_history(history, None)
+        self._begin(base, drift, unknown)
+        self._open_log(history, None)
+        if isinstance(base, Algorithm) and base.wants_totals:
+            base.take_totals(*self.log.totals())
+            self.drive.renew()
         warn_of_short_horizon(self.base, history)
+
+    def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
+        """Start without the log, which is opened next."""
+        super().__init__(base)
+        self.unknown = checked_unknown(unknown)
+        self._drift = drift
+        self._online = online_of(base.thing)
+        self._loaded = 0  # rows of totals that the base has taken in
+
+    def resume(self, history: AnyHistory, known: Fingerprint, marks: Ints, of_totals: bool) -> None:
+        """Go on with a log that was known by a fingerprint and read up to these marks, and may have grown."""
+        self._check_growth(history, known, of_totals)
+        self._open_log(history, marks if known.rows else None)
 
     @property
     def shows_all(self) -> bool:
@@ -293,71 +290,57 @@ class HistoryPolicy(Policy):
         the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
         """
         known = self.fingerprint()
-        self._check_growth(history)
-        has_grown = history.n_rows > known.rows
-        self._read_history(history, self.marks() if known.rows else None, has_grown)
-        if has_grown:
+        self.resume(history, known, self.marks(), self.log.is_totals)
+        if history.n_rows > known.rows:
             warn_of_short_horizon(self.base, history)
 
     def check_extends(self, history: AnyHistory) -> None:
         """Refuse what `extend` would refuse, and change nothing."""
-        self._check_growth(history)
+        self._check_growth(history, self.fingerprint(), self.log.is_totals)
         Log(self.drive.base, history, self.unknown, self._drift)
 
-    def _check_growth(self, history: AnyHistory) -> None:
+    def _check_growth(self, history: AnyHistory, known: Fingerprint, of_totals: bool) -> None:
         """Refuse a log that is not the known one with more rows."""
         self.drive.check_whole()
-        known = self.fingerprint()
-        if known.rows and isinstance(checked_history(history), Totals) != self._starts_from_totals:
-            kind, other = ("totals", "rows") if self._starts_from_totals else ("rows", "totals")
+        if known.rows and isinstance(checked_history(history), Totals) != of_totals:
+            kind, other = ("totals", "rows") if of_totals else ("rows", "totals")
             raise InvalidHistory(f"a log of {kind} can only go on with {kind}, got one of {other}")
         self._drift.check_log(checked_history(history))
         history.check_continues(known, self.history)
 
     def go_on_from(self, before: HistoryPolicy) -> None:
         """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
-        marks, history = before.marks(), before.history
-        if history is None:
-            raise InvalidHistory("a policy without its log cannot go on with more arms")
+        marks = before.marks()
         self.drive.position[:] = before.drive.position
-        self._read_history(history, marks if before._starts_from_totals else np.insert(marks, -1, 0))
+        self._open_log(before.log.history, marks if before.log.is_totals else np.insert(marks, -1, 0))
         if self._online is not None and before._online is not None:
             self._online.go_on_from(before._online)
 
     def fingerprint(self) -> Fingerprint:
         """What the policy remembers of its log."""
-        if self._fingerprint is not None:
-            return self._fingerprint
-        return History([], []).fingerprint if self.history is None else self.history.fingerprint
+        return self.log.history.fingerprint
 
-    def _read_history(self, history: AnyHistory, marks: Ints | None, has_grown: bool = False) -> None:
-        """Map and check a log, and open its ledger; nothing of the policy has changed if that fails."""
+    def _open_log(self, history: AnyHistory, marks: Ints | None) -> None:
+        """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
         log = Log(base, history, self.unknown, self._drift)
-        if log.whole is None and self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
+        if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
-        used = drive.position.item(USED)
-        is_first = self.log is None and self._fingerprint is None
-        if is_first and isinstance(base, Algorithm) and base.wants_totals:
-            base.take_totals(*log.totals())
-            drive.renew()
-        ledger: Ledger | RelatedRows
+        loaded, reader = 0, None
+        ledger: Ledger | RelatedRows = drive.ledger
         if self.relation is not None:
-            ledger, reader = RelatedRows(base, log, self.relation, marks), None
+            ledger = RelatedRows(base, log, self.relation, marks)
             left = len(ledger.rows) - len(ledger.used_rows())
         elif log.is_totals:
-            ledger, reader, left = drive.ledger, None, self._samples_after(log, marks)
+            loaded = 0 if marks is None else int(marks[0])
+            left = log.samples_after(loaded)
         else:
             ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
             left = unread_rows(ledger)
-        if log.whole is not None and left != log.size - used:
+        if log.whole is not None and left != log.size - self.used:
             raise InvalidFile("the marks in the file do not fit the number of rows that were used")
         with drive.whole():
-            self.log, self._fingerprint, self.skipped = log, None, log.skipped
-            self._starts_from_totals = log.is_totals
-            self._grown = self._grown or has_grown
-            if log.is_totals:
-                self._marks_without_log = np.zeros(1, np.int64) if marks is None else marks
+            self.log, self.skipped, self._loaded = log, log.skipped, loaded
             drive.replace(ledger, reader)
             drive.position[SERVING] = 0
             base.log_changed()
@@ -384,7 +367,7 @@ class HistoryPolicy(Policy):
     def show_first(self) -> None:
         """Show the whole log, if that is what the policy does, and totals in any case."""
         log = self.log
-        if log is None or not (log.is_totals or self.shows_all) or self.used >= log.size:
+        if not (log.is_totals or self.shows_all) or self.used >= log.size:
             return  # the size comes last, because a database would have to count
         if log.is_totals:
             self._load_totals(log)
@@ -402,57 +385,24 @@ class HistoryPolicy(Policy):
 
     def show_before(self, units: list[int]) -> None:
         """Show the unread rows of the cells of these units, or of the whole log."""
-        log = self.log
-        if log is None:
-            self._check_nothing_comes_before(units)
-        elif self.shows_all or log.is_totals:
+        if self.shows_all or self.log.is_totals:
             self.show_first()
         elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
             self.drive.read_to_end(units)
 
     def _load_totals(self, log: Log) -> None:
-        """Load the rows of totals that are not loaded yet, in order."""
-        part = log.whole
-        if part is None or part.samples is None:
-            return
-        start = int(np.searchsorted(part.rows, self._marks_without_log[0]))
-        for row, unit, samples, total in zip(*(column[start:].tolist() for column in _columns(part)), strict=True):
+        """Let the base take in the rows of totals that are left, in order."""
+        for row, unit, samples, total in log.totals_after(self._loaded):
             with self.drive.whole():
                 self.drive.load(unit, samples, total)
-                self._marks_without_log = np.array([row + 1], np.int64)
+                self._loaded = row + 1
         self.drive.renew()
-
-    def _samples_after(self, log: Log, marks: Ints | None) -> int:
-        part = log.whole
-        if part is None or part.samples is None:
-            return 0
-        return int(part.samples.sum() if marks is None else part.samples[part.rows >= marks[0]].sum())
-
-    def _check_nothing_comes_before(self, units: list[int]) -> None:
-        """Without its log a policy can be told what it asked for: that was asked because nothing was left to read."""
-        base = self.drive.base
-        if self._fingerprint is None or not (base.reads_cell_before_tell or base.reads_whole_log):
-            return
-        if self._log_size() != self.used and not self._was_asked(units):
-            raise InvalidHistory(
-                "this policy was loaded without its log, of which rows may come before what is told, because it is "
-                "not the action that was asked for last: give the log with extend(history) first"
-            )
-
-    def _was_asked(self, units: list[int]) -> bool:
-        """Whether these are the units of the pending action, and the log has not grown since it was decided on."""
-        drive = self.drive
-        pending = drive.position.item(PENDING)
-        if pending == 0 or self._grown:
-            return False
-        action = drive.base.action(drive.proposed, pending, drive.position.item(ROUND))
-        return units == [drive.base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
 
     def marks(self) -> Ints:
         """Which rows of the log are used, see `Policy.marks`."""
         ledger = self.drive.ledger
-        if self.log is None or self.log.is_totals:
-            return self._marks_without_log
+        if self.log.is_totals:
+            return np.array([self._loaded], np.int64)
         if isinstance(ledger, RelatedRows):
             return ledger.used_rows()
         return marks_of(ledger, self._cells(self.log).parent)
@@ -460,8 +410,6 @@ class HistoryPolicy(Policy):
     def used_parts(self) -> Iterator[tuple[Part, Flags]]:
         """All rows of the log in order, and which of them were shown."""
         log, marks = self.log, self.marks()
-        if log is None:
-            return iter(())
         if log.is_totals:
             return iter([(part, part.rows < marks[0]) for part in log.parts()])
         if self.relation is not None:
@@ -532,15 +480,6 @@ class ArtificialReplay(HistoryPolicy):
     def shows_all(self) -> bool:
         """Whether the base is shown the whole log first."""
         return self.drive.base.reads_whole_log and self.relation is None
-
-    def show_before(self, units: list[int]) -> None:
-        """Show the rows that come before what is told; under a relation none before what was asked for."""
-        if self.relation is None or not self._was_asked(units):
-            super().show_before(units)
-
-
-def _columns(part: Part) -> tuple[Any, ...]:
-    return part.rows, part.units, part.samples, part.rewards
 
 
 def checked_samples(base: Base, action: Any, reward: Any) -> list[tuple[int, float]]:

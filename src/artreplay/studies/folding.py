@@ -65,12 +65,12 @@ class Fold:
 
     def _continued(self, seq: int, saved: bytes, base: Any) -> HistoryPolicy | None:
         """The policy of a snapshot, over the log as it was then; one that cannot be read is no loss."""
+        rows = [entry["rows"] for at, entry in self._logs if at <= seq]
+        log = first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], [])
         try:
-            policy: HistoryPolicy = policy_from_bytes(saved, base)
+            policy = policy_from_bytes(saved, log, base)
         except (InvalidFile, InvalidParameter):
             return None
-        rows = [log["rows"] for at, log in self._logs if at <= seq]
-        policy.extend(first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], []))
         self.snapshot_at = seq
         return policy
 
