@@ -233,7 +233,7 @@ def test_whether_rows_have_allowances_is_fixed(tmp_path):
         without.extend(more)
     policy = ar.ArtificialReplay(base(), with_allowances([0.1, 0.2, 0.3]))
     policy.save(tmp_path / "policy")
-    for one in (policy, ar.load(tmp_path / "policy")):
+    for one in (policy, ar.load(tmp_path / "policy", with_allowances([0.1, 0.2, 0.3]))):
         with pytest.raises(InvalidParameter, match="the log must have allowances, as it had when the policy was made"):
             one.extend(more)
         one.extend(allowed)

@@ -15,7 +15,7 @@ from artreplay.algorithms import Algorithm
 from artreplay.cells.unit_cells import Table, UnitCells, one_cell
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, Totals
+from artreplay.history import Fingerprint, History, Totals
 from artreplay.parameters import checked
 from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
@@ -24,14 +24,7 @@ from artreplay.replay.ledger import Ledger, marks_of, unread_rows
 from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
 from artreplay.replay.reader import Reading, open_ledger
 from artreplay.replay.related import RelatedRows, Relation, checked_relation
-from artreplay.replay.standing import (
-    Cell,
-    Contradiction,
-    Online,
-    cells_of,
-    online_of,
-    used_by_cell,
-)
+from artreplay.replay.standing import Cell, Contradiction, cells_of, online_of, used_by_cell
 from artreplay.replay.step import PENDING, ROUND, SERVING, USED
 
 
@@ -49,13 +42,32 @@ class Policy:
 
     kind: ClassVar[str]
     relation: Relation | None = None
-    unknown: Unknown = "error"
-    skipped = 0  # rows of the log that were left out
-    log: Log | None = None  # as the base sees it
+    log: Log  # as the base sees it; empty where there is none
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, base: Base, history: AnyHistory, drift: Any, unknown: Unknown) -> None:
+        allowances = Drift(drift, base, checked_history(history).has_allowances)
+        if allowances.is_there:
+            if self.relation is not None:
+                raise InvalidParameter("a relation and drift do not go together: leave one of them out")
+            base.allow_drift()
+        self._begin(base, allowances, unknown)
+        self._open_log(history, None)
+        if isinstance(base, Algorithm) and base.wants_totals:
+            base.take_totals(*self.log.totals())
+            self.drive.renew()
+        warn_of_short_horizon(self.base, history)
+
+    def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
+        """Start before the log is opened."""
         self.drive = Drive(base)
-        self._online: Online | None = None
+        self.unknown = checked_unknown(unknown)
+        self._drift = drift
+        self._online = online_of(base.thing)
+        self._loaded = 0  # rows of totals that the base has taken in
+        self.shows_all = self.kind == "full-start" or (base.reads_whole_log and self.relation is None)
+        # All of a log is read cell by cell only where the order between cells does not matter.
+        self._by_cell = not self.shows_all or (base.coupled and base.counts_rows and not base.reads_whole_log)
+        self._counts = base.counts_rows or not self._by_cell  # whether marks count the rows of a cell
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
@@ -106,12 +118,6 @@ class Policy:
                     online.counts[unit] += 1
                     online.sums[unit] += value
 
-    def show_first(self) -> None:
-        """Show what must be shown before anything is proposed."""
-
-    def show_before(self, units: list[int]) -> None:
-        """Show the rows that come before what is told of these units."""
-
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
     def choose(self, chooser: Any, round_: int) -> Any:
@@ -135,10 +141,118 @@ class Policy:
         with self.drive.whole():
             self.show_before(units)
 
-    # -- the log ----------------------------------------------------------------------------------------------
+    # -- the log, which may grow ------------------------------------------------------------------------------
 
-    def _log_size(self) -> int:
-        return 0 if self.log is None else self.log.size
+    def resume(self, history: AnyHistory, known: Fingerprint, marks: Ints, of_totals: bool) -> None:
+        """Go on with a log that was known by a fingerprint and read up to these marks, and may have grown."""
+        self._check_growth(history, known, of_totals, None)
+        self._open_log(history, marks if known.rows else None)
+
+    def extend(self, history: AnyHistory) -> None:
+        """Continue with a log that has grown: the same rows, in the same order, with more after them.
+
+        The new rows join the journal now, after what was told before. Any other change is refused, and the error names
+        the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
+        """
+        known = self.fingerprint()
+        self._check_growth(history, known, self.log.is_totals, self.log.history)
+        self._open_log(history, self.marks() if known.rows else None)
+        if history.n_rows > known.rows:
+            warn_of_short_horizon(self.base, history)
+
+    def check_extends(self, history: AnyHistory) -> None:
+        """Refuse what `extend` would refuse, and change nothing."""
+        self._check_growth(history, self.fingerprint(), self.log.is_totals, self.log.history)
+        Log(self.drive.base, history, self.unknown, self._drift)
+
+    def _check_growth(
+        self, history: AnyHistory, known: Fingerprint, of_totals: bool, before: AnyHistory | None
+    ) -> None:
+        """Refuse a log that is not the known one with more rows; it was `before`, if that is at hand."""
+        self.drive.check_whole()
+        if known.rows and isinstance(checked_history(history), Totals) != of_totals:
+            kind, other = ("totals", "rows") if of_totals else ("rows", "totals")
+            raise InvalidHistory(f"a log of {kind} can only go on with {kind}, got one of {other}")
+        self._drift.check_log(checked_history(history))
+        history.check_continues(known, before)
+
+    def go_on_from(self, before: Policy) -> None:
+        """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
+        marks = before.marks()
+        self.drive.position[:] = before.drive.position
+        self._open_log(before.log.history, marks if before.log.is_totals else np.insert(marks, -1, 0))
+        if self._online is not None and before._online is not None:
+            self._online.go_on_from(before._online)
+
+    def fingerprint(self) -> Fingerprint:
+        """What the policy remembers of its log."""
+        return self.log.history.fingerprint
+
+    def _open_log(self, history: AnyHistory, marks: Ints | None) -> None:
+        """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
+        drive, base = self.drive, self.drive.base
+        log = Log(base, history, self.unknown, self._drift)
+        if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
+            log = log.in_memory()
+        loaded, reader = 0, None
+        ledger: Ledger | RelatedRows = drive.ledger
+        if self.relation is not None:
+            ledger = RelatedRows(base, log, self.relation, marks)
+            left = len(ledger.rows) - len(ledger.used_rows())
+        elif log.is_totals:
+            loaded = 0 if marks is None else int(marks[0])
+            left = log.samples_after(loaded)
+        else:
+            ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
+            left = unread_rows(ledger)
+        if log.whole is not None and left != log.size - self.used:
+            raise InvalidFile("the marks in the file do not fit the number of rows that were used")
+        with drive.whole():
+            self.log, self.skipped, self._loaded = log, log.skipped, loaded
+            drive.replace(ledger, reader)
+            drive.position[SERVING] = 0
+            base.log_changed()
+
+    def _cells(self, log: Log) -> UnitCells:
+        """The cells that rows are read by: the base's own, or one for everything."""
+        some = log.numbers if log.whole is None else log.whole.units
+        return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
+
+    # -- showing it -------------------------------------------------------------------------------------------
+
+    def show_first(self) -> None:
+        """Show the whole log, if that is what the policy does, and totals in any case."""
+        log = self.log
+        if not (log.is_totals or self.shows_all) or self.used >= log.size:
+            return  # the size comes last, because a database would have to count
+        if log.is_totals:
+            self._load_totals(log)
+        else:
+            self.drive.read_to_end(self._one_of_each_cell(log))
+
+    def _one_of_each_cell(self, log: Log) -> Ints:
+        """A unit of each cell that rows are read by."""
+        if not self._by_cell:
+            return np.zeros(1, np.int64)
+        ledger = self.drive.ledger
+        if isinstance(ledger, Ledger) and isinstance(ledger.cells, Table):
+            return np.unique(ledger.cells.cell, return_index=True)[1]
+        return np.unique(log.some_units())
+
+    def show_before(self, units: list[int]) -> None:
+        """Show the unread rows of the cells of these units, or of the whole log."""
+        if self.shows_all or self.log.is_totals:
+            self.show_first()
+        elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
+            self.drive.read_to_end(units)
+
+    def _load_totals(self, log: Log) -> None:
+        """Let the base take in the rows of totals that are left, in order."""
+        for row, unit, samples, total in log.totals_after(self._loaded):
+            with self.drive.whole():
+                self.drive.load(unit, samples, total)
+                self._loaded = row + 1
+        self.drive.renew()
 
     def marks(self) -> Ints:
         """Which rows of the log are used: those before the mark of the cell they lie in.
@@ -146,11 +260,21 @@ class Policy:
         A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. Under a
         relation these are the numbers of the used rows; of totals it is how many rows of the table were loaded.
         """
-        return np.empty(0, np.int64)
+        ledger = self.drive.ledger
+        if self.log.is_totals:
+            return np.array([self._loaded], np.int64)
+        if isinstance(ledger, RelatedRows):
+            return ledger.used_rows()
+        return marks_of(ledger, self._cells(self.log).parent)
 
     def used_parts(self) -> Iterator[tuple[Part, Flags]]:
         """All rows of the log in order, and which of them were shown."""
-        return iter(())
+        log, marks = self.log, self.marks()
+        if log.is_totals:
+            return iter([(part, part.rows < marks[0]) for part in log.parts()])
+        if self.relation is not None:
+            return iter([(part, np.isin(part.rows, marks)) for part in log.parts()])
+        return log.used(marks, self._cells(log).of, self._counts)
 
     # -- what people see --------------------------------------------------------------------------------------
 
@@ -162,13 +286,11 @@ class Policy:
     @property
     def history(self) -> AnyHistory | None:
         """The log; None if there is none."""
-        return None if self.log is None else self.log.history
+        return None if self.kind == Ignorant.kind else self.log.history
 
     @property
     def reading(self) -> Reading:
         """How much of the log was read: rows that were shown, and rows that were read for them."""
-        if self.log is None:
-            return Reading()
         return Reading(self.used, self.log.history.n_rows if self.drive.reader is None else self.drive.reader.rows)
 
     @property
@@ -179,7 +301,7 @@ class Policy:
     @property
     def unused(self) -> int:
         """Rows of the log not shown so far."""
-        return self._log_size() - self.used
+        return self.log.size - self.used
 
     @property
     def rounds(self) -> int:
@@ -225,7 +347,7 @@ class Policy:
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"<{name} of {self.base!r}: {self.rounds} rounds, {self.used} of {self._log_size()} rows used>"
+        return f"<{name} of {self.base!r}: {self.rounds} rounds, {self.used} of {self.log.size} rows used>"
 
 
 class Ignorant(Policy):
@@ -244,180 +366,19 @@ class Ignorant(Policy):
 
     @checked
     def __init__(self, base: Any) -> None:
-        super().__init__(as_base(base))
-
-
-class HistoryPolicy(Policy):
-    """A policy with a log, which may grow."""
-
-    log: Log
-
-    def __init__(self, base: Base, history: AnyHistory, drift: Any, unknown: Unknown) -> None:
-        drift = Drift(drift, base, checked_history(history).has_allowances)
-        if drift.is_there:
-            if self.relation is not None:
-                raise InvalidParameter("a relation and drift do not go together: leave one of them out")
-            base.allow_drift()
-        self._begin(base, drift, unknown)
-        self._open_log(history, None)
-        if isinstance(base, Algorithm) and base.wants_totals:
-            base.take_totals(*self.log.totals())
-            self.drive.renew()
-        warn_of_short_horizon(self.base, history)
-
-    def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
-        """Start without the log, which is opened next."""
-        super().__init__(base)
-        self.unknown = checked_unknown(unknown)
-        self._drift = drift
-        self._online = online_of(base.thing)
-        self._loaded = 0  # rows of totals that the base has taken in
-
-    def resume(self, history: AnyHistory, known: Fingerprint, marks: Ints, of_totals: bool) -> None:
-        """Go on with a log that was known by a fingerprint and read up to these marks, and may have grown."""
-        self._check_growth(history, known, of_totals)
-        self._open_log(history, marks if known.rows else None)
-
-    @property
-    def shows_all(self) -> bool:
-        """Whether the whole log is shown before anything is proposed."""
-        return False
+        made = as_base(base)
+        self._begin(made, Drift(0.0, made), "error")
+        self._open_log(History([], []), None)
 
     def extend(self, history: AnyHistory) -> None:
-        """Continue with a log that has grown: the same rows, in the same order, with more after them.
-
-        The new rows join the journal now, after what was told before. Any other change is refused, and the error names
-        the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
-        """
-        known = self.fingerprint()
-        self.resume(history, known, self.marks(), self.log.is_totals)
-        if history.n_rows > known.rows:
-            warn_of_short_horizon(self.base, history)
-
-    def check_extends(self, history: AnyHistory) -> None:
-        """Refuse what `extend` would refuse, and change nothing."""
-        self._check_growth(history, self.fingerprint(), self.log.is_totals)
-        Log(self.drive.base, history, self.unknown, self._drift)
-
-    def _check_growth(self, history: AnyHistory, known: Fingerprint, of_totals: bool) -> None:
-        """Refuse a log that is not the known one with more rows."""
-        self.drive.check_whole()
-        if known.rows and isinstance(checked_history(history), Totals) != of_totals:
-            kind, other = ("totals", "rows") if of_totals else ("rows", "totals")
-            raise InvalidHistory(f"a log of {kind} can only go on with {kind}, got one of {other}")
-        self._drift.check_log(checked_history(history))
-        history.check_continues(known, self.history)
-
-    def go_on_from(self, before: HistoryPolicy) -> None:
-        """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
-        marks = before.marks()
-        self.drive.position[:] = before.drive.position
-        self._open_log(before.log.history, marks if before.log.is_totals else np.insert(marks, -1, 0))
-        if self._online is not None and before._online is not None:
-            self._online.go_on_from(before._online)
-
-    def fingerprint(self) -> Fingerprint:
-        """What the policy remembers of its log."""
-        return self.log.history.fingerprint
-
-    def _open_log(self, history: AnyHistory, marks: Ints | None) -> None:
-        """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
-        drive, base = self.drive, self.drive.base
-        log = Log(base, history, self.unknown, self._drift)
-        if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
-            log = log.in_memory()
-        loaded, reader = 0, None
-        ledger: Ledger | RelatedRows = drive.ledger
-        if self.relation is not None:
-            ledger = RelatedRows(base, log, self.relation, marks)
-            left = len(ledger.rows) - len(ledger.used_rows())
-        elif log.is_totals:
-            loaded = 0 if marks is None else int(marks[0])
-            left = log.samples_after(loaded)
-        else:
-            ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
-            left = unread_rows(ledger)
-        if log.whole is not None and left != log.size - self.used:
-            raise InvalidFile("the marks in the file do not fit the number of rows that were used")
-        with drive.whole():
-            self.log, self.skipped, self._loaded = log, log.skipped, loaded
-            drive.replace(ledger, reader)
-            drive.position[SERVING] = 0
-            base.log_changed()
-
-    def _cells(self, log: Log) -> UnitCells:
-        """The cells that rows are read by: the base's own, or one for everything."""
-        some = log.numbers if log.whole is None else log.whole.units
-        return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
-
-    @property
-    def _counts(self) -> bool:
-        """Whether marks count the rows of a cell."""
-        return not self._by_cell or self.drive.base.counts_rows
-
-    @property
-    def _by_cell(self) -> bool:
-        """Whether rows are read cell by cell: all of a log only where the order between cells does not matter."""
-        base = self.drive.base
-        exact = base.coupled and base.counts_rows and not base.reads_whole_log
-        return not self.shows_all or exact
-
-    # -- showing it -------------------------------------------------------------------------------------------
-
-    def show_first(self) -> None:
-        """Show the whole log, if that is what the policy does, and totals in any case."""
-        log = self.log
-        if not (log.is_totals or self.shows_all) or self.used >= log.size:
-            return  # the size comes last, because a database would have to count
-        if log.is_totals:
-            self._load_totals(log)
-        else:
-            self.drive.read_to_end(self._one_of_each_cell(log))
-
-    def _one_of_each_cell(self, log: Log) -> Ints:
-        """A unit of each cell that rows are read by."""
-        if not self._by_cell:
-            return np.zeros(1, np.int64)
-        ledger = self.drive.ledger
-        if isinstance(ledger, Ledger) and isinstance(ledger.cells, Table):
-            return np.unique(ledger.cells.cell, return_index=True)[1]
-        return np.unique(log.some_units())
+        """There is nothing to extend."""
+        raise InvalidParameter("an Ignorant policy has no log to extend. Type ar.ArtificialReplay(base, history).")
 
     def show_before(self, units: list[int]) -> None:
-        """Show the unread rows of the cells of these units, or of the whole log."""
-        if self.shows_all or self.log.is_totals:
-            self.show_first()
-        elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
-            self.drive.read_to_end(units)
-
-    def _load_totals(self, log: Log) -> None:
-        """Let the base take in the rows of totals that are left, in order."""
-        for row, unit, samples, total in log.totals_after(self._loaded):
-            with self.drive.whole():
-                self.drive.load(unit, samples, total)
-                self._loaded = row + 1
-        self.drive.renew()
-
-    def marks(self) -> Ints:
-        """Which rows of the log are used, see `Policy.marks`."""
-        ledger = self.drive.ledger
-        if self.log.is_totals:
-            return np.array([self._loaded], np.int64)
-        if isinstance(ledger, RelatedRows):
-            return ledger.used_rows()
-        return marks_of(ledger, self._cells(self.log).parent)
-
-    def used_parts(self) -> Iterator[tuple[Part, Flags]]:
-        """All rows of the log in order, and which of them were shown."""
-        log, marks = self.log, self.marks()
-        if log.is_totals:
-            return iter([(part, part.rows < marks[0]) for part in log.parts()])
-        if self.relation is not None:
-            return iter([(part, np.isin(part.rows, marks)) for part in log.parts()])
-        return log.used(marks, self._cells(log).of, self._counts)
+        """There is nothing to show."""
 
 
-class FullStart(HistoryPolicy):
+class FullStart(Policy):
     """Shows the base the whole log, one row at a time and in order, before the first proposal.
 
     The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
@@ -439,13 +400,8 @@ class FullStart(HistoryPolicy):
     def __init__(self, base: Any, history: AnyHistory, *, drift: Any = 0.0, unknown: Unknown = "error") -> None:
         super().__init__(as_base(base), history, drift, unknown)
 
-    @property
-    def shows_all(self) -> bool:
-        """The whole log is shown first."""
-        return True
 
-
-class ArtificialReplay(HistoryPolicy):
+class ArtificialReplay(Policy):
     """When the base proposes something for which the log has an unread row, shows it that row instead of playing.
 
     Only when no cell of the proposal has an unread row does the proposal become the action. For a base that is marked
@@ -475,11 +431,6 @@ class ArtificialReplay(HistoryPolicy):
     ) -> None:
         self.relation = checked_relation(relation)
         super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
-
-    @property
-    def shows_all(self) -> bool:
-        """Whether the base is shown the whole log first."""
-        return self.drive.base.reads_whole_log and self.relation is None
 
 
 def checked_samples(base: Base, action: Any, reward: Any) -> list[tuple[int, float]]:

@@ -19,12 +19,12 @@ from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
-from artreplay.history import Fingerprint
+from artreplay.history import Fingerprint, History
 from artreplay.replay.bases import Base, ObjectBase, as_base
 from artreplay.replay.certified import rule_of, with_rule
 from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory
-from artreplay.replay.policy import ArtificialReplay, FullStart, HistoryPolicy, Ignorant, Policy
+from artreplay.replay.policy import ArtificialReplay, FullStart, Ignorant, Policy
 from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.step import KEPT, PENDING
 from artreplay.whole_files import write_whole
@@ -85,13 +85,12 @@ def load(
     return _loaded(Path(path), history, base, relation)
 
 
-def policy_from_bytes(saved: bytes, history: AnyHistory, base: object) -> HistoryPolicy:
+def policy_from_bytes(saved: bytes, history: AnyHistory, base: object) -> Policy:
     """The policy that `policy_as_bytes` saved, over its log and a base that is made as it was made then."""
-    policy: HistoryPolicy = _loaded(io.BytesIO(saved), history, base, None)
-    return policy
+    return _loaded(io.BytesIO(saved), history, base, None)
 
 
-def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, relation: Relation | None) -> Any:
+def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, relation: Relation | None) -> Policy:
     checked_relation(relation)
     document, arrays = _read_zip(file)
     try:
@@ -99,21 +98,17 @@ def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, r
             raise InvalidFile(
                 f"the file holds a policy {document['policy']!r} that this version of artreplay does not have"
             )
-        known = document.get("history")
         _check_given(document, history, base, relation)
         policy = object.__new__(_POLICIES[document["policy"]])
-        if not isinstance(policy, HistoryPolicy):
-            Policy.__init__(policy, _base_again(document, arrays, base, plain=False))
-        else:
-            policy.relation = relation
-            made = _base_again(document, arrays, base, plain=relation is not None)
-            policy._begin(made, _drift_again(document, made), known["unknown"])
-            if policy._online is not None:
-                policy._online.restore(arrays)
+        policy.relation = relation
+        made = _base_again(document, arrays, base, plain=relation is not None)
+        policy._begin(made, _drift_again(document, made), document["history"]["unknown"])
+        if policy._online is not None:
+            policy._online.restore(arrays)
         _restore_position(policy, document, arrays)
-        if isinstance(policy, HistoryPolicy) and history is not None:
-            fingerprint, marks = _fingerprint_again(known, arrays)
-            policy.resume(history, fingerprint, marks, bool(known["totals"]))
+        fingerprint, marks = _fingerprint_again(document["history"], arrays)
+        log = History([], []) if history is None else history
+        policy.resume(log, fingerprint, marks, bool(document["history"]["totals"]))
     except ArtReplayError:
         raise
     except Exception as error:  # whatever is in the file, it is the file that is wrong
@@ -123,13 +118,13 @@ def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, r
 
 def _check_given(document: Json, history: object, base: object, relation: object) -> None:
     """Refuse to go on without what a file cannot hold, or with what it has no place for."""
-    known = document.get("history")
-    if known is None:
+    known = document["history"]
+    if document["policy"] == Ignorant.kind:
         if history is not None:
             raise InvalidParameter("the file holds an Ignorant policy, which has no log: leave history out")
     elif history is None:
         raise InvalidParameter(f"the file holds a policy over a log of {known['rows']} rows. Type load(path, history).")
-    if known is None or not known["relation"]:
+    if not known["relation"]:
         if relation is not None:
             raise InvalidParameter("the file holds a policy without a relation of your own: leave relation= out")
     elif relation is None or base is None:
@@ -145,25 +140,24 @@ def _described(policy: Policy) -> tuple[Json, Arrays]:
     """A policy as JSON and arrays."""
     policy.drive.check_whole()
     arrays: Arrays = {"position": policy.drive.position[:KEPT]}
+    known = policy.fingerprint()
+    arrays |= {"digests": known.digests, "marks": policy.marks()}
+    arrays |= {} if policy._online is None else policy._online.kept()
     document = {
         "magic": _MAGIC,
         "format": FORMAT,
         "policy": policy.kind,
         "base": _describe_base(policy.drive.base, arrays),
         "pending": _describe_pending(policy),
-    }
-    if isinstance(policy, HistoryPolicy):
-        known = policy.fingerprint()
-        document["history"] = {
+        "drift": {"given": policy._drift.given, "from_log": policy._drift.from_log},
+        "history": {
             "rows": known.rows,
             "block": known.block,
             "totals": policy.log.is_totals,
             "unknown": policy.unknown,
             "relation": policy.relation is not None,
-        }
-        document["drift"] = {"given": policy._drift.given, "from_log": policy._drift.from_log}
-        arrays |= {"digests": known.digests, "marks": policy.marks()}
-        arrays |= {} if policy._online is None else policy._online.kept()
+        },
+    }
     return document, arrays
 
 
@@ -213,7 +207,7 @@ def _base_again(document: Json, arrays: Arrays, given: object, plain: bool) -> B
     if given is not None and type(given).__qualname__ != name:
         raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(given).__qualname__}")
     base = as_base(_made_again(entry) if given is None else given, plain=plain)
-    if "drift" in document and _drift_again(document, base).is_there:
+    if _drift_again(document, base).is_there:
         base.allow_drift()
     if isinstance(base, ObjectBase):
         if not hasattr(base.thing, "restore"):

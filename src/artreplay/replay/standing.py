@@ -76,7 +76,7 @@ def cells_of(policy: Policy) -> list[Cell]:
         names = base.arms
         counted = partial(np.bincount, minlength=base.n_arms)
     used = used_counts(policy, counted)
-    logged = used if policy.log is None else policy.log.counts(counted)
+    logged = policy.log.counts(counted)
     columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
     return [Cell(*row) for row in zip(*columns, strict=True)]
 
@@ -86,7 +86,7 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
     base, log = policy.drive.base, policy.log
     if isinstance(base, PointAlgorithm):
         return {cell.unit: cell.used for cell in cells_of(policy)}
-    logged = np.empty(0, np.int64) if log is None else np.unique(log.some_units())
+    logged = np.unique(log.some_units())
     cells = base.unit_cells(logged)
     units = np.arange(len(cells.find.cell)) if isinstance(cells.find, Table) else logged
     used = used_counts(policy, partial(np.bincount, minlength=int(units.max(initial=-1)) + 1))
@@ -100,11 +100,9 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
 def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
     """The rows that were shown, counted by unit or box, as `count` does it; a store is not read for it if possible."""
     log, ledger = policy.log, policy.drive.ledger
-    if log is not None and policy.used == log.size:
+    if policy.used == log.size:
         return log.counts(count)
     counts = count(np.empty(0, np.int64))
-    if log is None:
-        return counts
     cells = ledger.cells if isinstance(ledger, Ledger) and len(ledger.place) == 0 else None
     if isinstance(cells, Table) and 0 < len(cells.cell) == cells.last and not log.is_totals:  # each unit is a cell
         counts[: len(cells.cell)] += policy.marks()[cells.cell]

@@ -12,7 +12,7 @@ import numpy as np
 from artreplay.algorithms import Available
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history import History
-from artreplay.replay import AnyHistory, ArtificialReplay, HistoryPolicy, policy_as_bytes, policy_from_bytes
+from artreplay.replay import AnyHistory, ArtificialReplay, Policy, policy_as_bytes, policy_from_bytes
 from artreplay.studies.decisions import action_of, value_of
 from artreplay.studies.pending import Pending
 from artreplay.studies.settings import Arm, Settings, first_policy, made_base, with_state_of
@@ -60,10 +60,10 @@ class Fold:
         base = made_base(settings, arms)
         kept = journal.snapshot("policy")
         before = None if kept is None else self._continued(*kept, base)
-        self.policy: HistoryPolicy = first_policy(settings, base) if before is None else before
+        self.policy: Policy = first_policy(settings, base) if before is None else before
         self._renew_pending()
 
-    def _continued(self, seq: int, saved: bytes, base: Any) -> HistoryPolicy | None:
+    def _continued(self, seq: int, saved: bytes, base: Any) -> Policy | None:
         """The policy of a snapshot, over the log as it was then; one that cannot be read is no loss."""
         rows = [entry["rows"] for at, entry in self._logs if at <= seq]
         log = first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], [])

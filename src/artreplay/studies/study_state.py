@@ -15,7 +15,7 @@ from artreplay.algorithms import ArmAlgorithm, Available
 from artreplay.errors import InvalidFile, InvalidParameter, StudyRefused
 from artreplay.history import Label
 from artreplay.history.labels import plain_label
-from artreplay.replay import AnyHistory, Base, HistoryPolicy, as_base, decode, encode
+from artreplay.replay import AnyHistory, Base, Policy, as_base, decode, encode
 from artreplay.studies.decisions import Value, action_of, moment, value_of, written_action
 from artreplay.studies.folding import Backlog, Fold
 from artreplay.studies.settings import Arm, Settings, made_base
@@ -281,7 +281,7 @@ class StudyState:
         self._backlog = Backlog(self.seq)
         return self._fold
 
-    def settled(self) -> HistoryPolicy:
+    def settled(self) -> Policy:
         """The policy after reading of the log what the next decision will read: how things stand, for people."""
         fold = self.fold()
         fold.decide(self.counts["decisions"], self.available(None))
