@@ -216,4 +216,5 @@ def test_arms_of_a_csv_file_are_read_as_its_labels_are(run: Run, folder: Path, p
     file.parent.mkdir(exist_ok=True)
     write_csv(file, samples(9))
     assert run("recommend", path, *OPTIONS, "--arms", "red,grün,[bold] blue,7", "--state", "state").code == 0
-    assert list(ar.load("state").base.arms)[-1] == 7
+    with ar.Study.open("state", read_only=True) as study:
+        assert list(study.base.arms)[-1] == 7

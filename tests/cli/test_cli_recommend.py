@@ -86,7 +86,8 @@ def test_a_label_with_control_characters_is_quoted(run: Run, folder: Path) -> No
 def test_arms_default_to_the_labels_in_order(run: Run, folder: Path, labels: list[str], in_order: list[object]) -> None:
     log = write_csv(folder / "log.csv", [(label, 1) for label in labels])
     run("recommend", log, *OPTIONS, "--state", "state")
-    assert list(ar.load("state").base.arms) == in_order
+    with ar.Study.open("state", read_only=True) as study:
+        assert list(study.base.arms) == in_order
 
 
 FORMATS = [
@@ -127,7 +128,8 @@ def test_parquet_keeps_its_types(run: Run, folder: Path) -> None:
     pq.write_table(pa.table({"arm": dictionary, "click": rewards}), folder / "categories.parquet")
     for name, arms in (("texts", ["3", "2", "1"]), ("numbers", [3, 2, 1]), ("categories", ["3", "2", "1"])):
         assert run("recommend", f"{name}.parquet", *OPTIONS, "--arms", "3,2,1", "--state", name).code == 0
-        assert list(ar.load(name).base.arms) == arms
+        with ar.Study.open(name, read_only=True) as study:
+            assert list(study.base.arms) == arms
 
 
 def test_rewards_may_be_true_and_false(run: Run, folder: Path) -> None:
