@@ -10,7 +10,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from artreplay.replay.certified import certify, is_certified, rule_of
 from artreplay.replay.object_states import generators_of, reseed_generator
 from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
 from artreplay.streams import fold
+
+R = TypeVar("R", float, Floats)  # rewards
 
 _UNTOUCHED = -(1 << 62)  # what the spare entries after a proposal hold before it is tried out
 _SPARE = 64  # entries after a proposal: a component that writes too many is caught, and does not crash
@@ -53,21 +55,21 @@ class Base(Protocol):
     def reads_cell_before_tell(self) -> bool: ...
     def log_changed(self) -> None: ...
     def allow_drift(self) -> None: ...
-    def proposal_space(self) -> tuple[Any, Any]: ...
-    def action(self, proposed: Any, units: int, round_: int) -> Any: ...
-    def is_list(self, action: Any) -> bool: ...
-    def checked_number(self, unit: Any) -> int: ...
+    def proposal_space(self) -> tuple[Ints, Ints]: ...
+    def action(self, proposed: Ints, units: int, round_: int) -> object: ...
+    def is_list(self, action: object) -> bool: ...
+    def checked_number(self, unit: object) -> int: ...
     def may_propose(self, number: int) -> bool: ...
     def unit(self, number: int) -> Any: ...
     def numbers_of(self, history: History, skip: bool) -> Ints: ...
-    def scaled(self, rewards: Any) -> Any: ...
-    def checked_reward(self, reward: Any) -> float: ...
+    def scaled(self, rewards: R) -> R: ...
+    def checked_reward(self, reward: object) -> float: ...
     def rewards_of(self, history: History) -> Floats: ...
     def unit_cells(self, units: Ints) -> UnitCells: ...
     def make_room(self, need: int) -> None: ...
 
 
-def as_base(thing: Any, plain: bool = False) -> Base:
+def as_base(thing: object, plain: bool = False) -> Base:
     """The base for a policy, over a copy of what it is given.
 
     Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`.
@@ -93,7 +95,7 @@ def as_base(thing: Any, plain: bool = False) -> Base:
     return made
 
 
-def offers_value(thing: Any) -> bool:
+def offers_value(thing: object) -> bool:
     """Whether rows are read until the choice is certain: where there are values that can be bounded."""
     if isinstance(thing, Algorithm):
         return thing.offers_value and thing.reward_range[1] < math.inf
@@ -107,9 +109,11 @@ class OwnBase:
     proposes_list = False
     coupled = False
     counts_rows = True
+    reads_cell_before_tell = True  # whether the unread rows of a cell are shown before what is told of it
+    hears_origin = False  # whether it tells rows of the log from online rewards
     reward_range: RewardRange = (-math.inf, math.inf)
 
-    def _take(self, thing: Any) -> None:
+    def _take(self, thing: object) -> None:
         """Look at what every such base may say of itself."""
         name = type(thing).__qualname__
         stated = getattr(thing, "reads_whole_log", False)
@@ -124,11 +128,6 @@ class OwnBase:
         """What the user knows as the base."""
         raise NotImplementedError
 
-    @property
-    def reads_cell_before_tell(self) -> bool:
-        """Whether the unread rows of a cell are shown before what is told of it."""
-        return not is_certified(self.component)
-
     def log_changed(self) -> None:
         """The log has grown, or another one is at hand."""
         if is_certified(self.component):
@@ -139,11 +138,6 @@ class OwnBase:
         if not self.hears_origin:
             raise InvalidParameter(f"a base must offer update_logged for drift, {type(self.thing).__name__} does not")
 
-    @property
-    def hears_origin(self) -> bool:
-        """Whether the base tells rows of the log from online rewards."""
-        raise NotImplementedError
-
     def prepare_values(self) -> int:
         """Check what a base must say whose choice is to be certain; among how many arms it chooses."""
         name, n_arms = type(self.thing).__name__, self._n_arms_to_value()
@@ -153,17 +147,17 @@ class OwnBase:
             raise InvalidParameter(f"{name} offers value(...), so it must have a finite reward_range, (low, high)")
         if callable(getattr(self.thing, "cell", None)):
             raise InvalidParameter(f"{name} offers value(...), whose arms are read one by one: leave cell(unit) out")
-        self.coupled = True
+        self.coupled, self.reads_cell_before_tell = True, False
         return int(n_arms)
 
-    def _n_arms_to_value(self) -> Any:
+    def _n_arms_to_value(self) -> object:
         return getattr(self.thing, "n_arms", None)
 
-    def scaled(self, rewards: Any) -> Any:
+    def scaled(self, rewards: R) -> R:
         """Rewards reach the base as they are."""
         return rewards
 
-    def checked_reward(self, reward: Any) -> float:
+    def checked_reward(self, reward: object) -> float:
         """A reward that was told."""
         return checked_reward(reward, self.reward_range)
 
@@ -171,7 +165,7 @@ class OwnBase:
         """The rewards of a log, checked."""
         return np.asarray(checked_rewards(history, self.reward_range), dtype=np.float64)
 
-    def action(self, proposed: Any, units: int, round_: int) -> Any:
+    def action(self, proposed: Ints, units: int, round_: int) -> object:
         """The action that is played for the first `units` entries of a proposal."""
         return [self.unit(n) for n in proposed[:units]] if self.proposes_list else self.unit(proposed[0])
 
@@ -197,6 +191,7 @@ class ComponentBase(OwnBase):
                 f"got {'none' if n_arms is None else repr(n_arms)}"
             )
         self.n_arms = int(n_arms)
+        self.hears_origin = self._offers("update_logged")
         if self._offers("propose"):
             self._try_a_proposal()
         self._try_the_last_arm()
@@ -206,21 +201,16 @@ class ComponentBase(OwnBase):
         """The component itself."""
         return rule_of(self.component)
 
-    @property
-    def hears_origin(self) -> bool:
-        """Whether the component tells rows of the log from online rewards."""
-        return self._offers("update_logged")
-
-    def proposal_space(self) -> tuple[Any, Any]:
+    def proposal_space(self) -> tuple[Ints, Ints]:
         """Where proposals are written, and the same memory read as plain numbers."""
         proposal = np.empty(self.width + _SPARE, np.int64)[: self.width]
-        return proposal, memoryview(cast(Any, proposal))
+        return proposal, cast(Ints, memoryview(cast(Any, proposal)))
 
-    def is_list(self, action: Any) -> bool:
+    def is_list(self, action: object) -> bool:
         """Whether an action that is told is a list of units."""
         return self.proposes_list
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """A unit is its number."""
         if isinstance(unit, bool) or not isinstance(unit, (int, np.integer)) or not 0 <= unit < self.n_arms:
             raise InvalidAction(
@@ -314,7 +304,7 @@ class ObjectBase(OwnBase):
         self._checks_units = callable(getattr(thing, "check_unit", None))
         self._checks_rewards = callable(getattr(thing, "check_reward", None))
         self._hears_rounds = takes_something(getattr(thing, "propose", None))
-        self._hears_origin = callable(getattr(thing, "update_logged", None))
+        self.hears_origin = callable(getattr(thing, "update_logged", None))
         self._has_cells = callable(getattr(thing, "cell", None))
 
     @property
@@ -322,14 +312,9 @@ class ObjectBase(OwnBase):
         """The object itself."""
         return self._thing
 
-    @property
-    def hears_origin(self) -> bool:
-        """Whether the object tells rows of the log from online rewards."""
-        return self._hears_origin
-
     # -- what the step calls ------------------------------------------------------------------------------------
 
-    def propose_over(self, ledger: Any, out: list[int], round_: int) -> int:
+    def propose_over(self, ledger: object, out: list[int], round_: int) -> int:
         """Ask the object, and number what it says."""
         proposal = self.thing.propose(int(round_)) if self._hears_rounds else self.thing.propose()
         if proposal is None:
@@ -350,7 +335,7 @@ class ObjectBase(OwnBase):
 
     def update_logged(self, number: int, reward: float, allowance: float) -> None:
         """Show the object a row of the log."""
-        if self._hears_origin:
+        if self.hears_origin:
             self.thing.update_logged(self.unit(number), float(reward), allowance)
         else:
             self.thing.update(self.unit(number), float(reward))
@@ -373,7 +358,7 @@ class ObjectBase(OwnBase):
     def make_room(self, need: int) -> None:
         """An object looks after its own memory."""
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: int) -> None:
         """Pass a key on to an object that draws at random, or to the generators it keeps."""
         if hasattr(self.thing, "reseed"):
             self.thing.reseed(int(key))
@@ -383,16 +368,16 @@ class ObjectBase(OwnBase):
 
     # -- units and rewards --------------------------------------------------------------------------------------
 
-    def proposal_space(self) -> tuple[Any, Any]:
+    def proposal_space(self) -> tuple[Ints, Ints]:
         """Where proposals are written; as many units as the object likes."""
-        proposal = [0]
+        proposal = cast(Ints, [0])
         return proposal, proposal
 
-    def is_list(self, action: Any) -> bool:
+    def is_list(self, action: object) -> bool:
         """Each action says for itself: an object may propose a list now and a single unit next."""
         return isinstance(action, list)
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """The number of a unit, a new one if it was never seen."""
         key = _hashable(unit)
         try:
@@ -418,7 +403,7 @@ class ObjectBase(OwnBase):
         """The unit with a number, as it was first seen."""
         return _own_copy(self._units[number])
 
-    def checked_reward(self, reward: Any) -> float:
+    def checked_reward(self, reward: object) -> float:
         """A reward that was told."""
         value = super().checked_reward(reward)
         if self._checks_rewards:
@@ -450,7 +435,7 @@ class ObjectBase(OwnBase):
             self.checked_number(arm)
         return n_arms
 
-    def _n_arms_to_value(self) -> Any:
+    def _n_arms_to_value(self) -> object:
         arms = getattr(self.thing, "arms", None)
         return super()._n_arms_to_value() if arms is None else len(arms)
 
@@ -483,15 +468,15 @@ class NamedCells:
         """`numbers` has the number of each cell that the log has rows of."""
         self._base, self._numbers = base, numbers
 
-    def find(self, algorithm: Any, unit: int) -> int:
+    def find(self, algorithm: object, unit: int) -> int:
         """The cell a unit lies in; the last one, without rows, for any that the log has no rows of."""
         return self._numbers.get(self._base.cell_name(unit), len(self._numbers))
 
-    def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
+    def share(self, algorithm: object, ledger: object, cell: int) -> None:
         """Nothing is ever divided."""
 
 
-def _numbers_of_labels(history: History, number: Callable[[Any], int], skip: bool) -> Ints:
+def _numbers_of_labels(history: History, number: Callable[[object], int], skip: bool) -> Ints:
     """The numbers of the rows of a log of labels; a label that is in no row is not asked about."""
     present, codes = np.unique(history.codes, return_inverse=True)
     labels = [history.labels[code] for code in present.tolist()]
@@ -499,7 +484,9 @@ def _numbers_of_labels(history: History, number: Callable[[Any], int], skip: boo
     return table[codes] if len(table) else history.codes
 
 
-def _numbers(units: Iterable[Any], row_of: Callable[[int], int], number: Callable[[Any], int], skip: bool) -> Ints:
+def _numbers(
+    units: Iterable[object], row_of: Callable[[int], int], number: Callable[[object], int], skip: bool
+) -> Ints:
     """The numbers of units, and −1 for those to skip; if all would be skipped, the log is refused.
 
     `row_of` says where in the log a unit is first.
@@ -521,7 +508,7 @@ def _numbers(units: Iterable[Any], row_of: Callable[[int], int], number: Callabl
     return table
 
 
-def _ask(check: Callable[[Any], Any], value: Any) -> None:
+def _ask(check: Callable[[object], object], value: object) -> None:
     """Let the object check a value; its own words become the error."""
     try:
         check(value)
@@ -531,12 +518,12 @@ def _ask(check: Callable[[Any], Any], value: Any) -> None:
         raise InvalidAction(str(error)) from error
 
 
-def _own_copy(unit: Any) -> Any:
+def _own_copy(unit: object) -> object:
     """A unit that nobody else can change: arrays are changed in place by many."""
     return unit.copy() if isinstance(unit, np.ndarray) else unit
 
 
-def _hashable(unit: Any) -> Any:
+def _hashable(unit: object) -> Hashable:
     """Points arrive as arrays or lists of floats; equal points are one unit."""
     if isinstance(unit, np.ndarray):
         return tuple(unit.tolist()) if unit.ndim else unit.item()

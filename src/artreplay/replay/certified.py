@@ -13,21 +13,38 @@ the row that is shown are always the ones that the exact values call for.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.replay.step import BAD_VALUE, CERTAIN
 
+if TYPE_CHECKING:
+    from artreplay.replay.ledger import Ledger
+
 _SLACK = 1e-9  # a sum added row by row can pass its bound by rounding
+
+
+class Valued(Protocol):
+    """What can be read until its choice is certain."""
+
+    def value(self, unit: int, round_: int, unread: int, fill: float) -> float: ...
+    def value_bounds(self, unit: int, round_: int, unread: int, fill: float, exact: bool) -> tuple[float, float]: ...
+    def note_unread(self, rows: int) -> None: ...
+    def propose(self, out: Ints) -> int: ...
+    def update(self, unit: int, reward: float) -> None: ...
+    def update_logged(self, unit: int, reward: float, allowance: float) -> None: ...
+    def load(self, unit: int, samples: int, total: float) -> None: ...
+    def room(self) -> int: ...
+    def reseed(self, key: np.uint64) -> None: ...
 
 
 @compiled(scratch=("allowed", "high", "high_least", "low", "low_most", "waiting", "round", "changed", "segment"))
 class Certified(NamedTuple):
     """A base by the values of its arms, and the bounds on them in the round at hand."""
 
-    rule: Any  # what offers the values
+    rule: Valued  # what offers the values
     bottom: float  # the lowest reward there can be
     top: float  # ... and the highest
     allowed: Ints  # of each arm: 0 if it cannot be chosen now
@@ -41,7 +58,7 @@ class Certified(NamedTuple):
     segment: Ints  # from which is chosen, in one entry; units are arm · n_segments + segment
     n_segments: int  # 1 where contexts make none
 
-    def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
+    def propose_over(self, ledger: Ledger, out: Ints, round_: int) -> int:
         """The arm to be played, which is CERTAIN, or one whose next row is to be shown first."""
         everything = self.round[0] != round_
         total = 0
@@ -81,7 +98,7 @@ class Certified(NamedTuple):
         sound: bool = low <= high + _SLACK and low > -math.inf and (high < math.inf or low == math.inf)
         return sound
 
-    def choose(self, out: Any, round_: int, unread: int) -> int:
+    def choose(self, out: Ints, round_: int, unread: int) -> int:
         """The arm of the highest upper bound if it is certain; else whose row to show."""
         best = self.highest(False, round_)
         out[0] = self.unit(best)
@@ -152,7 +169,7 @@ class Certified(NamedTuple):
         """The log has changed: the bounds are out of date."""
         self.round[0] = -1
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.rule.reseed(key)
         self.round[0] = -1
@@ -181,13 +198,13 @@ class Certified(NamedTuple):
             self.round[0] = -1
         self.changed[0] = arm
 
-    def propose(self, out: Any) -> int:
+    def propose(self, out: Ints) -> int:
         """What the base would play as things stand."""
         units: int = self.rule.propose(out)
         return units
 
 
-def certify(rule: Any, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
+def certify(rule: Valued, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
     """A base whose values nobody has asked for yet."""
     return Certified(
         rule,
@@ -206,7 +223,7 @@ def certify(rule: Any, n_arms: int, bottom: float, top: float, n_segments: int =
     )
 
 
-def is_certified(component: Any) -> bool:
+def is_certified(component: object) -> TypeGuard[Certified]:
     """Whether a component is read until its choice is certain."""
     return isinstance(component, Certified)
 
@@ -221,7 +238,7 @@ def with_rule(component: Any, rule: Any) -> Any:
     return component._replace(rule=rule) if is_certified(component) else rule
 
 
-def complaint(algorithm: Any, number: int, unit: Any, name: str) -> str:
+def complaint(algorithm: Certified, number: int, unit: object, name: str) -> str:
     """What is wrong with the value of a unit, in a sentence that names the user's class."""
     arm = number // algorithm.n_segments
     high, low, unread = (float(algorithm.high[arm]), float(algorithm.low[arm]), int(algorithm.waiting[arm]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,11 +16,14 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_number
 from artreplay.replay.bases import Base
 
+if TYPE_CHECKING:
+    from artreplay.replay.log import AnyHistory
+
 NO_DRIFT_OF_TOTALS = "drift is for rows that are shown one at a time: totals have no place for it"
 _DAY = np.timedelta64(1, "D")
 
 
-def age(rate: float, now: Any, times: Any) -> Floats:
+def age(rate: float, now: object, times: object) -> Floats:
     """A column of allowances: `rate` for each unit of time that has passed since a row was logged; for dates, a day.
 
     `times` has the time of each row, as numbers or dates, and `now` is a time of the same kind.
@@ -53,7 +56,7 @@ def age(rate: float, now: Any, times: Any) -> Floats:
 class Drift:
     """Where the allowances of a policy come from: one number for all rows, one for each arm, or its log."""
 
-    def __init__(self, given: Any, base: Base, from_log: bool = False) -> None:
+    def __init__(self, given: object, base: Base, from_log: bool = False) -> None:
         """`from_log` says that the log has a column of them, and `given` is 0 then."""
         low, high = base.reward_range
         self.from_log, self.width = from_log, high - low
@@ -73,13 +76,13 @@ class Drift:
         return self._of_all if self._of_units is None else self._of_units.tolist()
 
     @classmethod
-    def restored(cls, given: Any, from_log: bool, base: Base) -> Drift:
+    def restored(cls, given: object, from_log: bool, base: Base) -> Drift:
         """The same again, for a base that was made again as well."""
         if not isinstance(given, list):
             return cls(given, base, from_log)
         return cls({base.unit(number): value for number, value in enumerate(given)}, base, from_log)
 
-    def check_log(self, history: Any) -> None:
+    def check_log(self, history: AnyHistory) -> None:
         """Refuse a log that has allowances, or lacks them, where the policy was made otherwise."""
         if history.has_allowances and not self.from_log:
             raise InvalidParameter("the log has allowances now, and had none when the policy was made: make it again")
@@ -104,13 +107,13 @@ class Drift:
         return allowances / self._scale
 
 
-def _number(given: Any) -> float:
+def _number(given: object) -> float:
     if isinstance(given, str):
         raise InvalidParameter(
             f"drift must be a number or a dict of numbers by arm, got {given!r}: a column is named where the log is "
             f"opened, open_history(..., allowance={given!r})"
         )
-    if np.ndim(given) > 0:
+    if np.asarray(given).ndim > 0:
         raise InvalidParameter(
             "drift must be a number or a dict of numbers by arm: allowances of rows belong to the log, "
             "History(..., allowance=)"
@@ -118,14 +121,14 @@ def _number(given: Any) -> float:
     return _checked_allowance(given, "drift")
 
 
-def _checked_allowance(value: Any, name: str) -> float:
+def _checked_allowance(value: object, name: str) -> float:
     number = checked_number(name, value)
     if not 0.0 <= number < math.inf:
         raise InvalidParameter(f"{name} must be finite and at least 0, got {value!r}")
     return number
 
 
-def _by_arm(given: Mapping[Any, Any], base: Base) -> Floats:
+def _by_arm(given: Mapping[object, object], base: Base) -> Floats:
     if not isinstance(base, ArmAlgorithm):
         raise InvalidParameter(f"drift by arm is for algorithms over arms, got {base.thing!r}")
     allowances = np.zeros(base.n_arms)

@@ -8,15 +8,16 @@ boxes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from artreplay.cells.boxes import WITHIN
+from artreplay.cells.forest import Forest
 from artreplay.cells.unit_cells import Leaves, UnitCells
 from artreplay.compiling import Floats, Ints, compiled, natural, resized
 from artreplay.errors import InvalidFile
-from artreplay.replay.step import NO_ROW, UNREAD
+from artreplay.replay.step import NO_ROW, UNREAD, Learner
 
 L = TypeVar("L")
 
@@ -24,11 +25,18 @@ UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of
 NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
 
 
+class Cells(Protocol):
+    """Which cell a unit lies in, and how a part of a divided cell gets its rows."""
+
+    def find(self, algorithm: object, unit: int) -> int: ...
+    def share(self, algorithm: object, ledger: Ledger, cell: int) -> None: ...
+
+
 @compiled(scratch=("spare_unit", "spare_reward", "spare_allowance", "spare_place"))
 class Ledger(NamedTuple):
     """Queues of rows that were read and are not shown yet."""
 
-    cells: Any  # which cell a unit lies in
+    cells: Cells  # which cell a unit lies in
     unit: Ints  # of each row, queue by queue
     reward: Floats
     allowance: Floats  # of each row, as the base sees it; a single 0 where rows have none
@@ -44,7 +52,7 @@ class Ledger(NamedTuple):
     spare_allowance: Floats
     spare_place: Ints
 
-    def locate(self, algorithm: Any, unit: int) -> int:
+    def locate(self, algorithm: object, unit: int) -> int:
         """The cell a unit lies in now."""
         cell: int = natural(self.cells.find(algorithm, unit))
         if self.next[cell] < 0:
@@ -61,7 +69,7 @@ class Ledger(NamedTuple):
         self.wanted[0] = cell
         return UNREAD
 
-    def show(self, algorithm: Any, cell: int, at: int) -> None:
+    def show(self, algorithm: Learner, cell: int, at: int) -> None:
         """Show the base the earliest unread row of a cell."""
         algorithm.update_logged(natural(self.unit[at]), self.reward[at], self.allowance[at * self.allowance_step])
         self.next[cell] = at + 1
@@ -71,13 +79,13 @@ class Ledger(NamedTuple):
         rows: int = self.stop[cell] - self.next[cell] + self.more[cell]
         return rows
 
-    def count_used(self, start: Any, counts: Any) -> None:
+    def count_used(self, start: Ints, counts: Ints) -> None:
         """Add to counts by unit what was shown since the queues began at `start`."""
         for cell in range(len(self.next)):
             for at in range(start[cell], self.next[cell]):
                 counts[self.unit[at]] += 1
 
-    def divide(self, cells: Any, cell: int) -> None:
+    def divide(self, cells: Forest, cell: int) -> None:
         """Share the unread rows of a box among its parts, in order."""
         start, stop = self.next[cell], self.stop[cell]
         first = cells.child[cell]
@@ -110,7 +118,7 @@ class Ledger(NamedTuple):
 
 
 @compiled
-def half_of(cells: Any, cell: int, unit: int) -> int:
+def half_of(cells: Forest, cell: int, unit: int) -> int:
     """Which of the parts of a box a finest box lies in."""
     half: int = ((unit & WITHIN) >> (cells.dim * (cells.deepest - cells.depth[cell] - 1))) & ((1 << cells.dim) - 1)
     return half
@@ -133,20 +141,24 @@ def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True, allowed: 
         end=np.zeros(cells.size, np.int64),
         more=np.zeros(cells.size, np.int64),
         wanted=np.zeros(1, np.int64),
-        **spare_arrays(cells.find, size, allowed),
+        spare_unit=np.zeros(0, np.int64),
+        spare_reward=np.zeros(0),
+        spare_allowance=np.zeros(1),
+        spare_place=np.zeros(0, np.int64),
     )
-    return enlarged(ledger, cells.space)
+    return enlarged(with_spare_arrays(ledger), cells.space)
 
 
-def spare_arrays(cells: Any, size: int, allowed: bool) -> dict[str, Any]:
-    """Scratch arrays for dividing this many rows; they are empty where cells do not divide."""
-    spare = size if isinstance(cells, Leaves) else 0
-    return {
-        "spare_unit": np.zeros(spare, np.int64),
-        "spare_reward": np.zeros(spare),
-        "spare_allowance": np.zeros(spare if allowed else 1),
-        "spare_place": np.zeros(spare, np.int64),
-    }
+def with_spare_arrays(ledger: Ledger) -> Ledger:
+    """The same ledger with scratch arrays for dividing its rows, where cells divide."""
+    if not isinstance(ledger.cells, Leaves):
+        return ledger
+    return ledger._replace(
+        spare_unit=np.zeros_like(ledger.unit),
+        spare_reward=np.zeros_like(ledger.reward),
+        spare_allowance=np.zeros_like(ledger.allowance),
+        spare_place=np.zeros_like(ledger.place),
+    )
 
 
 def filled_ledger(
@@ -187,9 +199,8 @@ def filled_ledger(
         next=stop - counts + used,
         stop=stop,
         end=counts if rows is None else np.full(n_cells, len(units) if end is None else end, np.int64),
-        **spare_arrays(cells.find, len(units), allowed),
     )
-    return enlarged(ledger, cells.space)
+    return enlarged(with_spare_arrays(ledger), cells.space)
 
 
 def enlarged(ledger: L, n_cells: int) -> L:

@@ -13,6 +13,7 @@ import numpy as np
 
 from artreplay.compiling import is_component, state_of
 
+Generator = np.random.Generator | np.random.RandomState | random.Random
 _NAMED = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)  # known by their names alone
 
 
@@ -20,21 +21,21 @@ class Difference(NamedTuple):
     """The first part of two states that differs: its name, and what it is in each."""
 
     name: str
-    mine: Any
-    theirs: Any
+    mine: object
+    theirs: object
 
     def __str__(self) -> str:
         return f"{self.name}: {_short(self.mine)} against {_short(self.theirs)}"
 
 
-def state_of_base(base: Any) -> Any:
+def state_of_base(base: object) -> object:
     """What a base knows, in a form that can be compared."""
     if is_component(base):
         return state_of(base)
     return base.state() if hasattr(base, "state") else attributes_of(base)
 
 
-def attributes_of(thing: Any) -> dict[str, Any]:
+def attributes_of(thing: object) -> dict[str, Any]:
     """The attributes of an object, whether it keeps them in a dictionary or in slots."""
     found = dict(getattr(thing, "__dict__", {}))
     for cls in type(thing).__mro__:
@@ -45,12 +46,12 @@ def attributes_of(thing: Any) -> dict[str, Any]:
     return found
 
 
-def state_difference(mine: Any, theirs: Any, name: str = "") -> Difference | None:
+def state_difference(mine: object, theirs: object, name: str = "") -> Difference | None:
     """The first thing that differs between two states, None if nothing does."""
     return _difference(mine, theirs, name, set())
 
 
-def _difference(mine: Any, theirs: Any, name: str, met: set[tuple[int, int]]) -> Difference | None:
+def _difference(mine: object, theirs: object, name: str, met: set[tuple[int, int]]) -> Difference | None:
     if mine is theirs or (id(mine), id(theirs)) in met:
         return None
     differs = Difference(name or "its value", mine, theirs)
@@ -74,7 +75,7 @@ def _difference(mine: Any, theirs: Any, name: str, met: set[tuple[int, int]]) ->
     return None
 
 
-def _parts(thing: Any) -> dict[str, Any] | None:
+def _parts(thing: object) -> dict[str, Any] | None:
     """The parts of a thing by what they are called; None for what has none."""
     if isinstance(thing, np.random.Generator):
         return {"generator": thing.bit_generator.state}
@@ -95,15 +96,15 @@ def _parts(thing: Any) -> dict[str, Any] | None:
     return None if compares_itself and not attributes else attributes
 
 
-def _same(mine: Any, theirs: Any) -> bool:
-    if isinstance(mine, np.ndarray):
+def _same(mine: object, theirs: object) -> bool:
+    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
         return bool(mine.dtype == theirs.dtype and mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes())
-    if isinstance(mine, float):
+    if isinstance(mine, float) and isinstance(theirs, float):
         return mine.hex() == theirs.hex() if not math.isnan(mine) else math.isnan(theirs)
     return bool(mine == theirs)
 
 
-def generators_of(thing: Any, depth: int = 4) -> Iterator[Any]:
+def generators_of(thing: object, depth: int = 4) -> Iterator[Generator]:
     """The random generators that an object keeps, in itself or in its parts."""
     if isinstance(thing, (np.random.Generator, np.random.RandomState, random.Random)):
         yield thing
@@ -112,7 +113,7 @@ def generators_of(thing: Any, depth: int = 4) -> Iterator[Any]:
             yield from generators_of(part, depth - 1)
 
 
-def reseed_generator(generator: Any, key: int) -> None:
+def reseed_generator(generator: Generator, key: int) -> None:
     """Let a generator draw from the stream of a key from now on."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = type(generator.bit_generator)(key).state
@@ -120,12 +121,12 @@ def reseed_generator(generator: Any, key: int) -> None:
         generator.seed(key % (1 << 32))
 
 
-def shared_generators() -> tuple[Any, Any]:
+def shared_generators() -> tuple[object, object]:
     """Where the generators stand that all of a program shares: those of `random` and of `numpy.random`."""
     numpys: Any = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (it is looked at, not drawn from)
     return random.getstate(), (numpys["key"].tobytes(), numpys["pos"])
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

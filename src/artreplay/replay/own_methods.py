@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any
+from typing import Any, cast
 
 from artreplay.compiling import is_component
 from artreplay.errors import InvalidParameter
@@ -16,7 +16,7 @@ _SIGNATURES = {  # of the methods of an object, and of a component
 }
 
 
-def check_signature(base: Any, method: str) -> None:
+def check_signature(base: object, method: str) -> None:
     """Refuse a method that cannot be called as it will be."""
     shape, least, most = _SIGNATURES[method][is_component(base)]
     try:
@@ -31,27 +31,27 @@ def check_signature(base: Any, method: str) -> None:
         raise InvalidParameter(f"{described(base, method)} must be {shape}, got {_written(base, method)}")
 
 
-def _written(base: Any, method: str) -> str:
+def _written(base: object, method: str) -> str:
     signature = inspect.signature(getattr(type(base), method, getattr(base, method)))
     return f"{method}{signature}"
 
 
-def described(base: Any, method: str) -> str:
+def described(base: object, method: str) -> str:
     """A method of the user's own: its class and, where the source is at hand, its file and line."""
     name = f"{type(base).__qualname__}.{method}"
     code = getattr(getattr(type(base), method, None), "__code__", None)
     return name if code is None else f"{name} ({os.path.basename(code.co_filename)}, line {code.co_firstlineno})"
 
 
-def takes_something(method: Any) -> bool:
+def takes_something(method: object) -> bool:
     """Whether a method exists and needs an argument; an argument it does not take is not passed."""
     return bool(needed_by(method))
 
 
-def needed_by(method: Any) -> list[str]:
+def needed_by(method: object) -> list[str]:
     """The arguments that a method cannot do without; none if it is not there."""
     try:
-        parameters = inspect.signature(method).parameters.values()
+        parameters = inspect.signature(cast(Any, method)).parameters.values()
     except (TypeError, ValueError):  # it is not there, or built in
         return []
     return [one.name for one in parameters if one.kind in _BY_PLACE and one.default is inspect.Parameter.empty]

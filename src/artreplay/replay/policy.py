@@ -44,7 +44,7 @@ class Policy:
     relation: Relation | None = None
     log: Log  # as the base sees it; empty where there is none
 
-    def __init__(self, base: Base, history: AnyHistory, drift: Any, unknown: Unknown) -> None:
+    def __init__(self, base: Base, history: AnyHistory, drift: object, unknown: Unknown) -> None:
         allowances = Drift(drift, base, checked_history(history).has_allowances)
         if allowances.is_there:
             if self.relation is not None:
@@ -81,7 +81,7 @@ class Policy:
             units = drive.settle()
         return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
-    def tell(self, action: Any, reward: Any) -> None:
+    def tell(self, action: object, reward: object) -> None:
         """Add an action and its reward to the journal; give one reward per unit, in the order of the action.
 
         You may tell any action, asked for or not: the rows of the log that come before it are shown first. Everything
@@ -365,7 +365,7 @@ class Ignorant(Policy):
     kind = "ignorant"
 
     @checked
-    def __init__(self, base: Any) -> None:
+    def __init__(self, base: object) -> None:
         made = as_base(base)
         self._begin(made, Drift(0.0, made), "error")
         self._open_log(History([], []), None)
@@ -397,7 +397,7 @@ class FullStart(Policy):
     kind = "full-start"
 
     @checked
-    def __init__(self, base: Any, history: AnyHistory, *, drift: Any = 0.0, unknown: Unknown = "error") -> None:
+    def __init__(self, base: object, history: AnyHistory, *, drift: object = 0.0, unknown: Unknown = "error") -> None:
         super().__init__(as_base(base), history, drift, unknown)
 
 
@@ -422,18 +422,18 @@ class ArtificialReplay(Policy):
     @checked
     def __init__(
         self,
-        base: Any,
+        base: object,
         history: AnyHistory,
         relation: Relation | None = None,
         *,
-        drift: Any = 0.0,
+        drift: object = 0.0,
         unknown: Unknown = "error",
     ) -> None:
         self.relation = checked_relation(relation)
         super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
 
 
-def checked_samples(base: Base, action: Any, reward: Any) -> list[tuple[int, float]]:
+def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, float]]:
     """The units of an action that is a list, with the reward that was told of each."""
     if isinstance(action, tuple) and hasattr(action, "level"):
         raise InvalidAction(f"the action must be a list of units, got {action!r} by itself: wrap it in a list")
@@ -445,7 +445,7 @@ def checked_samples(base: Base, action: Any, reward: Any) -> list[tuple[int, flo
     return list(zip(numbers, [base.checked_reward(value) for value in reward], strict=True))
 
 
-def warn_of_short_horizon(base: Any, history: Sized) -> None:
+def warn_of_short_horizon(base: object, history: Sized) -> None:
     """Say that a horizon, where it counts the rows of the log, does not; arms with much data are not explored then."""
     most = base.most_rows if isinstance(base, Algorithm) else None
     if most is not None and len(history) > most:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artreplay.cells.unit_cells import UnitCells
 from artreplay.compiling import Ints
@@ -17,9 +18,10 @@ from artreplay.replay.ledger import (
     empty_ledger,
     filled_ledger,
     inherited_marks,
-    spare_arrays,
 )
 from artreplay.replay.log import Log
+
+V = TypeVar("V", np.int64, np.float64)
 
 _SPACE = 1024  # rows there is space for at first
 _FIRST_ROWS = 256  # of a cell that are read at first
@@ -67,7 +69,7 @@ class Reader:
         self._requests = 0
         self._free = 0  # where the space after all queues begins
 
-    def has_label(self) -> Any:
+    def has_label(self) -> NDArray[np.bool_]:
         """Which cells have a label in the log."""
         return self._code >= 0
 
@@ -142,11 +144,10 @@ class Reader:
             allowance=_taken(ledger.allowance, places, space) if allowed else ledger.allowance,
             next=next_,
             stop=stop,
-            **spare_arrays(ledger.cells, space, allowed),
         )
 
 
-def _taken(values: np.ndarray[Any, Any], places: Ints, space: int) -> Any:
+def _taken(values: NDArray[V], places: Ints, space: int) -> NDArray[V]:
     """Some values at the beginning of a longer array; written once, because they can be most of a log."""
     longer = np.zeros(space, values.dtype)
     np.take(values, places, out=longer[: len(places)], mode="clip")  # any other mode makes a copy first

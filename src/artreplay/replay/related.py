@@ -12,7 +12,7 @@ from artreplay.errors import InvalidParameter
 from artreplay.replay.bases import Base
 from artreplay.replay.ledger import NO_ALLOWANCE
 from artreplay.replay.log import Log
-from artreplay.replay.step import NO_ROW
+from artreplay.replay.step import NO_ROW, Learner
 
 Relation = Callable[[Any, Any, Any], bool]  # (logged unit, proposed unit, base)
 
@@ -29,7 +29,7 @@ class RelatedRows:
         self.rows, self._unit, self._reward = rows.rows, rows.units.tolist(), rows.rewards.tolist()
         self._unread = np.flatnonzero(~np.isin(rows.rows, [] if used is None else used)).tolist()
 
-    def locate(self, component: Any, unit: int) -> int:
+    def locate(self, component: Learner, unit: int) -> int:
         """There are no cells: a unit stands for itself."""
         return unit
 
@@ -38,7 +38,7 @@ class RelatedRows:
         known, thing = self._base.unit(unit), self._base.thing
         return next((at for at in self._unread if self._relation(self._log.unit(at), known, thing)), NO_ROW)
 
-    def show(self, component: Any, unit: int, at: int) -> None:
+    def show(self, component: Learner, unit: int, at: int) -> None:
         """Show the base a row."""
         component.update_logged(self._unit[at], self._reward[at], NO_ALLOWANCE)
         self._unread.remove(at)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def cells_of(policy: Policy) -> list[Cell]:
         )
     count, mean, index = base.statistics()
     index = np.full(len(count), math.nan) if index is None else index
-    names: Sequence[Any]
+    names: Sequence[Label | Box]
     counted: Callable[[Ints], Ints]
     if isinstance(base, PointAlgorithm):
         numbers = base.cell_numbers()
@@ -178,7 +178,7 @@ class Online:
             "online.sums_before": np.array(self.sums_before, np.float64),
         }
 
-    def restore(self, arrays: dict[str, Any]) -> None:
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take back what was kept."""
         for name, array in self.kept().items():
             if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
@@ -186,7 +186,7 @@ class Online:
             setattr(self, name.removeprefix("online."), arrays[name].tolist())
 
 
-def online_of(base: Any) -> Online | None:
+def online_of(base: object) -> Online | None:
     """What keeps the online rewards of a base: over arms, where it is known how far rewards can spread by chance."""
     if not isinstance(base, ArmAlgorithm):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, compiled, natural
 
@@ -31,8 +31,25 @@ KEPT = 3  # how many of them a saved policy has
 ) = range(0, -9, -1)
 
 
+class Learner(Protocol):
+    """The part of a base that the step calls. Units are numbers."""
+
+    def propose_over(self, ledger: Rows, out: Ints, round_: int) -> int: ...
+    def update(self, unit: int, reward: float) -> None: ...
+    def update_logged(self, unit: int, reward: float, allowance: float) -> None: ...
+    def room(self) -> int: ...
+
+
+class Rows(Protocol):
+    """Unread rows of a log, by the cell that a unit lies in."""
+
+    def locate(self, algorithm: Learner, unit: int) -> int: ...
+    def first_unread(self, cell: int) -> int: ...
+    def show(self, algorithm: Learner, cell: int, at: int) -> None: ...
+
+
 @compiled
-def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
+def serve(algorithm: Learner, ledger: Rows, position: Ints, cell: int) -> int:
     """Show the earliest unread row of a cell, as it was logged; its place, NO_ROW or UNREAD."""
     at: int = ledger.first_unread(cell)
     if at >= 0:
@@ -42,7 +59,7 @@ def serve(algorithm: Any, ledger: Any, position: Any, cell: int) -> int:
 
 
 @compiled
-def propose(algorithm: Any, ledger: Any, proposal: Any, round_: int, most: int) -> int:
+def propose(algorithm: Learner, ledger: Rows, proposal: Ints, round_: int, most: int) -> int:
     """Let the base write a proposal. Returns how many units it has, at most `most`, or what came of it.
 
     A base that is read until its choice is certain (`certified.py`) says itself when that is so.
@@ -54,7 +71,7 @@ def propose(algorithm: Any, ledger: Any, proposal: Any, round_: int, most: int) 
 
 
 @compiled
-def show(algorithm: Any, ledger: Any, position: Any, proposal: Any, units: int, first: int, shown: int) -> int:
+def show(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, units: int, first: int, shown: int) -> int:
     """Show the base what the log has to say of a proposal; the number of units to be played, AGAIN or NEEDS_ROWS.
 
     For each unit in order, the earliest unread row of the cell it lies in now is shown; when there is none for any
@@ -72,7 +89,7 @@ def show(algorithm: Any, ledger: Any, position: Any, proposal: Any, units: int, 
 
 
 @compiled
-def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
+def step(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints) -> int:
     """Propose and show, or go on where rows were waited for; what came of it."""
     units = position[SERVING]
     if units > 0:
@@ -85,7 +102,7 @@ def step(algorithm: Any, ledger: Any, position: Any, proposal: Any) -> int:
 
 
 @Loop
-def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int) -> int:
+def settle(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, limit: int) -> int:
     """Repeat the step until there is something to play, at most `limit` times. Returns how many units that is."""
     width = len(proposal)
     room = 0
@@ -105,7 +122,7 @@ def settle(algorithm: Any, ledger: Any, position: Any, proposal: Any, limit: int
 
 
 @compiled
-def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
+def read_cells(algorithm: Learner, ledger: Rows, position: Ints, units: Ints, limit: int) -> int:
     """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; DONE at the end.
 
     When a cell divides meanwhile, those of the part that the unit lies in. `position` says which unit is next.
@@ -131,7 +148,7 @@ def read_cells(algorithm: Any, ledger: Any, position: Any, units: Any, limit: in
 
 
 @Loop
-def read_to_end(algorithm: Any, ledger: Any, position: Any, units: Any, limit: int) -> int:
+def read_to_end(algorithm: Learner, ledger: Rows, position: Ints, units: Ints, limit: int) -> int:
     """`read_cells`, for a policy: before what is told, and all cells of a log for Full Start."""
     return read_cells(algorithm, ledger, position, units, limit)
 
@@ -145,7 +162,7 @@ class Rounds(NamedTuple):
 
 
 @Loop
-def take_rounds(algorithm: Any, ledger: Any, position: Any, rounds: Rounds, limit: int) -> int:
+def take_rounds(algorithm: Learner, ledger: Rows, position: Ints, rounds: Rounds, limit: int) -> int:
     """Show what was played, at most `limit` rounds; DONE at the end. `position` says which round is next."""
     room = 0
     while position[READ_UNITS] < len(rounds.units):
