@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, cast
 
@@ -125,7 +125,7 @@ class Drive:
 
     def has_unread(self, units: Iterable[int]) -> bool:
         """Whether a cell of these units has unread rows."""
-        component, ledger, _ = self._parts or self._viewed()
+        component, ledger, _, _ = self._parts or self._viewed()
         return any(ledger.first_unread(ledger.locate(component, unit)) != NO_ROW for unit in units)
 
     def take(self, samples: list[tuple[int, float]]) -> None:
@@ -133,16 +133,15 @@ class Drive:
 
         If the base raises at one of several units, those before it count, and the others can be told by themselves.
         """
-        component, _, position = self._parts or self._viewed()
+        _, _, position, update = self._parts or self._viewed()
         if self._fills:
             self._make_room(len(samples) + len(self.proposal))  # a step looks for room for a whole proposal
-            component, _, position = self._parts or self._viewed()
+            _, _, position, update = self._parts or self._viewed()
         shown = 0
         try:
-            with np.errstate(over="ignore") if self._is_own else nullcontext():
-                for unit, reward in samples:
-                    component.update(unit, reward)
-                    shown += 1
+            for unit, reward in samples:
+                update(unit, reward)
+                shown += 1
         finally:
             if shown > 0:  # the round is over, also if the base raised at a later one of its units
                 position[ROUND] += 1
@@ -170,14 +169,15 @@ class Drive:
         self._parts = ()
 
     def _viewed(self) -> tuple[Any, ...]:
-        """Base, ledger and position, the package's own through views, whose entries are plain numbers."""
+        """Base, ledger, position and the base's update; the package's own through views, whose entries are numbers."""
         component, ledger = self.base.component, self.ledger
         self._fills = component.room() < UNBOUNDED
         if isinstance(component, tuple) and not self._is_own:
             component = views(component)
-        parts = component, views(ledger) if isinstance(ledger, tuple) else ledger, memoryview(cast(Any, self.position))
-        self._parts = parts
-        return parts
+        update = np.errstate(over="ignore")(component.update) if self._is_own else component.update
+        ledger = views(ledger) if isinstance(ledger, tuple) else ledger
+        self._parts = component, ledger, memoryview(cast(Any, self.position)), update
+        return self._parts
 
     def _run(self, loop: Loop[Any, int], units: Any, chooser: Any = None) -> int:
         """Run a loop until it is done, and return what it returns.
@@ -201,7 +201,7 @@ class Drive:
                     target = self.proposal if units is None else units
                     result = compiled(self.base.component, self.ledger, self.position, target, steps)
                 else:
-                    component, ledger, position = self._parts or self._viewed()
+                    component, ledger, position, _ = self._parts or self._viewed()
                     target = self.proposed if units is None else units
                     target = views(target) if isinstance(target, Rounds) else target
                     result = interpreted(chooser or component, ledger, position, target, steps)
