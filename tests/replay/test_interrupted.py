@@ -52,7 +52,7 @@ CALLS = {
     "tell": lambda policy: policy.tell(0, 1.0),
     "extend": lambda policy: policy.extend(LONG),
     "choose": lambda policy: policy.choose(None, 0),
-    "read_cells_of": lambda policy: policy.read_cells_of(0),
+    "read_cells_of": lambda policy: policy.read_cells_of([0]),
     "save": lambda policy: policy.save("never written"),
     "copy": copy.deepcopy,
 }

@@ -31,7 +31,6 @@ from artreplay.replay.step import (
     ROUND,
     USED,
     propose,
-    read_cells,
     settle,
     show,
 )
@@ -81,7 +80,6 @@ __all__ = [
     "policy_as_bytes",
     "policy_from_bytes",
     "propose",
-    "read_cells",
     "rule_of",
     "settle",
     "shared_generators",

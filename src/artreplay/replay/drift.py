@@ -61,22 +61,23 @@ class Drift:
         low, high = base.reward_range
         self.from_log, self.width = from_log, high - low
         self._scale = self.width if isinstance(base, Algorithm) and base.scales else 1.0
-        self._of_all = 0.0 if isinstance(given, Mapping) else _number(given)
-        self._of_units = _by_arm(given, base) if isinstance(given, Mapping) else None
-        is_given = self._of_all > 0.0 if self._of_units is None else bool(self._of_units.any())
-        self.is_there = from_log or is_given
-        if from_log and is_given:
+        # Of all units in one entry, or of each unit.
+        self._of_units = _by_arm(given, base) if isinstance(given, Mapping) else np.array([_number(given)])
+        self._by_arm = isinstance(given, Mapping)
+        self.is_there = from_log or bool(self._of_units.any())
+        if from_log and self._of_units.any():
             raise InvalidParameter("drift must be left out where the log has allowances of its own")
-        if self._of_all >= self.width:
+        if not self._by_arm and self._of_units[0] >= self.width:
             raise InvalidParameter("drift is as wide as the range of rewards: the log says nothing, use Ignorant")
 
     @property
     def given(self) -> float | list[float]:
         """One number for all rows, or one for each arm."""
-        return self._of_all if self._of_units is None else self._of_units.tolist()
+        given: float | list[float] = self._of_units.tolist() if self._by_arm else self._of_units.item()
+        return given
 
     @classmethod
-    def restored(cls, given: object, from_log: bool, base: Base) -> Drift:
+    def restored(cls, given: float | list[float], from_log: bool, base: Base) -> Drift:
         """The same again, for a base that was made again as well."""
         if not isinstance(given, list):
             return cls(given, base, from_log)
@@ -92,15 +93,15 @@ class Drift:
     @property
     def leaves_out_arms(self) -> bool:
         """Whether all rows of some arm say nothing."""
-        return self._of_units is not None and bool((self._of_units >= self.width).any())
+        return bool((self._of_units >= self.width).any())
 
     def of_rows(self, units: Ints, column: Floats | None) -> Floats | None:
         """The allowances of rows of these units, in units of the reward; `column` is what the log says."""
-        if self.from_log:
-            return np.zeros(len(units)) if column is None else column  # a log without rows may come without it
         if not self.is_there:
             return None
-        return np.full(len(units), self._of_all) if self._of_units is None else self._of_units[units]
+        if self.from_log:
+            return np.zeros(len(units)) if column is None else column  # a log without rows may come without it
+        return self._of_units[units] if self._by_arm else np.full(len(units), self._of_units[0])
 
     def scaled(self, allowances: Floats) -> Floats:
         """Allowances as the base sees them."""

@@ -69,9 +69,12 @@ class Reader:
         self._requests = 0
         self._free = 0  # where the space after all queues begins
 
-    def has_label(self) -> NDArray[np.bool_]:
-        """Which cells have a label in the log."""
-        return self._code >= 0
+    def left(self, ledger: Ledger) -> Ints:
+        """How many rows of each cell are still in the log; 1 for some where nobody counts them."""
+        if self.counts is None:
+            return (self._code >= 0).astype(np.int64)
+        left: Ints = self.counts - ledger.end
+        return left if self.counts_left else (left > 0).astype(np.int64)
 
     def fill(self, ledger: Ledger) -> Ledger:
         """Read more rows of the cell that is wanted, and of others, into their queues; another ledger if arrays grew.
@@ -185,8 +188,5 @@ def open_ledger(
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
         ledger.end[: len(marks)] = marks
     reader = Reader(log, cells.find.cell, cells.size, whole)
-    ledger.more[:] = reader.has_label()
-    if reader.counts is not None:
-        left = reader.counts - ledger.end
-        ledger.more[:] = left if reader.counts_left else left > 0
+    ledger.more[:] = reader.left(ledger)
     return ledger, reader

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from artreplay.cells import Box
 from artreplay.cells.boxes import samples_in
 from artreplay.cells.unit_cells import Table
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidParameter
+from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import Label
 from artreplay.replay.ledger import Ledger
 
@@ -129,6 +129,9 @@ class Contradiction:
         )
 
 
+_COLUMNS = ("counts", "sums", "counts_before", "sums_before")
+
+
 class Online:
     """How often each arm was told, and the sum of its rewards, apart from what the base was shown of the log.
 
@@ -145,9 +148,11 @@ class Online:
 
     def go_on_from(self, before: Online) -> None:
         """Take over what was told of the first arms."""
-        for name in ("counts", "sums", "counts_before", "sums_before"):
-            mine, known = getattr(self, name), getattr(before, name)
+        for mine, known in zip(self._columns(), before._columns(), strict=True):
             mine[: len(known)] = known
+
+    def _columns(self) -> tuple[list[Any], ...]:
+        return self.counts, self.sums, self.counts_before, self.sums_before
 
     def contradictions(self) -> list[Contradiction]:
         """The arms whose online mean lies further from the mean of their logged rows than chance and drift explain."""
@@ -163,27 +168,22 @@ class Online:
         allowed = index.allowances[arms] / logged[arms] if isinstance(index, DriftIndex) else 0.0
         found = []
         for at in np.flatnonzero(np.abs(online_mean - logged_mean) > chance + allowed).tolist():
-            means = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
-            one, other = means
+            one, other = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
             arm = arms[at]
             found.append(Contradiction(base.arms[arm], one, int(played[arm]), other, int(logged[arm])))
         return found
 
     def kept(self) -> dict[str, Ints | Floats]:
         """What a file must have of it."""
-        return {
-            "online.counts": np.array(self.counts, np.int64),
-            "online.sums": np.array(self.sums, np.float64),
-            "online.counts_before": np.array(self.counts_before, np.int64),
-            "online.sums_before": np.array(self.sums_before, np.float64),
-        }
+        return {f"online.{name}": np.array(column) for name, column in zip(_COLUMNS, self._columns(), strict=True)}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, arrays: Mapping[str, Ints | Floats]) -> None:
         """Take back what was kept."""
-        for name, array in self.kept().items():
-            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
-                raise ValueError("the online rewards in the file are not those of its arms")
-            setattr(self, name.removeprefix("online."), arrays[name].tolist())
+        for name, column in zip(_COLUMNS, self._columns(), strict=True):
+            array, mine = arrays[f"online.{name}"], np.array(column)
+            if array.shape != mine.shape or array.dtype != mine.dtype:
+                raise InvalidFile("the online rewards in the file are not those of its arms")
+            column[:] = array.tolist()
 
 
 def online_of(base: object) -> Online | None:

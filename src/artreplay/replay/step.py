@@ -121,8 +121,8 @@ def settle(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, lim
     return AGAIN
 
 
-@compiled
-def read_cells(algorithm: Learner, ledger: Rows, position: Ints, units: Ints, limit: int) -> int:
+@Loop
+def read_to_end(algorithm: Learner, ledger: Rows, position: Ints, units: Ints, limit: int) -> int:
     """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; DONE at the end.
 
     When a cell divides meanwhile, those of the part that the unit lies in. `position` says which unit is next.
@@ -145,12 +145,6 @@ def read_cells(algorithm: Learner, ledger: Rows, position: Ints, units: Ints, li
             limit -= 1
         position[READ_UNITS] += 1
     return DONE
-
-
-@Loop
-def read_to_end(algorithm: Learner, ledger: Rows, position: Ints, units: Ints, limit: int) -> int:
-    """`read_cells`, for a policy: before what is told, and all cells of a log for Full Start."""
-    return read_cells(algorithm, ledger, position, units, limit)
 
 
 @compiled
