@@ -130,11 +130,11 @@ def test_a_line_shows_rewards_and_indices_as_heights() -> None:
 
 
 def test_many_samples_are_thinned_and_the_legend_says_so() -> None:
-    history = log(2, rows=space._MOST_DOTS + 500)
+    history = log(2, rows=space.MAX_DOTS + 500)
     full = ar.FullStart(tree(2), history)
     full.ask()
     figure = draw_space(full)
-    assert drawn(panels(figure)[0], USED) == space._MOST_DOTS
+    assert drawn(panels(figure)[0], USED) == space.MAX_DOTS
     assert words(figure) == ["logged, used (at most 2,000 drawn)"]
     assert "2,500 of 2,500" in panels(figure)[0].get_title(loc="left")
 

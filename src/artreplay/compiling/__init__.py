@@ -1,8 +1,8 @@
 """One implementation, two speeds.
 
 An algorithm, a ledger or an environment is a *component*: a `NamedTuple` of arrays with plain methods, marked by
-`compiled`. Python runs it as it stands; inside a `Loop` the same methods are resolved by type and compiled into
-one piece of machine code. Nothing is compiled, and numba is not even imported, before a loop asks for it.
+`compiled`. Python runs it as it stands. Inside a `Loop` the same methods are found by type and compiled into one piece
+of machine code. Before a loop asks for that, numba is not even imported.
 """
 
 from artreplay.compiling.components import (

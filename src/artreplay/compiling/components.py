@@ -1,4 +1,4 @@
-"""Walking a component: what it is made of, copying it, filling it in place."""
+"""Walking a component: its arrays and numbers, copies of it, its state, and arrays that grow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 AnyArray = np.ndarray[Any, Any]
 
 MARK = "__compiled__"  # the attribute that a marked class or function carries
-SCRATCH = "__scratch__"  # the attribute that names the fields which are no part of a component's state
+SCRATCH = "__scratch__"  # the attribute that names the fields which do not belong to a component's state
 _NUMBERS = "biufc"  # the kinds of dtype that are numbers
 
 
@@ -80,7 +80,7 @@ def state_of(component: Any) -> dict[str, AnyArray]:
 
 
 def scalars_of(component: Any) -> dict[str, Any]:
-    """Every other leaf of a component by its dotted name: constants that never change after it was made."""
+    """Everything but arrays, by its dotted name: constants, which never change."""
     return {name: value for name, value in fields_of(component) if not isinstance(value, np.ndarray)}
 
 
@@ -91,7 +91,7 @@ def copied(component: T) -> T:
 
 
 def packed(component: T) -> tuple[T, Ints]:
-    """The same component with all its arrays inside one buffer, so that its whole state is copied in one stroke."""
+    """The same component with all its arrays in one buffer, so that one copy takes its whole state."""
     sizes = {name: -(-array.nbytes // 8) for name, array in arrays_of(component).items()}
     starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     buffer = np.zeros(sum(sizes.values()), np.int64)
@@ -116,7 +116,7 @@ def views(component: T) -> T:
 
 
 def overwrite(component: T, arrays: dict[str, AnyArray]) -> T:
-    """The component with its state replaced; arrays that have grown since take the place of the shorter ones."""
+    """The component with its state replaced; arrays that have grown replace the shorter ones."""
 
     def take(name: str, array: AnyArray) -> AnyArray:
         """The array with its new values, in its own memory where they fit."""
@@ -140,7 +140,7 @@ def _map_arrays(component: Any, change: Callable[[str, AnyArray], Any], path: st
     return component._make(new) if hasattr(component, "_make") else tuple(new)
 
 
-# -- arrays that can fill up: a component says how much room it has, and Python doubles it between slices of a loop --
+# -- arrays that can fill up: a component says how much room it has, and Python doubles it between slices of a loop
 
 UNBOUNDED = 1 << 62  # the room of a component that cannot fill
 

@@ -1,4 +1,4 @@
-"""Ctrl-C can come anywhere. It waits until a step, a file or a piece of compiling is whole, and it is never lost."""
+"""Ctrl-C can come at any moment. Here it waits until something is whole, and it is never lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
-PATIENCE = 1.0  # seconds for which a block keeps an interrupt waiting, whatever comes
+PATIENCE = 1.0  # seconds after the first Ctrl-C, from which a second one is delivered at once
 
 _main = threading.main_thread().ident
 _get_ident = threading.get_ident

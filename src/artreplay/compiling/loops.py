@@ -48,10 +48,15 @@ def current_mode() -> Mode:
 
 @contextmanager
 def using(mode: Mode) -> Iterator[None]:
-    """Make loops run compiled, interpreted, or as they see fit (`"auto"`) inside the block.
+    """Choose the speed of all loops inside the block.
 
-    Both give the same result bit for bit; this is for tests, for debugging a component of your own with print and
-    breakpoints, and for machines on which nothing may be compiled.
+    Both speeds give the same result bit for bit. This is for tests, for debugging a component of your own with print
+    and breakpoints, and for machines on which nothing may be compiled.
+
+    Parameters
+    ----------
+    mode
+        `"compiled"`, `"interpreted"`, or `"auto"` for loops that change over once machine code pays.
 
     >>> import artreplay as ar
     >>> with ar.compiling.using("interpreted"):
@@ -84,7 +89,7 @@ class Loop(Generic[P, R]):
         return self.bound_to(*args)(*args, **kwargs)
 
     def bound_to(self, *parts: Any) -> Callable[P, R]:
-        """The form to call, again and again, with components of the same types as `parts`."""
+        """The form to call with components of the same types as `parts`, as often as you like."""
         if current_mode() == "interpreted" or not all(map(_compilable, parts)):
             return self.interpreted
         classes = _classes(parts)
@@ -100,7 +105,7 @@ class Loop(Generic[P, R]):
         return None if form == self.interpreted else form
 
     def is_at_hand(self, *parts: Any) -> bool:
-        """Whether machine code for such parts need not be made: it was, by this process or an earlier one."""
+        """Whether this process or an earlier one has made machine code for such parts."""
         classes = _classes(parts)
         if classes not in self._by_classes and classes not in self._on_disk:
             name = f"*{self.function.__name__}_{stamp(self.function, classes).text[:16]}*.nbi"  # as numba calls it
@@ -109,7 +114,7 @@ class Loop(Generic[P, R]):
         return classes in self._by_classes or self._on_disk[classes]
 
     def interpreted(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function as it stands; counters of random draws may wrap around, as they do in machine code."""
+        """Run the function as it stands; counters of random draws may wrap around, as they do in machine code."""
         with np.errstate(over="ignore"):
             return self.function(*args, **kwargs)
 
@@ -131,9 +136,9 @@ class Loop(Generic[P, R]):
 
 
 def worth_compiling(loop: Loop[Any, Any], parts: tuple[Any, ...], seconds: float) -> bool:
-    """Whether a loop should be compiled from now on, after so many more seconds of interpretation.
+    """Whether a loop should be compiled from now on, after `seconds` more of interpretation.
 
-    `parts` are what it is called with, the base first: seconds are counted for each kind of base, whatever it is in.
+    `parts` are its arguments, the base first: seconds are counted for each kind of base, in policies and simulations.
     """
     if current_mode() != "auto":
         return current_mode() == "compiled"
@@ -187,9 +192,9 @@ def _has_numba() -> bool:
 
 def loops_compiled() -> tuple[int, int]:
     """How many loops this process compiled, and how many it found in the disk cache."""
-    made = sum(sum(entry.stats.cache_misses.values()) for entry in _entries)
-    found = sum(sum(entry.stats.cache_hits.values()) for entry in _entries)
-    return made, found
+    misses = sum(sum(entry.stats.cache_misses.values()) for entry in _entries)
+    hits = sum(sum(entry.stats.cache_hits.values()) for entry in _entries)
+    return misses, hits
 
 
 def _classes(parts: tuple[Any, ...]) -> tuple[type, ...]:
@@ -209,16 +214,23 @@ def _say_plainly(error: Exception, classes: tuple[type, ...]) -> None:
         raise NotCompilable(_explain(classes, error)) from error
 
 
-# What is worth passing on of the pages numba prints, the most telling first.
-_TELLING = ("NRT", "Untyped global name", "Unknown attribute", "Cannot unify", "not supported", "No implementation of")
+# Which lines are worth passing on of the pages that numba prints, the clearest first.
+USEFUL_WORDS = (
+    "NRT",
+    "Untyped global name",
+    "Unknown attribute",
+    "Cannot unify",
+    "not supported",
+    "No implementation of",
+)
 
 
 def _explain(classes: tuple[type, ...], error: Exception) -> str:
     lines = [line.strip(" -") for line in str(error).splitlines()]
-    found = [line for telling in _TELLING for line in lines if telling in line]
+    found = [line for words in USEFUL_WORDS for line in lines if words in line]
     reason = "a method allocates memory" if found and "NRT" in found[0] else found[0] if found else type(error).__name__
-    own = [cls for cls in classes if not cls.__module__.startswith("artreplay.")] or list(classes)
-    place = _place(own, str(error)) or ", ".join(dict.fromkeys(cls.__qualname__ for cls in own))
+    suspects = [cls for cls in classes if not cls.__module__.startswith("artreplay.")] or list(classes)
+    place = _place(suspects, str(error)) or ", ".join(dict.fromkeys(cls.__qualname__ for cls in suspects))
     return (
         f"{place} cannot be compiled: {reason} "
         "(compiled methods allocate nothing, return one type, and call only marked things)"
@@ -231,7 +243,7 @@ def _place(classes: list[type], text: str) -> str:
         for cls in classes:
             for name, method in vars(cls).items():
                 code = getattr(method, "__code__", None)
-                if code is None or method.__module__ != cls.__module__:  # what every component is given
+                if code is None or method.__module__ != cls.__module__:  # a method that all components have
                     continue
                 if not os.path.abspath(code.co_filename).endswith(file.lstrip(".")):
                     continue

@@ -32,19 +32,29 @@ def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...]
 
     A component's fields are arrays, numbers and other components. A base algorithm written this way has
     `propose(self, out) -> int`, which writes the numbers of the proposed units into `out` and returns how many
-    there are; `update(self, unit, reward)`; and `n_arms`, a field, a property or a constant of the class. Optional:
-    `room(self)`, how many more samples its arrays can take, with `grown(self)`, the same component with larger arrays;
-    `reseed(self, key)`, for random draws;
-    `propose(self, out, round)`, to be told the online round; `update_logged(self, unit, reward, allowance)`, to tell
-    rows of the log from online rewards; `reads_whole_log`, a field or property, True if every policy is to show it the
-    whole log first, which makes any rule exact. `value(self, unit, round, unread, fill)`, what a unit is worth
-    if `unread` more rows of the log with the reward `fill` were shown, stands in for `propose` where rows are to be
-    read until the choice is certain; `note_unread(self, rows)` then tells how many rows of the whole log are unread.
+    there are; `update(self, unit, reward)`; and `n_arms`, a field, a property or a constant of the class. It may have:
+
+    - `room(self)`, how many more samples its arrays can take, with `grown(self)`, the same with larger arrays;
+    - `reseed(self, key)`, for random draws;
+    - `propose(self, out, round)` in place of `propose(self, out)`, if it needs the number of the online round;
+    - `update_logged(self, unit, reward, allowance)`, if it treats rows of the log differently from online rewards;
+    - `reads_whole_log`, a field or property: True if every policy must show it the whole log first, which makes any
+      rule exact;
+    - `value(self, unit, round, unread, fill)` in place of `propose`: what a unit is worth if `unread` more rows of the
+      log with the reward `fill` were shown. Rows are then read until the choice is certain. `note_unread(self, rows)`
+      hears how many rows of the whole log are unread.
 
     Compiled methods allocate nothing (scratch space is a field), and call only methods of components, marked
-    functions and what numba knows. A marked function is copied into its callers; a long one that is called from
-    several places says `@compiled(inline=False)` and is called instead, which compiles faster. `scratch` names fields
-    that are no part of a component's state, for those who compare states.
+    functions and what numba knows.
+
+    Parameters
+    ----------
+    thing
+        The class or the function.
+    inline
+        Whether a marked function is copied into its callers. Calling a long one instead compiles faster.
+    scratch
+        The fields that do not belong to the state of a component, for those who compare states.
 
     >>> from typing import NamedTuple
     >>> import numpy as np, artreplay as ar
@@ -94,7 +104,7 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
 
 
 def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
-    """The methods that loops call, for a component that does not define them, made of those it does define."""
+    """Methods that loops call, for a component that does not define them."""
     found: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
     propose = vars(cls).get("propose")
     if inspect.isfunction(vars(cls).get("value")) and inspect.isfunction(vars(cls).get("update")):
@@ -140,7 +150,7 @@ def exact_bounds(self: Any, unit: int, round_: int, unread: int, fill: float, ex
 def natural(number: T) -> T:
     """The number itself. Compiled code relies on it not being negative, and so need not look for indices from the end.
 
-    A negative number is an error that nobody finds: say this only of numbers that were checked, or made here.
+    Nobody would find a negative number: use it only for numbers that were checked or computed here.
     """
     return number
 

@@ -1,4 +1,4 @@
-"""A stamp says what source a compiled loop was made from.
+"""A stamp identifies the source of a compiled loop.
 
 Numba's disk cache looks only at the file of the loop itself, so that an edit in another file, or another class of
 the same name, would run old code. The stamp covers every module, name and constant that compiled code can reach.

@@ -1,6 +1,6 @@
-"""Simulations that no loop can play: policies are asked and told, in worlds that may be plain Python.
+"""Simulations that no loop can play: those of a user's own object, of a world that is one, or of late rewards.
 
-They are for objects of the user's own, and for worlds that are such objects or in which rewards come late.
+Policies play them, by `ask` and `tell`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _policy(setting: Setting, world: World) -> Any:
     """The policy of a replication."""
     if setting.start == "ignorant":
         return Ignorant(setting.user_base)
-    history = world.draw_history(setting.rows) if setting.given is None else setting.given
+    history = world.draw_history(setting.rows) if setting.history is None else setting.history
     make = FullStart if setting.start == "full-start" else ArtificialReplay
     return make(setting.user_base, history, drift=setting.user_drift)
 

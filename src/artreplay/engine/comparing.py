@@ -1,10 +1,10 @@
-"""`compare`: several policies in the same worlds, by what each costs more or less than another."""
+"""`compare`: several policies in the same worlds, and how much more or less regret each has than another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,22 +13,27 @@ from artreplay.engine.runs import Runs, mean_and_error
 from artreplay.engine.simulate import simulate
 from artreplay.errors import InvalidParameter
 
-_BAND = 1.96  # standard errors on either side: 95 % of a normal distribution
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from artreplay.environments import ArmEnvironment, PointEnvironment
+
+BAND_95 = 1.96  # standard errors on either side of a mean
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs of several policies in the same worlds; differences are to `baseline`, world by world."""
+    """Holds the runs of several policies in the same worlds; differences are to `baseline`, world by world."""
 
     runs: dict[str, Runs]
     baseline: str
 
     def difference(self, name: str) -> Floats:
-        """How much more regret a policy has than the baseline: one row per world, one column per round kept."""
+        """Subtract the regret of the baseline from that of a policy: a row per world, a column per round."""
         return self.runs[name].regret - self.runs[self.baseline].regret
 
-    def to_frame(self) -> Any:
-        """One row per policy and round: mean regret, its difference to the baseline, and 95 % bands, as pyarrow.
+    def to_frame(self) -> pa.Table:
+        """Make a pyarrow table: for each policy and round, mean regret, its difference to the baseline, and 95 % bands.
 
         >>> import artreplay as ar
         >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
@@ -36,20 +41,20 @@ class Comparison:
         >>> result.to_frame().column_names[:5]
         ['policy', 'round', 'regret', 'regret_low', 'regret_high']
         """
-        import pyarrow as pa
+        import pyarrow as pa  # which takes longer to import than a short comparison takes
 
         parts = []
         for name, runs in self.runs.items():
             columns: dict[str, Any] = {"policy": [name] * len(runs.rounds_kept), "round": runs.rounds_kept}
             for kind, values in (("regret", runs.regret), ("difference", self.difference(name))):
                 mean, error = values.mean(axis=0), _errors(values)
-                columns |= {kind: mean, f"{kind}_low": mean - _BAND * error, f"{kind}_high": mean + _BAND * error}
+                columns |= {kind: mean, f"{kind}_low": mean - BAND_95 * error, f"{kind}_high": mean + BAND_95 * error}
             columns["used"] = runs.used.mean(axis=0)
             parts.append(pa.table(columns))
         return pa.concat_tables(parts)
 
     def to_latex(self) -> str:
-        """The last round as a table for a paper: regret, the paired difference, and the share of the log read."""
+        """Write the last round as a LaTeX table: regret, its difference to the baseline, and the rows read."""
         lines = [
             r"\begin{tabular}{lrrr}",
             rf"policy & regret & difference to {_escaped(self.baseline)} & rows read \\",
@@ -73,13 +78,24 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare(policies: Mapping[str, Any], env: Any, *, baseline: str | None = None, **options: Any) -> Comparison:
+def compare(
+    policies: Mapping[str, Any], env: ArmEnvironment | PointEnvironment, *, baseline: str | None = None, **options: Any
+) -> Comparison:
     """Play several policies in the same worlds, and compare them world by world.
 
-    `policies` has a base for each name, which starts by Artificial Replay, or a dict of what `simulate` takes for it,
-    such as `{"base": base, "start": "full-start"}`. `options` are those of `simulate`, for all. Differences are to
-    `baseline`, the first policy by default: because the worlds are the same, they are known far better than the
-    regret itself.
+    Because the worlds are the same for all, differences are known far better than the regret itself.
+
+    Parameters
+    ----------
+    policies
+        For each name a base, which starts by Artificial Replay, or a dict of what `simulate` takes, such as
+        `{"base": base, "start": "full-start"}`.
+    env
+        The environment, as for `simulate`.
+    baseline
+        The name of the policy that the others are compared with; the first by default.
+    options
+        What else `simulate` takes, for all policies.
 
     >>> import artreplay as ar
     >>> result = ar.compare(
@@ -97,10 +113,10 @@ def compare(policies: Mapping[str, Any], env: Any, *, baseline: str | None = Non
         raise InvalidParameter(f"baseline must be one of {', '.join(names)}, got {baseline!r}")
     runs = {}
     for name, policy in policies.items():
-        own = dict(policy) if isinstance(policy, Mapping) else {"base": policy}
-        if "base" not in own:
-            raise InvalidParameter(f"the policy {name!r} must have a base, it has {', '.join(own) or 'nothing'}")
-        runs[name] = simulate(own.pop("base"), env, **{**options, **own})
+        arguments = dict(policy) if isinstance(policy, Mapping) else {"base": policy}
+        if "base" not in arguments:
+            raise InvalidParameter(f"the policy {name!r} must have a base, it has {', '.join(arguments) or 'nothing'}")
+        runs[name] = simulate(env=env, **{**options, **arguments})
     return Comparison(runs, chosen)
 
 
@@ -116,7 +132,6 @@ def _latex(mean: float, error: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text in LaTeX."""
     for sign in "\\&%$#_{}":
         text = text.replace(sign, "\\" + sign if sign != "\\" else r"\textbackslash ")
     return text

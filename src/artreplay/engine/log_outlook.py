@@ -16,11 +16,11 @@ from artreplay.algorithms.thompson import fitted_prior
 from artreplay.compiling import Floats, Ints
 from artreplay.history import Label, Totals
 
-_CHANCE = 0.05  # of telling arms apart that are alike, over all arms together
-_STEPS = 60  # of a bisection
-_GRID = 48  # numbers of samples at which an index is worked out
-_TOP = 1.0 - 1e-9  # an index above it is at the top of the range
-_MOST_ARMS = 1000  # whose indices are worked out; of more, every second, or third, stands for all
+ERROR_CHANCE = 0.05  # that arms which are alike are called different, over all arms together
+BISECTIONS = 60
+INDEX_SIZES = 48  # different numbers of samples at which an index is computed
+TOP_INDEX = 1.0 - 1e-9  # an index above it is at the top of the range
+MAX_ARMS = 1000  # whose indices are computed; of more, every second, or third, stands for all
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Outlook:
 
     standings: list[Standing]  # the highest mean first
     leader: Label | None  # the arm that is good beyond doubt; the first among equals
-    undecided: int  # arms that cannot be told from the leader
-    rows_for_half: float  # rows of such a log after which half of those could be; nan if there are none
+    undecided: int  # arms that may be as good as the leader
+    rows_for_half: float  # rows of such a log after which half of those could be decided; nan if there are none
     successes: float  # the sum of all rewards, in units of the highest
     spread: float  # the standard deviation of the true means, without what chance adds
     rounds: int
-    read_share: float  # of the log that replay will have read after so many rounds; nan if nobody can say
+    read_share: float  # of the log that replay will have read after these rounds; nan if it cannot be forecast
     bonus: float  # of an arm with an average number of samples at the end; nan where there is none
     differences: float  # between the highest and the lowest mean, without what chance adds
 
@@ -57,9 +57,9 @@ class Outlook:
 
 
 def outlook(totals: Totals, base: ArmAlgorithm, rounds: int, drift: Mapping[Label, float] | None = None) -> Outlook:
-    """What the log behind these totals can decide for an algorithm over its arms, with so many rounds to come.
+    """Say what a log with these totals can decide for an algorithm over its arms, with `rounds` rounds to come.
 
-    `drift` says by arm how far the mean behind its rows may lie from today's, in units of the reward.
+    `drift` says by arm how far the mean of its rows may lie from today's, in units of the reward.
     """
     whole = Totals.of(totals)
     counts, sums = whole.counts, base.scaled_sums(whole.sums, whole.counts)
@@ -96,7 +96,7 @@ def outlook(totals: Totals, base: ArmAlgorithm, rounds: int, drift: Mapping[Labe
 
 
 def _bounds(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
-    """Bounds on the true means, by Wilson's formula, that hold for all arms at once but for a small chance."""
+    """Bounds on the true means, by Wilson's formula, that hold for all arms together but for a small chance."""
     n = np.maximum(counts, 1)
     z2 = _squared_quantile(len(counts))
     centre = (means + z2 / (2 * n)) / (1 + z2 / n)
@@ -106,13 +106,13 @@ def _bounds(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
 
 def _squared_quantile(arms: int) -> float:
     """How many standard errors a mean is off, squared, with a chance that all arms share."""
-    return NormalDist().inv_cdf(1.0 - _CHANCE / (2.0 * max(arms, 1))) ** 2
+    return NormalDist().inv_cdf(1.0 - ERROR_CHANCE / (2.0 * max(arms, 1))) ** 2
 
 
 def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any, allowed: Floats) -> float:
-    """Rows of a log with the same shares after which half of the undecided arms could be told from the leader.
+    """Rows of a log with the same shares after which half of the undecided arms could be decided.
 
-    Means that lie closer together than what is allowed for drift cannot be told apart by any log.
+    No log can decide between means that lie closer together than what is allowed for drift.
     """
     if not undecided.any() or best < 0:
         return math.nan
@@ -127,32 +127,32 @@ def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any, allow
 
 
 def _upper(bound: Any, mean: float, count: int) -> float:
-    """The optimistic value of an arm with so many samples of this mean."""
+    """The optimistic value of an arm with `count` samples of this mean."""
     return min(mean + float(bound.width(Tally(np.array([count]), np.array([mean * count])), 0)), 1.0)
 
 
 def _read_share(bound: Any, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, rounds: int) -> float:
-    """The share of a log that replay will have read after so many rounds.
+    """The share of a log that replay will have read after `rounds` rounds.
 
     Replay and play push the indices of all arms down to one level: an arm is read until its index is there, and played
     on, with what the log promises of it, if its rows do not suffice. The level is the one at which all arms together
     are played as often as there are rounds.
     """
-    stride = -(-len(counts) // _MOST_ARMS)
+    stride = -(-len(counts) // MAX_ARMS)
     counts, sums, shrunk, allowed = counts[::stride], sums[::stride], shrunk[::stride], allowed[::stride]
     total, rounds = int(counts.sum()), rounds // stride
     if total == 0:
         return math.nan
     indices = _Indices(bound, counts, sums, shrunk, allowed, total + rounds)
-    low, high = 0.0, _TOP
-    for _ in range(_STEPS):
+    low, high = 0.0, TOP_INDEX
+    for _ in range(BISECTIONS):
         level = 0.5 * (low + high)
         if np.maximum(indices.samples_to(level) - counts, 0.0).sum() > rounds:
             low = level
         else:
             high = level
     needed = indices.samples_to(high)
-    if high == _TOP:  # some index never leaves the top, where ties go to the lowest number
+    if high == TOP_INDEX:  # some index never leaves the top, where ties go to the lowest number
         played = np.cumsum(np.maximum(needed - counts, 0.0))
         needed = needed[: int(np.searchsorted(played, rounds)) + 1]
     return float(np.minimum(needed, counts[: len(needed)]).sum() / total)
@@ -165,7 +165,7 @@ class _Indices:
     """
 
     def __init__(self, bound: Any, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, most: int) -> None:
-        self.sizes = np.unique(np.geomspace(1, most, _GRID).astype(np.int64))
+        self.sizes = np.unique(np.geomspace(1, most, INDEX_SIZES).astype(np.int64))
         later = np.maximum(self.sizes[None, :] - counts[:, None], 0)  # samples that are not in the log
         logged = (sums / np.maximum(counts, 1))[:, None] * (self.sizes[None, :] - later)
         means = (logged + shrunk[:, None] * later) / self.sizes
@@ -179,13 +179,13 @@ class _Indices:
         self.values: Floats = np.minimum.accumulate(upper, axis=1)
 
     def samples_to(self, level: float) -> Floats:
-        """How many samples it takes until the index of each arm has fallen to a level; many, if it does not."""
+        """How many samples it takes until the index of each arm has fallen to a level; very many if it never does."""
         logs = np.log(self.sizes)
         above = (self.values > level).sum(axis=1)  # the first size at which it is not
         inside, rows = above.clip(1, len(logs) - 1), np.arange(len(above))
-        before, behind = self.values[rows, inside - 1], self.values[rows, inside]
+        before, after = self.values[rows, inside - 1], self.values[rows, inside]
         with np.errstate(invalid="ignore", divide="ignore"):
-            part = np.where(before > behind, (before - level) / (before - behind), 1.0).clip(0.0, 1.0)
+            part = np.where(before > after, (before - level) / (before - after), 1.0).clip(0.0, 1.0)
         found = np.exp(logs[inside - 1] + part * (logs[inside] - logs[inside - 1]))
         found = np.where(above == 0, 1.0, found)
         return np.asarray(np.where(above == len(logs), 2.0 * self.sizes[-1], found))

@@ -10,11 +10,12 @@ import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, IndexArmAlgorithm
 from artreplay.compiling import Floats
+from artreplay.engine.setting import DriftValue
 from artreplay.engine.simulate import simulate
 from artreplay.environments.log_worlds import LogWorlds
 from artreplay.history import History, Totals
 
-MakeBase = Callable[[int, int], ArmAlgorithm]  # for so many rounds to come, and rows of a log
+MakeBase = Callable[[int, int], ArmAlgorithm]  # takes the rounds to come, and the rows of a log
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def worth_of(
     worlds: int,
     seed: int = 0,
     threads: int | None = None,
-    drift: Any = None,
+    drift: DriftValue | None = None,
 ) -> Worth:
     """Let an algorithm play in worlds drawn from a log of rewards in [0, 1], without the log and with it.
 
@@ -52,15 +53,15 @@ def worth_of(
     counts, sums = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
     numbers = [base.number(label) for label in totals.labels]
     counts[numbers], sums[numbers] = totals.counts, totals.sums
-    how: dict[str, Any] = {"horizon": rounds, "replications": worlds, "seed": seed, "threads": threads, "keep": "final"}
-    how["env"] = LogWorlds(counts, sums)
-    # Others than index algorithms are shown the whole log: their decisions would be others, or reading takes long.
+    options: dict[str, Any] = {"env": LogWorlds(counts, sums), "horizon": rounds, "replications": worlds}
+    options |= {"seed": seed, "threads": threads, "keep": "final"}
+    # Algorithms without indices are shown the whole log: replay would decide differently, or take long.
     start: Any = "artificial-replay" if isinstance(base, IndexArmAlgorithm) else "full-start"
-    without = simulate(make_base(rounds, 0), start="ignorant", history=0, **how)
-    with_log = simulate(base, start=start, history=without_allowances(history), **how)
-    more: dict[str, Any] = {"drift": 0.0 if drift is None else drift}
-    allows = drift is not None or history.has_allowances
-    allowing = simulate(base, start=start, history=history, **more, **how) if allows else None
+    without = simulate(make_base(rounds, 0), start="ignorant", history=0, **options)
+    with_log = simulate(base, start=start, history=without_allowances(history), **options)
+    allowing = None
+    if drift is not None or history.has_allowances:
+        allowing = simulate(base, start=start, history=history, drift=0.0 if drift is None else drift, **options)
     return Worth(
         name,
         without.regret[:, -1],

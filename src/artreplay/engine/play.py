@@ -15,13 +15,13 @@ GROWN = -30  # Python must bring back the arrays as they were before they grew; 
 # Where the loop stands, in one array.
 WORLD = 0  # the replication at hand, counted within the batch
 ENTERED = 1  # 1 once this replication has begun
-STEPS = 2  # made in the last slice
+STEPS = 2  # of this slice so far
 CURSOR_SIZE = 3
 
 
 @compiled
 class ArmLog(NamedTuple):
-    """A log of arms in its order. Each replication draws its own, unless one is given."""
+    """The rows of a log of arms, in order. Each replication draws its own log, unless all use the same."""
 
     is_drawn: bool
     unit: Ints
@@ -95,7 +95,7 @@ class Session(NamedTuple):
     """
 
     horizon: int
-    loaded: int  # samples of totals, which the base was given before it begins
+    loaded: int  # samples of totals, which the base takes in before it begins
     shows_all: bool  # whether the log is shown before anything is proposed
     state: Ints  # of the base, in one buffer
     fresh: Ints  # what it is at the beginning of a replication
@@ -212,7 +212,7 @@ def play_rounds(
         if status != AGAIN:
             break
         expected = go_online(algorithm, rewards, session, proposal, playing, world, round_)
-        total += rewards.optimum[0] - expected  # which a world of the user's own may move from round to round
+        total += rewards.optimum[0] - expected  # in a world of the user's own it may change from round to round
         units = 0
         if keep_all or round_ == horizon - 1:
             at = round_ if keep_all else 0

@@ -8,14 +8,15 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
-_BETWEEN_LINES = 5.0  # seconds
+LINE_SECONDS = 5.0  # between two lines
+BAR_SECONDS = 1.0  # before a bar appears
 
 
 class Progress:
-    """Counts done out of `total`; the bar appears after a second, if someone is there to see it.
+    """Shows how much of `total` is done: a bar on a terminal, after a second.
 
-    Where stderr goes to a file or a pipe nothing appears, or with `lines` a line now and then, for work of minutes that
-    someone will want to follow. Only the outermost one appears, because it counts the larger things.
+    Where stderr is a file or a pipe nothing appears, or with `lines` a line every few seconds, for work of minutes. Of
+    nested ones only the outermost appears, because it counts the larger things.
     """
 
     _within: ContextVar[bool] = ContextVar("artreplay_progress", default=False)
@@ -38,27 +39,22 @@ class Progress:
         """Move the bar, or write a line."""
         if self._lines:
             self._write_line(done)
-        if not self._visible or time.perf_counter() - self._began < 1.0:
+        if not self._visible or time.perf_counter() - self._began < BAR_SECONDS:
             return
         if self._bar is None:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(),
-            )
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task(self._what, total=self._total)
         self._bar.update(self._task, completed=done)
 
     def _write_line(self, done: float) -> None:
-        """A line, unless the last one was a few seconds ago; the end is always told."""
+        """Write a line if the last one was some seconds ago, and always at the end."""
         now = time.perf_counter()
-        if now - self._last_line >= _BETWEEN_LINES or done >= self._total:
+        if now - self._last_line >= LINE_SECONDS or done >= self._total:
             self._last_line = now
             share = done / max(self._total, 1)
             print(

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import box_of
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Replications of one policy in one environment.
+    """Holds the replications of one policy in one environment.
 
-    `regret` (cumulative) and `used` have shape (R, T), or (R, 1) with `keep="final"`, or a column for each round of a
-    list of rounds to keep; `rounds_kept` has their numbers. `used[:, t]` counts the samples
-    shown before round t is played, so that `used[:, 0]` is before the first online action. `actions` has shape (R, T),
-    or (R, T, N) where several units are played, padded with −1; it is None with `keep="final"`. Of a continuous space
-    it holds boxes, numbered `1 << (depth · d) | Z-order code`, which `points()` turns into points, and `levels` the
-    level of each, padded with nan. `used_by_arm` has shape (R, K): how many samples of each arm were shown in all; it
-    is None with `keep="final"` and over a continuous space.
+    Parameters
+    ----------
+    regret
+        Cumulative regret, of shape (R, T): a row for each replication and a column for each round of `rounds_kept`.
+    used
+        Samples shown before a round is played, of the same shape: `used[:, 0]` is before the first online action.
+    actions
+        Of shape (R, T), or (R, T, N) padded with −1 where several units are played; None with `keep="final"`. In a
+        continuous space they are boxes, numbered `1 << (depth · d) | Z-order code`: `points()` makes points of them.
+    levels
+        The level of each unit, padded with nan, where units have levels.
+    used_by_arm
+        How many samples of each arm were shown, of shape (R, K); None with `keep="final"` and in a continuous space.
     """
 
     regret: Floats
@@ -34,13 +44,13 @@ class Runs:
     seconds: float = field(repr=False)
     levels: Floats | None = None  # of each unit of the actions, where units have levels
     cells: Ints | None = None  # how many boxes each replication ends with, where cells are boxes
-    rounds: Ints | None = None  # those that were kept, where a list of them was asked for
+    rounds: Ints | None = None  # where `keep` was a list of them
     used_by_arm: Ints | None = None
     lattice: Lattice | None = field(default=None, repr=False)  # of the boxes, where actions are boxes
 
     @property
     def replications(self) -> int:
-        """How many there are."""
+        """How many replications there are."""
         return len(self.regret)
 
     @property
@@ -62,10 +72,9 @@ class Runs:
         return mean_and_error(self.regret[:, -1])
 
     def points(self) -> Floats:
-        """The centre of each box in `actions`, with one more axis for its coordinates; nan where nothing was played.
+        """Turn the boxes in `actions` into their centres, with one more axis for coordinates; nan where there is none.
 
-        This is the point that was played, unless the algorithm has `play="uniform"`, or is an object of your own, of
-        which the finest box is known that its point lies in.
+        A centre is the point that was played, unless the algorithm has `play="uniform"` or is an object of your own.
 
         >>> import artreplay as ar
         >>> env = ar.environments.Metric(lambda points: points[:, 0], dim=1)
@@ -82,8 +91,8 @@ class Runs:
         found: Floats = np.array(centres)[at].reshape(*self.actions.shape, len(nowhere))
         return found
 
-    def to_frame(self) -> Any:
-        """One row per replication and round, as a pyarrow table (`.to_pandas()` makes it a pandas frame).
+    def to_frame(self) -> pa.Table:
+        """Make a pyarrow table with a row per replication and round (`.to_pandas()` makes it a pandas frame).
 
         Where several units are played, `action` holds lists; where they have levels, so does `level`.
 
@@ -95,9 +104,8 @@ class Runs:
         import pyarrow as pa
 
         rounds = self.rounds_kept
-        kept = len(rounds)
         columns: dict[str, Any] = {
-            "replication": np.repeat(np.arange(self.replications), kept),
+            "replication": np.repeat(np.arange(self.replications), len(rounds)),
             "round": np.tile(rounds, self.replications),
             "regret": self.regret.ravel(),
             "used": self.used.ravel(),
@@ -111,15 +119,15 @@ class Runs:
         return pa.table(columns)
 
 
-def _lists(values: Any) -> Any:
+def _lists(values: Floats | Ints) -> pa.Array:
     """A column with one list for each round of each replication."""
     import pyarrow as pa
 
     return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[2])
 
 
-def mean_and_error(values: Any) -> tuple[float, float]:
-    """Mean and standard error; the error of one value is nan."""
+def mean_and_error(values: ArrayLike) -> tuple[float, float]:
+    """Compute the mean and its standard error; the error of one value is nan."""
     values = np.asarray(values, dtype=np.float64)
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
     return float(values.mean()), error

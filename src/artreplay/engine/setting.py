@@ -38,11 +38,11 @@ class Outputs(NamedTuple):
 class Setting:
     """What is simulated, checked."""
 
-    user_base: Any  # as it was given
-    base: Base  # ready to take the log in, which replications start with a copy of
+    user_base: Any  # as the user passed it
+    base: Base  # ready to be shown the log; replications start with copies of it
     env: ArmEnvironment | PointEnvironment
     start: Start
-    given: History | Totals | None  # a log used in every replication
+    history: History | Totals | None  # the log that all replications use, None if each draws its own
     rows: int
     horizon: int
     replications: int
@@ -69,7 +69,7 @@ class Setting:
 
     @property
     def asks_policies(self) -> bool:
-        """Whether policies must be asked: for a plain object, in a world that is one, or where rewards come late."""
+        """Whether no loop can play it: a plain object, a world that is one, or rewards that come late."""
         env, base = self.env, self.base
         is_plain = isinstance(env, OwnEnvironment) and (env.has_delays or not env.is_compilable)
         return is_plain or isinstance(base, ObjectBase)
@@ -115,7 +115,7 @@ def checked_setting(
     keep: Any,
     drift: DriftValue,
 ) -> Setting:
-    """Check everything that `simulate` is given."""
+    """Check the arguments of `simulate`."""
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         if not is_own_environment(env):
             offers = "n_arms, mean(arm, round) and reward(arm, round, u)"
@@ -124,31 +124,31 @@ def checked_setting(
     rounds = _checked_rounds(keep, horizon)
     ready = as_base(base)
     _check_base(ready, env)
-    given = history if isinstance(history, (History, Totals)) else None
+    known = history if isinstance(history, (History, Totals)) else None
     rows = len(history) if isinstance(history, (History, Totals)) else checked_count("history", history, least=0)
-    if given is not None:
-        _check_log(ready, env, given)
+    if known is not None:
+        _check_log(ready, env, known)
     if isinstance(env, OwnEnvironment):
         env.rows = rows
     has_log = start != "ignorant"
     if has_log and isinstance(ready, Algorithm) and ready.wants_totals:
-        if given is None:
-            raise InvalidParameter('prior="log" needs a log to fit it to: give history= as a History, not as a number')
-        ready.take_totals(*Log(ready, given, "error").totals())
+        if known is None:
+            raise InvalidParameter('prior="log" needs a log to fit it to: pass history= as a History, not as a number')
+        ready.take_totals(*Log(ready, known, "error").totals())
     return Setting(
         user_base=base,
         base=ready,
         env=env,
         start=start,
-        given=given,
+        history=known,
         rows=rows if has_log else 0,
         horizon=horizon,
         replications=replications,
         seed=seed,
         rounds=rounds,
         user_drift=drift if has_log else 0.0,
-        drift=_checked_drift(drift, ready, given) if has_log else Drift(0.0, ready),
-        totals=_rows_of_totals(ready, given) if isinstance(given, Totals) and has_log else [],
+        drift=_checked_drift(drift, ready, known) if has_log else Drift(0.0, ready),
+        totals=_rows_of_totals(ready, known) if isinstance(known, Totals) and has_log else [],
     )
 
 
@@ -160,14 +160,14 @@ def _rows_of_totals(base: Base, totals: Totals) -> list[tuple[int, int, float]]:
     return list(zip(part.units.tolist(), part.samples.tolist(), part.rewards.tolist(), strict=True))
 
 
-def _checked_drift(drift: DriftValue, base: Base, given: History | Totals | None) -> Drift:
+def _checked_drift(drift: DriftValue, base: Base, history: History | Totals | None) -> Drift:
     """The allowances of the log; the base is prepared to take them."""
-    allowed = Drift(drift, base, given is not None and given.has_allowances)
-    if given is not None:
-        Log(base, given, "error", allowed)
+    allowed = Drift(drift, base, history is not None and history.has_allowances)
+    if history is not None:
+        Log(base, history, "error", allowed)
     elif allowed.leaves_out_arms:
         raise InvalidParameter(
-            "drift as wide as the range of rewards needs a log that is given: history= is a number here"
+            "drift must be less than the range of rewards where history= is a number: pass the log as a History"
         )
     if allowed.is_there:
         base.allow_drift()
@@ -231,7 +231,7 @@ def _edges(space: Any) -> tuple[tuple[float, float], ...]:
 
 
 def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
-    """A log that is given must be one of what the environment plays."""
+    """Refuse a log of other units than the environment has, or of rewards that the base cannot take."""
     if isinstance(history, Totals):
         Log(base, history, "error")  # the arms are those of the environment, or it was refused before
         return

@@ -44,13 +44,33 @@ def simulate(
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
 
-    `base` is a template: replication r starts from a copy of it, re-keyed by (seed, its own seed, r). Its own horizon,
-    the T in its bonus, may be another one. `history` is a number of samples drawn from the environment's log, or a
-    `History` or `Totals` used in every replication. The same seed gives the same means, log and rewards to every policy
-    and every algorithm, so that comparisons are paired; the result does not depend on `threads`. `drift` is that of the
-    policies. With `keep="final"` only the last round is kept, with a list of rounds, counted from 0, only those. `env`
-    is one of `ar.environments`, or an object of your own with `n_arms`, `mean(arm, round)` and
-    `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
+    The same seed gives the same means, logs and rewards to every policy and every algorithm, so that comparisons are
+    paired.
+
+    Parameters
+    ----------
+    base
+        The algorithm. Replication r starts from a copy, whose own draws are keyed by (seed, the seed of the base, r).
+    env
+        One of `ar.environments`, or an object of your own with `n_arms`, `mean(arm, round)` and
+        `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
+    start
+        What is done with the log: `"artificial-replay"`, `"full-start"` or `"ignorant"`.
+    history
+        How many samples each replication draws from the log of the environment, or a `History` or `Totals` that all
+        replications use.
+    horizon
+        The rounds to play. The base has a horizon of its own, the T in its bonus, which may be another one.
+    replications
+        How often all of this is repeated, in worlds that differ.
+    seed
+        The seed of everything random in the worlds.
+    threads
+        How many threads play; by default one for each processor. The result does not depend on it.
+    keep
+        The rounds to keep in the result: `"all"`, `"final"` for the last one, or a list of rounds, counted from 0.
+    drift
+        How far the means of the log may lie from those of today, as for `ar.ArtificialReplay`.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)

@@ -56,8 +56,8 @@ class ArmStage:
         drift, arms = setting.drift, np.arange(env.n_arms)
         self._shows_all = setting.shows_log(base)
         cells = table_of(base.unit_cells(arms).of(arms))
-        if setting.rows and isinstance(setting.given, History):
-            part = cast(Part, Log(base, setting.given, "error", drift).whole)
+        if setting.rows and isinstance(setting.history, History):
+            part = cast(Part, Log(base, setting.history, "error", drift).whole)
             self._ledger = _ledger_of(part, cells, self._shows_all)
             allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
             start = self._ledger.next.copy()
@@ -99,11 +99,11 @@ class PointStage:
         return Scene(ledger, log, self._rewards(worlds), len(log.unit) > 0, self._learn)
 
     def _read_log(self, key: np.uint64) -> tuple[Ledger, PointLog]:
-        """The ledger of the log that is given or drawn, or all its rows where they are shown first."""
+        """The ledger of the log, or all its rows where they are shown first."""
         setting, base = self.setting, self.base
         if setting.start == "ignorant":
             return empty_ledger(base.unit_cells(NO_UNITS)), PointLog(NO_UNITS, NO_NUMBERS, NO_ALLOWANCES)
-        history = self.env.history_of(key, setting.rows) if setting.given is None else setting.given
+        history = self.env.history_of(key, setting.rows) if setting.history is None else setting.history
         log = Log(base, history, "error", setting.drift)
         part = cast(Part, log.whole)
         if not setting.shows_log(base):

@@ -19,11 +19,20 @@ _LAWS: dict[str, Law] = {"bernoulli": Bernoulli(), "beta": Beta(), "normal": Tru
 
 
 class ArmEnvironment:
-    """Finite arms with independent rewards in [0, 1]; `budget` of them are played in one round.
+    """Has finitely many arms with independent rewards in [0, 1].
 
-    `log` says how often each arm is in a log: "uniform", "random" (weights drawn per replication), or weights.
-    `bad_share` puts that share of the log on the worst fifth of the arms and the rest on the others, in the
-    proportions of `log`.
+    Parameters
+    ----------
+    n_arms
+        The number of arms.
+    budget
+        How many of them are played in one round.
+    log
+        How often each arm is in a log: `"uniform"`, `"random"` (weights drawn per replication), or weights.
+    rewards
+        `"bernoulli"`, `"beta"` or `"normal"` (truncated to [0, 1]) around the mean of an arm.
+    bad_share
+        The share of the log on the worst fifth of the arms; the others get the rest, in the proportions of `log`.
     """
 
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -126,7 +135,7 @@ class ArmEnvironment:
 
 
 class KArmed(ArmEnvironment):
-    """K arms, one played in a round; means uniform on [0, 1] per replication unless given.
+    """Has K arms, of which one is played in a round. Means are uniform on [0, 1] per replication, or `means`.
 
     >>> KArmed(3, means=[0.2, 0.5, 0.9], rewards="beta")
     <KArmed: 3 arms, 1 a round, beta rewards>
@@ -147,14 +156,14 @@ class KArmed(ArmEnvironment):
         self.means = None if means is None else _checked_means(means, self.n_arms)
 
     def draw_means(self, keys: Words) -> Floats:
-        """Uniform on [0, 1], or as given."""
+        """Uniform on [0, 1], or those of the user."""
         if self.means is None:
             return uniforms(keys, MEANS, self.n_arms)
         return np.broadcast_to(self.means, (len(keys), self.n_arms))
 
 
 class TopArms(KArmed):
-    """K arms, `budget` of them played in a round, each showing its own reward.
+    """Has K arms, of which `budget` are played in a round, each with a reward of its own.
 
     >>> TopArms(10, budget=3)
     <TopArms: 10 arms, 3 a round, bernoulli rewards>
@@ -174,7 +183,7 @@ class TopArms(KArmed):
 
 
 class Linear(ArmEnvironment):
-    """Arms with features in [0, 1]^d and means φ·θ; θ is drawn per replication, non-negative, its entries adding to 1.
+    """Has arms with features in [0, 1]^d and means φ·θ, where θ is drawn per replication: ≥ 0, adding to 1.
 
     With `blocks` > 1 features are block-sparse: arm a has features in block a mod `blocks` only, and θ adds to 1 in
     every block. The features belong to the environment (pass `env.features` to `LinUCB`); `seed` draws them.

@@ -13,13 +13,13 @@ from artreplay.streams import MEANS, beta
 
 
 class LogWorlds(ArmEnvironment):
-    """Bernoulli arms whose means are drawn, in each replication, from their posterior given a log.
+    """Has Bernoulli arms whose means are drawn, in each replication, from what a log says of them.
 
     The prior is the Beta distribution fitted by moments to what the arms of the log earned.
     """
 
     def __init__(self, counts: Ints, sums: Floats) -> None:
-        """So many samples of each arm, and the sums of their rewards in [0, 1]."""
+        """`counts` has the samples of each arm, and `sums` the sums of their rewards in [0, 1]."""
         super().__init__(len(counts), 1, "uniform", "bernoulli", None)
         self.prior = fitted_prior(counts, sums)
         self._a: Floats = self.prior[0] + sums

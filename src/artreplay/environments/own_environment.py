@@ -14,7 +14,8 @@ from artreplay.errors import InvalidParameter, checked_count
 from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, uniform
 
-_TRIED = (0.25, 0.75)  # draws with which a component is tried out
+TRIAL_DRAWS = (0.25, 0.75)  # with which a component is tried out
+MAX_TRIAL_ARMS = 16
 
 
 @compiled
@@ -31,7 +32,7 @@ class Scale(NamedTuple):
 
 @compiled
 class OwnRewards(NamedTuple):
-    """Rewards of one replication: the n-th online pull of an arm is made of the same draw for every policy."""
+    """Rewards of one replication: the n-th online pull of an arm has the same uniform draw for every policy."""
 
     worlds: WorldKeys
     own: Any  # the user's world
@@ -66,11 +67,11 @@ class OwnRewards(NamedTuple):
         return mean
 
     def played(self, unit: int, slot: int) -> int:
-        """What the base is told was played for a unit that was met."""
+        """The unit that the base learns from."""
         return unit
 
     def name(self, unit: int, slot: int) -> int:
-        """What is written down of a unit that was met."""
+        """The number under which a unit is written down."""
         return unit
 
     def level(self, slot: int) -> int:
@@ -112,7 +113,7 @@ class CheckedWorld:
         return self._number("mean", self._own.mean(int(arm), int(round_)), (-math.inf, math.inf))
 
     def reward(self, arm: int, round_: int, u: float) -> float:
-        """The reward of an arm, made of a uniform draw."""
+        """The reward of an arm for a uniform draw."""
         return self._number("reward", self._own.reward(int(arm), int(round_), float(u)), self._range)
 
     def delay(self, arm: int, round_: int, u: float) -> int:
@@ -134,13 +135,26 @@ class CheckedWorld:
 
 
 class OwnEnvironment(ArmEnvironment):
-    """A world of the user's own in a simulation.
+    """Lets a simulation play in a world of your own. `ar.simulate` makes one of any object with the methods below.
 
-    The world has `n_arms`, `mean(arm, round)`, the expected reward, and `reward(arm, round, u)`, a reward made of the
-    uniform draw u, which is the same for every policy that plays the arm for the n-th time. Rows of a log have
-    negative rounds, the last −1. It may have `reward_range`, by default (0, 1); `enter(key)`, called when a replication
-    begins; and `delay(arm, round, u)`, in how many rounds the reward arrives. Marked as a component, with `enter`, it
-    is compiled.
+    Parameters
+    ----------
+    own
+        The world. It has `n_arms`; `mean(arm, round)`, the expected reward; and `reward(arm, round, u)`, the reward for
+        the uniform draw u, which is the same for every policy that plays the arm for the n-th time. Rows of a log have
+        negative rounds, the last −1. It may have `reward_range`, by default (0, 1); `enter(key)`, called when a
+        replication begins; and `delay(arm, round, u)`, in how many rounds the reward arrives. Marked by `ar.compiled`,
+        with `enter`, it is compiled.
+
+    >>> import artreplay as ar
+    >>> class Coins:
+    ...     n_arms = 2
+    ...     def mean(self, arm, round):
+    ...         return (0.2, 0.8)[arm]
+    ...     def reward(self, arm, round, u):
+    ...         return float(u < self.mean(arm, round))
+    >>> ar.environments.OwnEnvironment(Coins())
+    <Coins: 2 arms>
     """
 
     def __init__(self, own: Any) -> None:
@@ -162,13 +176,15 @@ class OwnEnvironment(ArmEnvironment):
         """Let a component say a few things, interpreted: compiled code cannot complain."""
         check_fields(own)
         if not callable(getattr(own, "enter", None)):
-            raise InvalidParameter(f"{type(own).__qualname__} must have enter(key): a world that is compiled is told")
+            raise InvalidParameter(
+                f"{type(own).__qualname__} must have enter(key), which begins a replication of a compiled world"
+            )
         world = copied(own)
         checked = CheckedWorld(world, self.reward_range)
         world.enter(np.uint64(1))
-        for arm in range(min(self.n_arms, 16)):
+        for arm in range(min(self.n_arms, MAX_TRIAL_ARMS)):
             checked.mean(arm, 0)
-            for u in _TRIED:
+            for u in TRIAL_DRAWS:
                 checked.reward(arm, 0, u)
 
     @property
@@ -198,8 +214,8 @@ class OwnEnvironment(ArmEnvironment):
         return f"<{type(self.own).__qualname__}: {self.n_arms} arms>"
 
 
-def is_own_environment(env: Any) -> bool:
-    """Whether an object offers what a world must."""
+def is_own_environment(env: object) -> bool:
+    """Say whether an object has the methods that a world must have."""
     return not isinstance(env, type) and all(callable(getattr(env, name, None)) for name in ("mean", "reward"))
 
 

@@ -21,15 +21,15 @@ from artreplay.streams import LOG_LEVEL, LOG_REWARD, LOG_SIDE, LOG_UNIT, uniform
 
 Noise = Literal["bernoulli", "none"]
 
-_MOST_BITS = 16  # of the grid on which the optimum of a single point is looked for
-_MOST_BOXES = 1 << 22  # of any such grid
-_MOST_MEANS = 1 << 24  # ... each with a mean at every level
-_MOST_ATTEMPTS = 10_000  # at a point on the wanted side of the worst fifth
+MAX_GRID_BITS = 16  # of the grid on which the optimum of a single point is looked for
+MAX_BOXES = 1 << 22  # of any such grid
+MAX_MEANS = 1 << 24  # of its boxes at all levels
+MAX_ATTEMPTS = 10_000  # at drawing a point on the right side of the worst fifth
 _NO_FIFTH = "bad_share needs mean rewards of which a fifth is lower than the rest"
 
 
 class PointEnvironment:
-    """A box of points with mean rewards in [0, 1]; with levels, of points that each get a level of effort.
+    """Has a mean reward in [0, 1] for each point of a box; with levels, for each point at each level of effort.
 
     Logged points are uniform on the box, and so are their levels among the levels. With `bad_share`, that share of the
     log lies where the mean is in its lowest fifth, and the rest elsewhere; at a level where all means are equal, such
@@ -53,7 +53,7 @@ class PointEnvironment:
         self.dim = dim
         self.levels = None if levels is None else checked_levels(levels)
         if (self.levels is None) != (budget is None) or (self.levels is None) != (max_units is None):
-            raise InvalidParameter("levels, budget and max_units must be given together, or none of them")
+            raise InvalidParameter("levels, budget and max_units belong together: pass all of them or none")
         self.budget = None if budget is None else checked_number("budget", budget)
         self.max_units = max_units
         self.noise: Noise = noise
@@ -61,15 +61,12 @@ class PointEnvironment:
         self.function = function
         points = [np.zeros((1, self.dim))]
         _check_takes(function, points if self.levels is None else [*points, np.ones(1)])
-        usual = 32 if self.levels is not None else 1 << min(max(_MOST_BITS // self.dim, 1), 12)
+        usual = 32 if self.levels is not None else 1 << min(max(MAX_GRID_BITS // self.dim, 1), 12)
         self.finest = usual if finest is None else finest
         n_boxes, n_levels = self.finest**self.dim, len(self.level_values())
-        if n_boxes > _MOST_BOXES or n_boxes * n_levels > _MOST_MEANS:
-            most = (
-                f"{_MOST_BOXES:,} boxes"
-                if n_boxes > _MOST_BOXES
-                else f"{_MOST_MEANS:,} boxes over all {n_levels} levels"
-            )
+        if n_boxes > MAX_BOXES or n_boxes * n_levels > MAX_MEANS:
+            means = f"{MAX_MEANS:,} boxes over all {n_levels} levels"
+            most = f"{MAX_BOXES:,} boxes" if n_boxes > MAX_BOXES else means
             raise InvalidParameter(f"finest must make at most {most}, got {self.finest} along {self.dim} axes")
         self.lattice = lattice(box, self.dim, self.finest)
         self.box = None if box is None else tuple((float(low), float(high)) for low, high in box)
@@ -99,8 +96,8 @@ class PointEnvironment:
 
     def means(self, points: Floats, levels: Floats) -> Floats:
         """The mean rewards of these points at these levels. The function gets copies, which it may change."""
-        given = [points.copy()] if self.levels is None else [points.copy(), levels.copy()]
-        values: Any = self.function(*given)
+        arguments = [points.copy()] if self.levels is None else [points.copy(), levels.copy()]
+        values: Any = self.function(*arguments)
         try:
             found = np.asarray(values)
             if found.dtype.kind not in "fiubO":  # texts, dates, complex numbers
@@ -132,7 +129,7 @@ class PointEnvironment:
             attempt = 0
             while len(wrong):
                 attempt += 1
-                if attempt > _MOST_ATTEMPTS:
+                if attempt > MAX_ATTEMPTS:
                     raise InvalidParameter(_NO_FIFTH)
                 points[wrong] = self._scaled(log_draws(key, LOG_UNIT, 64 * attempt, wrong, self.dim))
                 means[wrong] = self.means(points[wrong], values[levels[wrong]])
@@ -183,9 +180,25 @@ class PointEnvironment:
 
 
 class Metric(PointEnvironment):
-    """Any mean reward on a box: `function` takes an array of points, shape (n, d), and gives n numbers in [0, 1].
+    """Has any mean reward that you write as a function of points.
 
-    With `levels`, `budget` and `max_units` it takes the levels of the points as a second array.
+    Parameters
+    ----------
+    function
+        Takes an array of points of shape (n, d), and with `levels` a second array of their levels. Returns n mean
+        rewards in [0, 1].
+    dim
+        The number of coordinates.
+    box
+        A pair (low, high) for each coordinate; the unit cube by default.
+    levels, budget, max_units
+        The levels of effort, how much effort a round has, and how many points it plays at most. All three or none.
+    noise
+        `"bernoulli"` for rewards of 0 and 1, `"none"` for the mean itself.
+    bad_share
+        The share of the log that lies where the mean is in its lowest fifth; by default points are uniform.
+    finest
+        How many boxes along each axis the grid has on which the best action is looked for.
 
     >>> env = Metric(lambda points: 1 - abs(points[:, 0] - 0.3), dim=1)
     >>> round(env.optimum, 3)
@@ -213,7 +226,7 @@ class Metric(PointEnvironment):
 class _Allocations(PointEnvironment):
     """A domain in which a budget of effort is split over places in the unit cube."""
 
-    most_dims = 22  # there is no grid of 2 boxes along more axes
+    max_dims = 22  # there is no grid of 2 boxes along more axes
 
     @checked
     def __init__(
@@ -228,8 +241,8 @@ class _Allocations(PointEnvironment):
     ) -> None:
         if max(checked_levels(levels)) > 1.0:
             raise InvalidParameter(f"levels must be at most 1 for {type(self).__name__}, got {levels!r}")
-        if dim > self.most_dims:
-            raise InvalidParameter(f"dim must be at most {self.most_dims} for {type(self).__name__}, got {dim}")
+        if dim > self.max_dims:
+            raise InvalidParameter(f"dim must be at most {self.max_dims} for {type(self).__name__}, got {dim}")
         super().__init__(self.surface, dim, None, levels, budget, max_units, noise, bad_share, finest)
 
     @staticmethod
@@ -239,7 +252,7 @@ class _Allocations(PointEnvironment):
 
 
 class PiecewiseLinear(_Allocations):
-    """Mean reward β·(p₁ + … + p_d)/d at effort β: best in one corner.
+    """Has mean reward β·(p₁ + … + p_d)/d at effort β: best in one corner.
 
     >>> PiecewiseLinear()
     <PiecewiseLinear in dimension 2, levels 0.5, 1, noise bernoulli>
@@ -253,13 +266,13 @@ class PiecewiseLinear(_Allocations):
 
 
 class Quadratic(_Allocations):
-    """Mean reward β·(1 − (p₁ − ½)² − … − (p_d − ½)²) at effort β: best in the middle. At most 4 dimensions.
+    """Has mean reward β·(1 − (p₁ − ½)² − … − (p_d − ½)²) at effort β: best in the middle. At most 4 dimensions.
 
     >>> round(Quadratic(noise="none").optimum, 2)
     2.0
     """
 
-    most_dims = 4  # in five, the corners would be worth less than nothing
+    max_dims = 4  # in five, the corners would be worth less than nothing
 
     @staticmethod
     def surface(points: Floats, levels: Floats) -> Floats:
@@ -268,16 +281,18 @@ class Quadratic(_Allocations):
         return means
 
 
-def _check_takes(function: Callable[..., Any], given: list[Any]) -> None:
+def _check_takes(function: Callable[..., Any], arguments: list[Floats]) -> None:
     """Refuse a function whose signature does not take these arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions do not say
         return
     try:
-        signature.bind(*given)
+        signature.bind(*arguments)
     except TypeError as error:
-        what = "an array of points" if len(given) == 1 else "an array of points and, with levels, one of their levels"
+        what = (
+            "an array of points" if len(arguments) == 1 else "an array of points and, with levels, one of their levels"
+        )
         raise InvalidParameter(f"the function must take {what}, and this one does not: {error}") from None
 
 
@@ -291,7 +306,7 @@ def fill_draws(key: Any, purpose: int, first: int, numbers: Ints, out: Floats) -
 
 
 def log_draws(key: np.uint64, purpose: int, first: int, numbers: Ints, columns: int) -> Floats:
-    """Uniform draws for rows of a log, in as many columns."""
+    """Uniform draws for rows of a log, in `columns` columns."""
     out = np.empty((len(numbers), columns))
     fill_draws(np.array([key], np.uint64), purpose, first, np.ascontiguousarray(numbers, np.int64), out)
     return out

@@ -17,9 +17,9 @@ NOTHING = np.uint64(0)
 ONE = np.uint64(1)
 
 
-BLOCK = 4  # the bits that tell the finest boxes apart whose means are asked for at once
+BLOCK_BITS = 4  # the means of this many bits of the finest boxes are asked for together
 
-# What a row of `Known` has.
+# The columns of `Known`.
 KEY = 0  # what a point, or a box that is always played at the same point, is known by; 0 for an empty row
 SEEN = 1  # what the point and its level are known by
 UNIT = 2  # the finest box it lies in
@@ -29,10 +29,10 @@ WIDTH = 4
 
 @compiled
 class Known(NamedTuple):
-    """What is known of the points met so far, in a table with open addressing.
+    """What is known of the points played so far, in a hash table with open addressing.
 
-    So a function of Python is called once per point, and for boxes that are always played at the same point, nothing
-    has to be worked out again. All that belongs to a point lies side by side: it is looked up in every round.
+    It saves calling a Python function twice for a point, and placing a box twice that is always played at the same
+    point. All that belongs to a point lies side by side, because it is looked up in every round.
     """
 
     word: Words  # (row, column)
@@ -50,7 +50,7 @@ class Known(NamedTuple):
 
 @compiled(scratch=("key", "seen", "unit", "point", "mean"))
 class Asked(NamedTuple):
-    """Points whose means Python is to work out, all in one call."""
+    """Points whose means Python must compute, all in one call."""
 
     key: Words  # what each will be known by
     seen: Words
@@ -85,7 +85,7 @@ def key_of_point(bits: Words, level: int) -> Any:
 class PointRewards(NamedTuple):
     """Rewards of one replication, keyed by the bits of the played point, its level, and the online round.
 
-    A proposed box is turned into the point that is played by the picker of the base.
+    The picker of the base says which point of a box is played.
     """
 
     worlds: WorldKeys
@@ -108,7 +108,7 @@ class PointRewards(NamedTuple):
         self.picker.reseed(self.worlds.base_key[world])
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
-        """Look at a box that is to be played: which point it is, and what that is worth; AGAIN if that is known."""
+        """Look up the point of a box that is to be played, and its mean; AGAIN, or NEEDS_MEANS if it is not known."""
         if self.asked.size[0] > 0:
             self.asked.remember(self.known)
         key = mixed(np.uint64(unit)) | ONE
@@ -138,10 +138,10 @@ class PointRewards(NamedTuple):
             self.asked.point[place, axis] = self.point[axis]
 
     def ask_for_all_around(self, unit: int, round_: int, slot: int) -> None:
-        """Ask for the means of a box and of those that came to be with it, by the same division; of more if finest."""
+        """Ask for the means of a box and of its siblings; if it is one of the finest, also of those around it."""
         dim = len(self.point)
         depth = self.lattice.depth(unit)
-        up = min(max(BLOCK // dim, 1), depth) if depth == self.lattice.bits else min(1, depth)
+        up = min(max(BLOCK_BITS // dim, 1), depth) if depth == self.lattice.bits else min(1, depth)
         first = (unit >> (dim * up)) << (dim * up)
         for box in range(first, first + (1 << (dim * up))):
             if self.lattice.has(box):
@@ -163,12 +163,12 @@ class PointRewards(NamedTuple):
         return mean
 
     def played(self, unit: int, slot: int) -> int:
-        """What the base is told was played for a unit that was met."""
+        """The finest box that the played point lies in."""
         played: int = self.unit[slot]
         return played
 
     def name(self, unit: int, slot: int) -> int:
-        """What is written down of a unit that was met: its box, with its depth."""
+        """The number under which a unit is written down: its box, with its depth."""
         return unit & WITHIN
 
     def level(self, slot: int) -> int:
@@ -211,6 +211,6 @@ def with_space(known: Known, more: int) -> Known:
 
 def nothing_asked(dim: int) -> Asked:
     """No points, with space for as many as are asked for at once."""
-    most = 1 << max(dim, BLOCK)
+    most = 1 << max(dim, BLOCK_BITS)
     key, seen = np.zeros(most, np.uint64), np.zeros(most, np.uint64)
     return Asked(key, seen, np.zeros(most, np.int64), np.zeros((most, dim)), np.zeros(most), np.zeros(1, np.int64))

@@ -15,7 +15,7 @@ from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal,
 NOT_A_UNIT = -20  # the environment does not have it
 NEEDS_MEANS = -21  # Python must work out the mean rewards of points
 
-AHEAD = 32  # online rewards of an arm that are drawn in one go; the first ones are drawn one by one, for rare arms
+AHEAD = 32  # online rewards of an arm that are drawn together; the first ones are drawn one by one, for rare arms
 
 
 @compiled
@@ -87,7 +87,7 @@ class Certain(NamedTuple):
         return (mean - self.low) / self.span
 
 
-# Loops of their own, and not a part of larger ones: machine code then does several draws at once.
+# Functions of their own, so that machine code does several draws at a time.
 
 
 @compiled(inline=False)
@@ -146,7 +146,7 @@ class ArmRewards(NamedTuple):
     mean: Floats  # of that world, like `truth`
     truth: Floats
     pulls: Ints  # online, of each arm
-    ahead: Floats  # (arm, place): its next online rewards, drawn in one go; without any arms they are drawn one by one
+    ahead: Floats  # (arm, place): its next online rewards, drawn together; without rows they are drawn one by one
     optimum: Floats  # the best expected reward of one round in that world, in one entry
     law: Any  # how a reward is drawn around a mean
 
@@ -170,11 +170,11 @@ class ArmRewards(NamedTuple):
         return mean
 
     def played(self, unit: int, slot: int) -> int:
-        """What the base is told was played for a unit that was met."""
+        """The unit that the base learns from."""
         return unit
 
     def name(self, unit: int, slot: int) -> int:
-        """What is written down of a unit that was met."""
+        """The number under which a unit is written down."""
         return unit
 
     def level(self, slot: int) -> int:
@@ -226,6 +226,6 @@ def true_means(means: Floats, law: Law) -> Floats:
 
 def _truncated_mean(mean: float, deviation: float) -> float:
     low, high = -mean / deviation, (1.0 - mean) / deviation
-    kept = 0.5 * (math.erf(high / math.sqrt(2.0)) - math.erf(low / math.sqrt(2.0)))
+    inside = 0.5 * (math.erf(high / math.sqrt(2.0)) - math.erf(low / math.sqrt(2.0)))
     density = (math.exp(-0.5 * low * low) - math.exp(-0.5 * high * high)) / math.sqrt(2.0 * math.pi)
-    return mean + deviation * density / kept
+    return mean + deviation * density / inside

@@ -20,8 +20,20 @@ _STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (7, 2, 1.5, 2))
 def comparison(result: Comparison, path: str | Path | None = None) -> Figure:
     """Draw regret over rounds, and the paired difference to the baseline, with 95 % bands.
 
-    Where the band of a difference leaves out 0 the two policies differ for sure. With a `path` the figure is written
-    there.
+    Where the band of a difference does not contain 0, the two policies differ beyond chance.
+
+    Parameters
+    ----------
+    result
+        What `ar.compare` returns.
+    path
+        Where to write the figure, if it is to be written.
+
+    >>> import artreplay as ar
+    >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
+    >>> result = ar.compare(policies, ar.environments.KArmed(3), horizon=5, replications=3)
+    >>> print(ar.plots.comparison(result).axes[0].get_ylabel())
+    reward lost so far (regret)
     """
     figure = Figure(figsize=(11.5, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)

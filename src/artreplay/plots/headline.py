@@ -28,15 +28,21 @@ IGNORANT = Look("ignorant", "#c04a00", (0, (7, 2, 1.5, 2)), 1.8)
 REPLAY = Look("artificial replay", "#7cc0f2", "-", 6.0)
 FULL_START = Look("full start", "#101010", (0, (4, 3)), 1.7)
 
-_WORDS_BEGIN = 0.38  # of the width of a panel, for words that end at its right
-_CUT = 1.5  # random choice leaves the panel where showing it whole would make the panel this much taller
+WORDS_START = 0.38  # of the width of a panel, where words begin that end at its right
+MAX_STRETCH = 1.5  # random choice leaves the panel if showing all of it would stretch the others more than this
 
 
 def headline(*, random: Runs, ignorant: Runs, full_start: Runs, replay: Runs, setting: str) -> Figure:
-    """Cumulative regret, and samples of the log used, over rounds: means with bands of ± one standard error.
+    """Draw cumulative regret, and samples of the log used, over rounds: means with bands of ± one standard error.
 
-    The runs are of the same worlds and hold every round. Full start and replay are drawn so that both are seen where
-    they coincide. `setting` says in a few words what was simulated.
+    Full start and replay are drawn so that both are seen where they coincide.
+
+    Parameters
+    ----------
+    random, ignorant, full_start, replay
+        The runs of the four policies, in the same worlds, with every round.
+    setting
+        What was simulated, in a few words.
     """
     runs = {RANDOM: random, IGNORANT: ignorant, FULL_START: full_start, REPLAY: replay}
     _check_alike(runs)
@@ -71,7 +77,7 @@ def _draw_regret(axes: Axes, runs: dict[Look, Runs]) -> None:
         _line(axes, look, rounds, one.regret, band=not (look is FULL_START and coincide))
     tallest = max(_highest(one.regret) for look, one in runs.items() if look is not RANDOM)
     whole = _highest(runs[RANDOM].regret)
-    cut = whole > _CUT * tallest
+    cut = whole > MAX_STRETCH * tallest
     axes.set_ylim(0, (1.15 * tallest if cut else 1.05 * max(whole, tallest)) or 1.0)
     _finish(axes, horizon, "What it costs: cumulative regret (lower is better)", "reward lost so far (regret)")
     if cut:
@@ -81,7 +87,7 @@ def _draw_regret(axes: Axes, runs: dict[Look, Runs]) -> None:
         axes.annotate(text, (leaves + 1, mean[leaves]), (10, 0), textcoords="offset points", va="center")
     if coincide:
         # Curves only rise: what fits below one where the words begin is clear of it to their end.
-        level = float(runs[REPLAY].regret.mean(axis=0)[int(_WORDS_BEGIN * horizon)])
+        level = float(runs[REPLAY].regret.mean(axis=0)[int(WORDS_START * horizon)])
         if level > 0.14 * axes.get_ylim()[1]:
             _label(axes, "full start and artificial replay: one curve,\nthe same in every round", level, -12)
 
@@ -108,7 +114,7 @@ def _draw_legend(axes: Axes, looks: list[Look]) -> None:
 
 
 def _label(axes: Axes, text: str, level: float, rise: int) -> None:
-    """Words at the end of a line, so many points above or below it."""
+    """Words at the end of a line, `rise` points above it, or below if that is negative."""
     right = 0.985 * axes.get_xlim()[1]
     side: Any = "bottom" if rise > 0 else "top"
     axes.annotate(text, (right, level), (0, rise), textcoords="offset points", ha="right", va=side)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from artreplay.engine.log_worth import Worth
 
 _LEADER, _OPEN, _WORSE, _DARK = "#0b6e4f", "#e08e0b", "#9aa0a6", "#202020"
-_MOST_ARMS = 20
-_WIDTH = 24  # letters of the name of an arm
+MAX_ARMS = 20
+MAX_LETTERS = 24  # of the name of an arm
 _BARS = (
     (_WORSE, "without the log", "without"),
     (_LEADER, "with it", "with_log"),
@@ -30,8 +30,8 @@ _BARS = (
 
 
 def draw_outlook(found: Outlook, headline: str, below: str) -> Figure:
-    """Each arm with the range that its true mean very probably lies in; colours say what the log has decided."""
-    arms = found.standings[:_MOST_ARMS]
+    """Draw the range that the true mean of each arm very probably lies in; colours say what the log has decided."""
+    arms = found.standings[:MAX_ARMS]
     figure = Figure(figsize=(10.0, 2.6 + 0.34 * max(len(arms), 3)), layout="constrained")
     axes = figure.subplots()
     for place, arm in enumerate(arms):
@@ -52,7 +52,7 @@ def draw_outlook(found: Outlook, headline: str, below: str) -> Figure:
 
 
 def draw_worth(found: Sequence[Worth], headline: str, below: str) -> Figure:
-    """Left, what each algorithm loses without the log and with it; right, what the log saves in each world."""
+    """Draw what each algorithm loses without the log and with it, and what the log saves in each world."""
     figure = Figure(figsize=(11.5, 2.8 + 1.15 * len(found)), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1, 1])
     bars = [bar for bar in _BARS if any(getattr(one, bar[2]) is not None for one in found)]
@@ -83,7 +83,7 @@ def _mean_of(one: Worth, name: str) -> float:
 
 
 def _draw_bar(axes: Axes, at: float, height: float, values: Floats, colour: str) -> None:
-    """A mean with its standard error, and the number behind it."""
+    """A mean with its standard error, and the number after it."""
     mean = float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
     axes.barh(at, mean, 0.9 * height, color=colour, xerr=error, error_kw={"ecolor": _DARK, "capsize": 2})
@@ -91,7 +91,7 @@ def _draw_bar(axes: Axes, at: float, height: float, values: Floats, colour: str)
 
 
 def _draw_savings(axes: Axes, place: int, one: Worth) -> None:
-    """A dot for each world, spread out so that they can be told apart."""
+    """A dot for each world, spread out so that all are seen."""
     saved = one.without - one.with_log
     order = np.argsort(np.argsort(saved, kind="stable"))
     spread = ((order * 0.618034) % 1.0 - 0.5) * 0.6
@@ -130,7 +130,7 @@ def _tidy(axes: Axes, label: str) -> None:
 
 def _short(name: object) -> str:
     text = str(name).replace("$", r"\$")
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+    return text if len(text) <= MAX_LETTERS else text[: MAX_LETTERS - 1] + "…"
 
 
 def _wrapped(text: str, width: int) -> str:

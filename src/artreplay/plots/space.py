@@ -27,11 +27,12 @@ from artreplay.whole_files import write_whole
 # From white to a mid blue: darker is higher in grey print too, and dark dots are seen on all of it.
 COLOURS = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
 _NAMES = {ArtificialReplay: "Artificial Replay", FullStart: "Full Start", Ignorant: "No log"}
-_MOST_DOTS = 2_000  # of one kind in one panel
-_MOST_ACROSS = 6  # panels side by side
+MAX_DOTS = 2_000  # of one kind in one panel
+MAX_ACROSS = 6  # panels side by side
+FULL_SIZE_DOTS = 500  # more are drawn smaller
 _DPI = 100
-# What a file would say of the day and the machine it was made on.
-_SILENT: dict[str, dict[str, None]] = {
+# Without the day and the machine, so that the same figure is the same file.
+NO_METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
     "svg": {"Creator": None, "Date": None},
@@ -77,13 +78,31 @@ def draw_space(
     played_name: str = PLAYED.name,
     note: str | None = None,
 ) -> Figure:
-    """The cells of a policy, coloured by their index, with the logged samples it has used and those it has not.
+    """Draw the cells of a policy, coloured by their index, with the logged samples it has used and those it has not.
 
-    For spaces of one or two dimensions; in one dimension the height of a cell is its index, and samples lie at the
-    height of their reward. Levels have a panel each, or only `level` is drawn. Several policies over the same space
-    are drawn beside each other, in the same colours. `played` are points or allocations to mark in each of them,
-    `names` those of the axes, `note` a line below it all. `axes` takes a single panel, without a legend.
-    With `path` the figure is written too: a png, pdf or svg.
+    For spaces of one or two dimensions. In one dimension the height of a cell is its index, and samples lie at the
+    height of their reward.
+
+    Parameters
+    ----------
+    policy
+        A policy over points, or several over the same space, which are drawn beside each other in the same colours.
+    path
+        Where to write the figure, a png, pdf or svg, if it is to be written.
+    level
+        The level to draw; by default each has a panel.
+    axes
+        Axes of your own for a single panel, without a legend.
+    played
+        Points or allocations to mark.
+    title
+        The title of the figure.
+    names
+        The names of the coordinates.
+    played_name
+        What the legend calls the points in `played`.
+    note
+        A line below everything.
 
     >>> import artreplay as ar
     >>> policy = ar.ArtificialReplay(ar.TreeUCB(1, horizon=50), ar.History([[0.1], [0.9]], [0, 1]))
@@ -106,7 +125,9 @@ def draw_space(
     if axes is None:
         for place in places:
             place.label_outer()
-        usual = _counts_by_policy(policies) if len(levels) > 1 else None  # else the title of each panel says it
+        usual = (
+            _counts_by_policy(policies) if len(levels) > 1 else None
+        )  # with one level the title of each panel says it
         _draw_title(figure, usual if title is None else title)
         draw_legend(figure, [panel for row in rows for panel in row], played_name, note)
     if path is not None:
@@ -119,7 +140,7 @@ def draw_space(
 
 def checked_kind(path: Path) -> str:
     kind = path.suffix.removeprefix(".").lower()
-    if kind not in _SILENT:
+    if kind not in NO_METADATA:
         raise InvalidParameter(f"path must end in .png, .pdf or .svg, got {str(path)!r}")
     return kind
 
@@ -163,9 +184,9 @@ def _check_layout(rows: Sequence[Sequence[_Panel]], axes: Axes | None) -> None:
         raise InvalidParameter(f"axes must be the axes of a matplotlib figure, got {axes!r}")
     if axes is not None and n_panels > 1:
         raise InvalidParameter(f"axes takes one panel, there are {n_panels}: choose one policy and one level")
-    if len(rows[0]) > _MOST_ACROSS:
+    if len(rows[0]) > MAX_ACROSS:
         raise InvalidParameter(
-            f"at most {_MOST_ACROSS} panels stand side by side, there are {len(rows[0])}: choose a level"
+            f"at most {MAX_ACROSS} panels stand side by side, there are {len(rows[0])}: choose a level"
         )
 
 
@@ -190,12 +211,12 @@ def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any
     base: PointAlgorithm = policy.base
     cells = policy.cells()
     largest = 1.0 if base.levels is None else max(base.levels)
-    made = []
+    panels = []
     for level in levels:
         dots = logged_dots(policy, base, level) | {PLAYED: played_dots(base, level, played)}
         size = 1.0 if level is None else math.sqrt(max(level / largest, 0.1))
-        made.append(_Panel(kind_name(policy), [cell for cell in cells if cell.level == level], dots, level, size))
-    return made
+        panels.append(_Panel(kind_name(policy), [cell for cell in cells if cell.level == level], dots, level, size))
+    return panels
 
 
 def logged_dots(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[Dots, Floats]:
@@ -241,11 +262,11 @@ def counts_text(used: int, logged: int, cells: Sequence[Cell] | None) -> str:
 
 
 def thinned(places: Floats) -> Floats:
-    """At most so many places, always the same ones."""
-    if len(places) <= _MOST_DOTS:
+    """At most `MAX_DOTS` places, always the same ones."""
+    if len(places) <= MAX_DOTS:
         return places
-    kept: Ints = np.random.default_rng(0).permutation(len(places))[:_MOST_DOTS]
-    return places[np.sort(kept)]
+    chosen: Ints = np.random.default_rng(0).permutation(len(places))[:MAX_DOTS]
+    return places[np.sort(chosen)]
 
 
 def _scale(panels: Sequence[_Panel], base: PointAlgorithm) -> Normalize | None:
@@ -293,13 +314,7 @@ def _draw_panel(
     heights: tuple[float, float] | None,
 ) -> None:
     _draw_cells(axes, panel.cells, scale, heights)
-    for dots in (UNUSED, USED, PLAYED):
-        places = thinned(panel.dots[dots])
-        if dots is PLAYED and heights is not None:  # below all samples
-            places = np.column_stack([places, np.full(len(places), 0.95 * heights[0] + 0.05 * heights[1])])
-        if len(places):
-            size = dots.size * (panel.size if dots is PLAYED else min(max(math.sqrt(500 / len(places)), 0.7), 1.0))
-            axes.plot(places[:, 0], places[:, 1], **stroke(dots, size), zorder=dots.above)
+    draw_dots(axes, panel.dots, heights, panel.size)
     edges = base.edges()
     axes.set_xlim(*edges[0])
     axes.set_xlabel(names[0])
@@ -312,6 +327,19 @@ def _draw_panel(
     used, unused = len(panel.dots[USED]), len(panel.dots[UNUSED])
     where = panel.name if panel.level is None else f"{panel.name}, level {panel.level:g}"
     axes.set_title(f"{where}:\n{counts_text(used, used + unused, panel.cells)}", fontsize=10.5, loc="left")
+
+
+def draw_dots(
+    axes: Axes, samples: dict[Dots, Floats], heights: tuple[float, float] | None, played_size: float = 1.0
+) -> None:
+    """Draw samples of all kinds, the smaller the more there are; `played_size` is relative to the usual size."""
+    for dots in (UNUSED, USED, PLAYED):
+        places = thinned(samples[dots])
+        if dots is PLAYED and heights is not None:  # below all samples
+            places = np.column_stack([places, np.full(len(places), 0.95 * heights[0] + 0.05 * heights[1])])
+        if len(places):
+            size = played_size if dots is PLAYED else min(max(math.sqrt(FULL_SIZE_DOTS / len(places)), 0.7), 1.0)
+            axes.plot(places[:, 0], places[:, 1], **stroke(dots, dots.size * size), zorder=dots.above)
 
 
 def _draw_cells(
@@ -371,7 +399,7 @@ def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: s
         sizes = {panel.size for panel in panels if len(panel.dots[dots])} if dots is PLAYED else {1.0}
         handles.append(tuple(Line2D([], [], **stroke(dots, max(dots.size * size, 5.0))) for size in sorted(sizes)))
         name = played_name if dots is PLAYED else dots.name
-        words.append(name if most <= _MOST_DOTS else f"{name} (at most {_MOST_DOTS:,} drawn)")
+        words.append(name if most <= MAX_DOTS else f"{name} (at most {MAX_DOTS:,} drawn)")
     width = sum(0.085 * len(word) + 0.8 for word in words)  # about, in inches
     if handles or note is not None:
         figure.legend(
@@ -389,6 +417,6 @@ def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: s
 
 def write_figure(figure: Figure, path: Path, kind: str) -> None:
     """Write the figure: the same picture is the same bytes."""
-    # Parts of an svg have names made from a salt, which is random unless given.
+    # The names of the parts of an svg depend on a salt, which is random by default.
     with matplotlib.rc_context({"svg.hashsalt": "artreplay"}):
-        write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=_DPI, metadata=_SILENT[kind]))
+        write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=_DPI, metadata=NO_METADATA[kind]))

@@ -22,13 +22,13 @@ from artreplay.replay import Contradiction
 from artreplay.studies import ArmState, Study
 from artreplay.whole_files import write_whole
 
-_WINDOWS = 24  # parts of equal size into which the decisions are divided
-_SHOWN = 8  # arms with a colour of their own
-_BARS = 14  # arms whose means are drawn
-_TABLE = 200  # arms in the table
+MAX_WINDOWS = 24  # parts of equal size into which the decisions are divided
+MAX_COLOURED = 8  # arms with a colour of their own
+MAX_MEANS = 14  # arms whose means are drawn
+MAX_TABLE_ROWS = 200
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#444444")
 _OTHERS, _LOG, _ONLINE = "#c8c8c8", "#707070", "#0072b2"
-_LABEL = 24  # letters of a label in the figure
+MAX_LETTERS = 24  # of a label in the figure
 
 
 class View(NamedTuple):
@@ -49,7 +49,7 @@ class View(NamedTuple):
 
 
 def view_of(study: Study) -> View:
-    """Look at a study once: decisions in order, arms as they stand, and what the log says of them."""
+    """Look at a study once: its decisions in order, its arms, and what the log says of them."""
     rows = [row for row in study.rows() if row["number"] is not None]
     reward = np.array([math.nan if row["reward"] is None else row["reward"] for row in rows], np.float64)
     arms = study.arms() if hasattr(study.base, "arms") else []
@@ -86,12 +86,23 @@ def view_of(study: Study) -> View:
 
 
 def study_figure(study: Study) -> Figure:
-    """Reward rate against the log's own, share of each arm, open and expired decisions, and the means of arms."""
+    """Draw the rewards of a study beside those of its log, the share and the mean of each arm, and open decisions.
+
+    Parameters
+    ----------
+    study
+        The study to look at.
+
+    >>> import artreplay as ar
+    >>> study = ar.Study.create(":memory:", ar.MonUCB(arms=["a", "b"], horizon=10))
+    >>> len(study_figure(study).axes)
+    4
+    """
     return draw_view(view_of(study))
 
 
 def draw_view(view: View) -> Figure:
-    """The figure of a study that was looked at."""
+    """Draw the figure of a view."""
     with matplotlib.rc_context({"text.parse_math": False}):  # a label may have a $ in it
         figure = Figure(figsize=(12, 8.4), layout="constrained")
         panels = figure.subplot_mosaic([["rate", "share"], ["open", "means"]])
@@ -107,7 +118,7 @@ def draw_view(view: View) -> Figure:
 
 def _windows(view: View) -> list[Ints]:
     """The places of the decisions, in order, window by window; none without decisions."""
-    parts = min(_WINDOWS, len(view.number))
+    parts = min(MAX_WINDOWS, len(view.number))
     return np.array_split(np.arange(len(view.number)), parts) if parts else []
 
 
@@ -156,21 +167,21 @@ def _draw_shares(panel: Axes, view: View) -> None:
     _title(panel, "Share of each arm")
     if not len(view.number):
         return _nothing(panel, "no decisions yet")
-    named = [action for action, _ in Counter(view.action).most_common(_SHOWN)]
+    actions = [action for action, _ in Counter(view.action).most_common(MAX_COLOURED)]
     windows = _windows(view)
-    shares = np.zeros((len(named) + 1, len(windows)))
+    shares = np.zeros((len(actions) + 1, len(windows)))
     for place, window in enumerate(windows):
         counts = Counter(view.action[at] for at in window)
-        shares[:-1, place] = [counts[action] / len(window) for action in named]
+        shares[:-1, place] = [counts[action] / len(window) for action in actions]
     shares[-1] = np.maximum(1.0 - shares[:-1].sum(axis=0), 0.0)
-    rest = len(set(view.action)) - len(named)
-    labels = [_short(action) for action in named] + ([f"{rest:,} others"] if rest else [])
+    rest = len(set(view.action)) - len(actions)
+    labels = [_short(action) for action in actions] + ([f"{rest:,} others"] if rest else [])
     edges = [float(view.number[window[0]]) for window in windows] + [float(view.number[-1]) + 1]
     panel.stackplot(
         np.repeat(edges, 2)[1:-1],
         np.repeat(shares[: len(labels)], 2, axis=1),
         labels=labels,
-        colors=[*_COLOURS[: len(named)], _OTHERS],
+        colors=[*_COLOURS[: len(actions)], _OTHERS],
     )
     panel.set_ylim(0, 1)
     panel.set_xlim(edges[0], edges[-1])
@@ -207,7 +218,7 @@ def _draw_open(panel: Axes, view: View) -> None:
 
 def _draw_means(panel: Axes, view: View) -> None:
     rewarded = [arm for arm in view.arms if str(arm.label) in view.online_means]
-    played = sorted(rewarded, key=lambda arm: -arm.online)[:_BARS]
+    played = sorted(rewarded, key=lambda arm: -arm.online)[:MAX_MEANS]
     if not played:
         return _nothing(panel, "no arm has a reward yet" if view.arms else "points have no table of arms")
     title = "Means of the arms" if len(played) == len(rewarded) else f"Means of the {len(played)} arms played most"
@@ -232,7 +243,7 @@ def _draw_means(panel: Axes, view: View) -> None:
 
 def _short(text: str) -> str:
     plain = "".join(letter if letter.isprintable() else "·" for letter in text) or "''"
-    return plain if len(plain) <= _LABEL else plain[: _LABEL - 1] + "…"
+    return plain if len(plain) <= MAX_LETTERS else plain[: MAX_LETTERS - 1] + "…"
 
 
 # -- the page -----------------------------------------------------------------------------------------------------
@@ -249,7 +260,15 @@ tr { border-bottom: 1px solid #e0e0e0; } .warning { border-left: .3rem solid #d5
 
 
 def write_study_report(study: Study, path: str | Path) -> None:
-    """Write the report of a study: one HTML file that needs nothing else."""
+    """Write the report of a study: one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    study
+        The study to report on.
+    path
+        Where to write the file.
+    """
     page = study_page(view_of(study)).encode()
     write_whole(Path(path), lambda file: file.write(page))
 
@@ -277,8 +296,8 @@ def study_page(view: View) -> str:
 def _sentences(view: View) -> list[str]:
     facts, known = view.facts, view.reward[~np.isnan(view.reward)]
     states = facts["decisions"]
-    said = ", ".join(f"{count:,} {state}" for state, count in states.items()) or "none so far"
-    lines = [f"{facts['algorithm']} has made {sum(states.values()):,} decisions: {said}."]
+    outcomes = ", ".join(f"{count:,} {state}" for state, count in states.items()) or "none so far"
+    lines = [f"{facts['algorithm']} has made {sum(states.values()):,} decisions: {outcomes}."]
     if facts["horizon"] is not None:
         counted = ", in which it counts the rows of the log" if facts["algorithm"] == KLUCB.__name__ else ""
         lines[0] += f" Its horizon is {facts['horizon']:,}{counted}."
@@ -303,8 +322,8 @@ def _sentences(view: View) -> list[str]:
 def _warnings(view: View) -> list[str]:
     if not view.contradictions:
         return []
-    some = "".join(f"<li>{html.escape(str(one))}</li>" for one in view.contradictions[:_BARS])
-    more = len(view.contradictions) - _BARS
+    some = "".join(f"<li>{html.escape(str(one))}</li>" for one in view.contradictions[:MAX_MEANS])
+    more = len(view.contradictions) - MAX_MEANS
     rest = f"<p>and {more:,} more arms</p>" if more > 0 else ""
     return [
         '<div class="warning"><h2>Rewards that contradict the log</h2><p>By more than chance explains; '
@@ -315,7 +334,7 @@ def _warnings(view: View) -> list[str]:
 def _table(view: View) -> list[str]:
     if not view.arms:
         return []
-    shown = sorted(view.arms, key=lambda arm: (arm.retired, -arm.online, -arm.logged))[:_TABLE]
+    shown = sorted(view.arms, key=lambda arm: (arm.retired, -arm.online, -arm.logged))[:MAX_TABLE_ROWS]
     headings = ("arm", "in the log", "used", "online", "open", "mean", "index")
     rows = [
         "".join(f"<td>{html.escape(text)}</td>" for text in (

@@ -26,13 +26,12 @@ from artreplay.plots.space import (
     checked_kind,
     checked_levels,
     counts_text,
+    draw_dots,
     draw_legend,
     heights_of,
     kind_name,
     logged_dots,
     played_dots,
-    stroke,
-    thinned,
     write_figure,
 )
 from artreplay.replay import Policy
@@ -59,12 +58,26 @@ def draw_surface(
     title: str | None = None,
     names: Sequence[str] = ("first coordinate", "second coordinate"),
 ) -> Figure:
-    """The surface that a `PointRegression` or `CellRegression` has fitted, and how far it may be off.
+    """Draw the surface that a `PointRegression` or `CellRegression` has fitted, and how far it may be off.
 
-    Each level has a row, or only `level` is drawn: on the left what is expected of each box, on the right one standard
-    deviation of that, both with the logged samples that were read and those that were not. In one dimension both are
-    one panel, a line in a band of two deviations. Boxes of cells without samples are empty. `played` are points or
-    allocations to mark, `names` those of the axes. With `path` the figure is written too: a png, pdf or svg.
+    On the left is the expected reward of each box, on the right one standard deviation of it, both with the logged
+    samples that were read and those that were not. In one dimension both are one panel, a line in a band of two
+    deviations. Boxes of cells without samples are empty.
+
+    Parameters
+    ----------
+    policy
+        A policy over one of these two regressions.
+    path
+        Where to write the figure, a png, pdf or svg, if it is to be written.
+    level
+        The level to draw; by default each has a row.
+    played
+        Points or allocations to mark.
+    title
+        The title of the figure.
+    names
+        The names of the coordinates.
 
     >>> import artreplay as ar
     >>> history = ar.History([[0.1], [0.3], [0.6], [0.9]] * 5, [0, 0, 1, 0] * 5)
@@ -105,7 +118,7 @@ def _fits(policy: Policy, base: Any, levels: Sequence[float | None], played: Seq
     """What is drawn, level by level; boxes in the order of their coordinates."""
     mean, deviation = base.expectations()
     boxes = base.cell_numbers()
-    made = []
+    fits = []
     for level in levels:
         number = 0 if base.levels is None else base.levels.index(level)
         mine = np.flatnonzero(boxes >> LEVEL_AT == number)
@@ -113,8 +126,8 @@ def _fits(policy: Policy, base: Any, levels: Sequence[float | None], played: Seq
         order = mine[np.lexsort(corners.T[::-1])]  # the last coordinate runs fastest
         shape = (base.side,) * base.dim
         dots = logged_dots(policy, base, level) | {PLAYED: played_dots(base, level, played)}
-        made.append(_Fit(level, mean[order].reshape(shape), deviation[order].reshape(shape), dots))
-    return made
+        fits.append(_Fit(level, mean[order].reshape(shape), deviation[order].reshape(shape), dots))
+    return fits
 
 
 def _edges(base: Any) -> list[Floats]:
@@ -134,7 +147,7 @@ def _draw_maps(
         low, high = _range([each.deviation if doubt else each.mean for each in fits])
         drawn = axes.pcolormesh(x, y, values.T, cmap=colours, vmin=0.0 if doubt else low, vmax=high, rasterized=True)
         figure.colorbar(drawn, ax=axes, shrink=0.9, pad=0.02).set_label(name)
-        _draw_dots(axes, fit, None)
+        draw_dots(axes, fit.dots, None)
         axes.set_xlim(x[0], x[-1])
         axes.set_ylim(y[0], y[-1])
         axes.set_xlabel(names[0])
@@ -157,18 +170,8 @@ def _draw_band(axes: Axes, fit: _Fit, base: Any, names: Sequence[str]) -> None:
     low, high = (np.clip(fit.mean + sign * 2.0 * fit.deviation, least, most) for sign in (-1.0, 1.0))
     axes.fill_between(middles, low, high, color="#d3e5f3", zorder=0.5)
     axes.plot(middles, fit.mean, color="#2a6f9e", zorder=1.0)
-    _draw_dots(axes, fit, heights)
+    draw_dots(axes, fit.dots, heights)
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(*heights)
     axes.set_xlabel(names[0])
     axes.set_ylabel("expected reward, ± two deviations")
-
-
-def _draw_dots(axes: Axes, fit: _Fit, heights: tuple[float, float] | None) -> None:
-    for dots in (UNUSED, USED, PLAYED):
-        places = thinned(fit.dots[dots])
-        if dots is PLAYED and heights is not None:  # below all samples
-            places = np.column_stack([places, np.full(len(places), 0.95 * heights[0] + 0.05 * heights[1])])
-        if len(places):
-            small = 1.0 if dots is PLAYED else min(max(np.sqrt(300 / len(places)), 0.5), 1.0)
-            axes.plot(places[:, 0], places[:, 1], **stroke(dots, dots.size * small), zorder=dots.above)
