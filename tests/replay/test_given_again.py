@@ -23,7 +23,7 @@ from saving_kit import (
 )
 
 import artreplay as ar
-from artreplay.errors import CannotSave, ChangedHistory, InvalidHistory, InvalidParameter
+from artreplay.errors import CannotSave, ChangedHistory, InvalidParameter
 
 # -- the log that is given again ------------------------------------------------------------------------------
 
@@ -59,23 +59,6 @@ def test_another_log_is_refused_and_the_row_is_named(path, samples, where):
         with pytest.raises(ChangedHistory, match=where) as refused:
             ar.load(path, ar.History([unit for unit, _ in samples], [reward for _, reward in samples]))
         assert "\n" not in str(refused.value)
-
-
-def test_appended_rows_are_checked_like_any_others(path):
-    small_policy().save(path)
-    with pytest.raises(InvalidHistory, match="'c' in row 4 is not an arm"):
-        ar.load(path, small_log((("c", 0.5),)))
-    with pytest.raises(InvalidHistory, match=r"reward in row 4 is 1\.5"):
-        ar.load(path, small_log((("a", 1.5),)))
-
-
-@pytest.mark.parametrize(
-    "log", [[("a", 0.0)], {"a": 1}, 5, "log"], ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value))
-)
-def test_what_is_not_a_history_is_refused(path, log):
-    small_policy().save(path)
-    with pytest.raises(InvalidHistory, match="History"):
-        ar.load(path, log)
 
 
 def test_an_ignorant_policy_takes_no_log(path):

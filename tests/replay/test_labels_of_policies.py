@@ -102,12 +102,6 @@ def test_an_arm_outside_the_numbers_is_named_with_its_row(start, unit):
 
 
 @history_policies
-def test_a_log_of_points_is_no_log_of_arms(start):
-    with pytest.raises(InvalidHistory, match="needs a log of arms, got one of points"):
-        start(BASES["MonUCB"](), ar.History([[0.5, 0.5]], [1.0]))
-
-
-@history_policies
 @pytest.mark.parametrize("base", LABELLED)
 def test_rows_of_retired_arms_can_be_skipped(start, base):
     units = ["red", "mauve", "green", "pink", "blue", "mauve", "red", "white"]

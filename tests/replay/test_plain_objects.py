@@ -208,25 +208,6 @@ def test_an_error_of_its_own_comes_out_as_it_is():
         ar.Ignorant(Broken()).ask()
 
 
-def test_an_error_in_update_does_not_lose_count_of_the_log():
-    """The row that was being shown is not used yet: `used` and `unused_rows` agree."""
-
-    class Fails(Scripted):
-        def update(self, unit, reward):
-            super().update(unit, reward)
-            if len(self.shown) == 2:
-                raise ZeroDivisionError
-
-    policy = ar.ArtificialReplay(Fails(["a", "b"]), ar.History(["a", "b", "a", "b"], [1, 2, 3, 4]))
-    with pytest.raises(ZeroDivisionError):
-        policy.ask()
-    assert policy.used + len(policy.unused_rows()) == 4
-    assert sum(policy.used_by_cell().values()) == policy.used
-    policy.ask()
-    assert policy.used + len(policy.unused_rows()) == 4
-    assert sum(policy.used_by_cell().values()) == policy.used
-
-
 def test_a_unit_called_none_is_asked_once():
     """None is as good a unit as any, or refused; but asking twice must not show anything twice."""
 

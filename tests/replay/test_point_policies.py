@@ -9,7 +9,7 @@ import pickle
 import numpy as np
 import pytest
 from driving import STARTS
-from point_kit import BASES, SEVERAL, SINGLE, log_for, narrow, play, seen, tell
+from point_kit import BASES, SEVERAL, SINGLE, log_for, narrow, play, seen
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidAction, InvalidHistory
@@ -30,18 +30,6 @@ def middle(base):
 
 
 # -- asking and telling ---------------------------------------------------------------------------------------
-
-
-@starts
-@bases
-def test_asking_again_gives_the_same_action_and_shows_no_further_sample(start, name):
-    policy = make(start, name)
-    for _ in range(5):
-        action = policy.ask()
-        before = seen(policy)
-        assert [policy.ask() for _ in range(3)] == [action] * 3
-        assert seen(policy) == before
-        tell(policy, action)
 
 
 @bases
@@ -288,26 +276,6 @@ def test_another_seed_for_one_policy_is_not_one_for_the_base_or_for_others(name)
 
 
 # -- relations ------------------------------------------------------------------------------------------------
-
-
-@bases
-def test_if_everything_is_related_replay_is_full_start(name):
-    base = BASES[name]()
-    log = log_for(base)
-    full = ar.FullStart(base, log)
-    actions = play(full, 15)
-    policy = ar.ArtificialReplay(base, log, relation=lambda logged, proposed, base: True)
-    assert play(policy, 15) == actions
-    assert seen(policy)["state"] == seen(full)["state"]
-    assert policy.used == sum(policy.used_by_cell().values()) == 60
-
-
-@bases
-def test_if_nothing_is_related_replay_is_ignorance(name):
-    base = BASES[name]()
-    policy = ar.ArtificialReplay(base, log_for(base), relation=lambda logged, proposed, base: False)
-    assert play(policy, 15) == play(ar.Ignorant(base), 15)
-    assert policy.used == 0
 
 
 @bases

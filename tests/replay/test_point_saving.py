@@ -14,7 +14,7 @@ from point_kit import BASES, TREES, given_again, log_for, play, seen, tell
 
 import artreplay as ar
 from artreplay.algorithms import index_over_boxes
-from artreplay.errors import ChangedHistory, InvalidFile, InvalidParameter
+from artreplay.errors import InvalidFile
 
 bases = pytest.mark.parametrize("name", BASES)
 
@@ -112,26 +112,6 @@ def test_a_forest_of_another_size_than_a_fresh_one_is_saved_and_loaded(path, nam
     policy.save(path)
     monkeypatch.setattr(index_over_boxes, "FIRST_NODES", nodes[1])
     check_same_future(policy, ar.load(path, **given_again(name)), 20)
-
-
-def test_what_a_file_cannot_hold_must_be_given_again(path):
-    name = "TreeUCB by confidence, own bonus"
-    policy = ar.Ignorant(BASES[name]())
-    play(policy, 5)
-    policy.save(path)
-    with pytest.raises(InvalidParameter, match="give base= again"):
-        ar.load(path)
-    assert seen(ar.load(path, **given_again(name))) == seen(policy)
-
-
-def test_another_log_is_refused(path):
-    base = BASES["TreeAllocation"]()
-    log = log_for(base)
-    ar.ArtificialReplay(base, log).save(path)
-    levels = log.levels.copy()
-    levels[9] = 0.5 if levels[9] != 0.5 else 1.0
-    with pytest.raises(ChangedHistory, match="row 9"):
-        ar.load(path, ar.History(log.points, log.rewards, levels=levels))
 
 
 # -- files that were tampered with ----------------------------------------------------------------------------

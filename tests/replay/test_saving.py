@@ -137,14 +137,6 @@ def test_a_loaded_policy_can_be_saved_and_loaded_again_and_again(path):
         assert state(again) == state(policy)
 
 
-def test_two_policies_of_one_file_have_nothing_in_common(path):
-    small_policy().save(path)
-    one, other = ar.load(path, small_log()), ar.load(path, small_log())
-    before = state(other)
-    play(one, 20)
-    assert state(other) == before
-
-
 def test_a_table_that_has_grown_is_saved_grown(path):
     policy = ar.Ignorant(ar.MonUCB(2, 100, bonus=narrow))
     for _ in range(500):

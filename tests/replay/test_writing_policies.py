@@ -109,22 +109,6 @@ def test_a_place_that_cannot_be_written_is_said_in_one_sentence(tmp_path, monkey
     assert sorted(tmp_path.iterdir()) == [tmp_path / "a file"]
 
 
-def test_any_name_a_folder_can_hold_is_a_name_for_a_policy(tmp_path):
-    for name in ("x" * 255, "ü" * 127, ".hidden", "a b", "-"):
-        small_policy().save(tmp_path / name)
-        ar.load(tmp_path / name, small_log())
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a folder that may not be written to")
-def test_a_folder_that_may_not_be_written_to_is_said_in_one_sentence(tmp_path):
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(InvalidFile, match=r"cannot be written: Permission denied"):
-            small_policy().save(tmp_path / "policy.ar")
-    finally:
-        tmp_path.chmod(0o700)
-
-
 def test_a_folder_that_refuses_is_said_in_one_sentence(path, monkeypatch):
     def refuse(*arguments, **options):
         raise PermissionError(13, "Permission denied")
@@ -148,8 +132,3 @@ def test_a_folder_that_cannot_be_synced_does_not_undo_a_save(path, monkeypatch):
         patch.setattr(saving.os, "open", refuse)
         small_policy().save(path)
     assert ar.load(path, small_log()).rounds == 0
-
-
-def test_texts_are_paths_too(path):
-    small_policy().save(str(path))
-    assert ar.load(str(path), small_log()).rounds == 0
