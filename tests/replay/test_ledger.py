@@ -57,7 +57,7 @@ def tree_ledger(cells, units, rewards, marks=None):
 def take(ledger: Ledger, algorithm, unit):
     """The row that a unit is served, NO_ROW if there is none."""
     at = served(ledger, algorithm, unit)
-    return int(ledger.place[at]) if at >= 0 else at
+    return int(ledger.row[at]) if at >= 0 else at
 
 
 def served(ledger, algorithm, unit):
@@ -285,7 +285,7 @@ def test_memory_is_a_few_numbers_per_row_whatever_is_split(dim):
         case.split()
         case.take()
     assert {name: array.nbytes for name, array in arrays_of(case.ledger).items()} == before
-    names = ("unit", "reward", "place")
+    names = ("unit", "reward", "row")
     per_row = [name for name in before if name.removeprefix("spare_") in names]
     assert sum(before[name] for name in per_row) == 6 * 8 * 1000
 

@@ -64,9 +64,9 @@ class Leaves(NamedTuple):
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
         """Give a leaf its share of the rows of the cells it came from, which were divided since."""
         cells = algorithm.whole.cells
-        while ledger.next[cell] < 0:
+        while ledger.start[cell] < 0:
             above = cells.parent[cell]
-            while ledger.next[above] < 0:
+            while ledger.start[above] < 0:
                 above = cells.parent[above]
             ledger.divide(cells, above)
 

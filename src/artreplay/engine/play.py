@@ -40,7 +40,7 @@ class ArmLog(NamedTuple):
             if len(ledger.unit) > 0:
                 self.fill(ledger)
         for cell in range(len(self.start)):
-            ledger.next[cell] = self.start[cell]
+            ledger.start[cell] = self.start[cell]
 
     def fill(self, ledger: Any) -> None:
         """Sort the rows into the queues of a ledger."""

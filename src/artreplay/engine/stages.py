@@ -60,7 +60,7 @@ class ArmStage:
             part = cast(Part, Log(base, setting.history, "error", drift).whole)
             self._ledger = _ledger_of(part, cells, self._shows_all)
             allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
-            start = self._ledger.next.copy()
+            start = self._ledger.start.copy()
             self._log = ArmLog(False, part.units, part.rewards, allowances, NO_NUMBERS, start)
             return
         rows = 0 if setting.totals else setting.rows

@@ -22,7 +22,7 @@ from artreplay.replay.step import NO_ROW, UNREAD, Learner
 L = TypeVar("L")
 
 UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of the cell it is a part of
-NO_ALLOWANCE = 0.0  # how far the mean behind a logged row may lie from today's
+NO_ALLOWANCE = 0.0  # how far the mean of the day a row was logged may lie from today's
 
 
 class Cells(Protocol):
@@ -32,7 +32,7 @@ class Cells(Protocol):
     def share(self, algorithm: object, ledger: Ledger, cell: int) -> None: ...
 
 
-@compiled(scratch=("spare_unit", "spare_reward", "spare_allowance", "spare_place"))
+@compiled(scratch=("spare_unit", "spare_reward", "spare_allowance", "spare_row"))
 class Ledger(NamedTuple):
     """Queues of rows that were read and are not shown yet."""
 
@@ -41,53 +41,53 @@ class Ledger(NamedTuple):
     reward: Floats
     allowance: Floats  # of each row, as the base sees it; a single 0 where rows have none
     allowance_step: int  # 1 where each row has an allowance, else 0
-    place: Ints  # the mark that each row begins at; empty where marks count the rows of a cell
-    next: Ints  # of each cell: where its first unread row is
+    row: Ints  # the mark that each row begins at; empty where marks count the rows of a cell
+    start: Ints  # of each cell: where its first unread row is
     stop: Ints  # of each cell: where its rows end
-    end: Ints  # of each cell: all rows of the log before this mark were read
-    more: Ints  # of each cell: how many rows of it the log has that were not read; 1 for some where nobody counts them
-    wanted: Ints  # the cell whose rows must be read, in one entry
+    read_until: Ints  # of each cell: all rows of the log before this mark were read
+    left: Ints  # of each cell: how many rows of it the log has that were not read; 1 for some where nobody counts them
+    refill: Ints  # the cell whose rows must be read, in one entry
     spare_unit: Ints  # for dividing
     spare_reward: Floats
     spare_allowance: Floats
-    spare_place: Ints
+    spare_row: Ints
 
     def locate(self, algorithm: object, unit: int) -> int:
         """The cell a unit lies in now."""
         cell: int = natural(self.cells.find(algorithm, unit))
-        if self.next[cell] < 0:
+        if self.start[cell] < 0:
             self.cells.share(algorithm, self, cell)
         return cell
 
     def first_unread(self, cell: int) -> int:
         """Where the earliest unread row of a cell is, NO_ROW or UNREAD."""
-        at: int = self.next[cell]
+        at: int = self.start[cell]
         if at < self.stop[cell]:
             return at
-        if self.more[cell] == 0:
+        if self.left[cell] == 0:
             return NO_ROW
-        self.wanted[0] = cell
+        self.refill[0] = cell
         return UNREAD
 
     def show(self, algorithm: Learner, cell: int, at: int) -> None:
         """Show the base the earliest unread row of a cell."""
         algorithm.update_logged(natural(self.unit[at]), self.reward[at], self.allowance[at * self.allowance_step])
-        self.next[cell] = at + 1
+        self.start[cell] = at + 1
 
     def waiting(self, cell: int) -> int:
         """How many rows of a cell are unread, where the log counts them."""
-        rows: int = self.stop[cell] - self.next[cell] + self.more[cell]
+        rows: int = self.stop[cell] - self.start[cell] + self.left[cell]
         return rows
 
     def count_used(self, start: Ints, counts: Ints) -> None:
         """Add to counts by unit what was shown since the queues began at `start`."""
-        for cell in range(len(self.next)):
-            for at in range(start[cell], self.next[cell]):
+        for cell in range(len(self.start)):
+            for at in range(start[cell], self.start[cell]):
                 counts[self.unit[at]] += 1
 
     def divide(self, cells: Forest, cell: int) -> None:
         """Share the unread rows of a box among its parts, in order."""
-        start, stop = self.next[cell], self.stop[cell]
+        start, stop = self.start[cell], self.stop[cell]
         first = cells.child[cell]
         last = first + (1 << cells.dim)
         for part in range(first, last):
@@ -96,25 +96,25 @@ class Ledger(NamedTuple):
             self.spare_unit[at] = self.unit[at]
             self.spare_reward[at] = self.reward[at]
             self.spare_allowance[at * self.allowance_step] = self.allowance[at * self.allowance_step]
-            self.spare_place[at] = self.place[at]
+            self.spare_row[at] = self.row[at]
             self.stop[first + half_of(cells, cell, self.unit[at])] += 1
         for part in range(first, last):
             rows = self.stop[part]
-            self.next[part] = start
+            self.start[part] = start
             self.stop[part] = start
-            self.end[part] = self.end[cell]
-            self.more[part] = self.more[cell]
+            self.read_until[part] = self.read_until[cell]
+            self.left[part] = self.left[cell]
             start += rows
-        for at in range(self.next[cell], stop):
+        for at in range(self.start[cell], stop):
             part = first + half_of(cells, cell, self.spare_unit[at])
             to = self.stop[part]
             self.stop[part] = to + 1
             self.unit[to] = self.spare_unit[at]
             self.reward[to] = self.spare_reward[at]
             self.allowance[to * self.allowance_step] = self.spare_allowance[at * self.allowance_step]
-            self.place[to] = self.spare_place[at]
-        self.stop[cell] = self.next[cell]
-        self.more[cell] = 0
+            self.row[to] = self.spare_row[at]
+        self.stop[cell] = self.start[cell]
+        self.left[cell] = 0
 
 
 @compiled
@@ -135,16 +135,16 @@ def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True, allowed: 
         reward=np.zeros(size),
         allowance=np.zeros(size if allowed else 1),
         allowance_step=int(allowed),
-        place=np.zeros(0 if counts else size, np.int64),
-        next=np.zeros(cells.size, np.int64),
+        row=np.zeros(0 if counts else size, np.int64),
+        start=np.zeros(cells.size, np.int64),
         stop=np.zeros(cells.size, np.int64),
-        end=np.zeros(cells.size, np.int64),
-        more=np.zeros(cells.size, np.int64),
-        wanted=np.zeros(1, np.int64),
+        read_until=np.zeros(cells.size, np.int64),
+        left=np.zeros(cells.size, np.int64),
+        refill=np.zeros(1, np.int64),
         spare_unit=np.zeros(0, np.int64),
         spare_reward=np.zeros(0),
         spare_allowance=np.zeros(1),
-        spare_place=np.zeros(0, np.int64),
+        spare_row=np.zeros(0, np.int64),
     )
     return enlarged(with_spare_arrays(ledger), cells.space)
 
@@ -157,7 +157,7 @@ def with_spare_arrays(ledger: Ledger) -> Ledger:
         spare_unit=np.zeros_like(ledger.unit),
         spare_reward=np.zeros_like(ledger.reward),
         spare_allowance=np.zeros_like(ledger.allowance),
-        spare_place=np.zeros_like(ledger.place),
+        spare_row=np.zeros_like(ledger.row),
     )
 
 
@@ -195,23 +195,27 @@ def filled_ledger(
         unit=copied(units),
         reward=copied(rewards),
         allowance=np.zeros(1) if allowances is None else copied(allowances),
-        place=np.empty(0, np.int64) if rows is None else copied(rows),
-        next=stop - counts + used,
+        row=np.empty(0, np.int64) if rows is None else copied(rows),
+        start=stop - counts + used,
         stop=stop,
-        end=counts if rows is None else np.full(n_cells, len(units) if end is None else end, np.int64),
+        read_until=counts if rows is None else np.full(n_cells, len(units) if end is None else end, np.int64),
     )
     return enlarged(with_spare_arrays(ledger), cells.space)
 
 
 def enlarged(ledger: L, n_cells: int) -> L:
     """The same ledger with space for cells that will come from dividing others."""
-    if not isinstance(ledger, Ledger) or not isinstance(ledger.cells, Leaves) or len(ledger.next) >= n_cells:
+    if not isinstance(ledger, Ledger) or not isinstance(ledger.cells, Leaves) or len(ledger.start) >= n_cells:
         return ledger
-    before = len(ledger.next)
-    next_ = resized(ledger.next, n_cells)
-    next_[before:] = UNDIVIDED
-    stop, end, more = (resized(array, n_cells) for array in (ledger.stop, ledger.end, ledger.more))
-    return ledger._replace(next=next_, stop=stop, end=end, more=more)
+    before = len(ledger.start)
+    start = resized(ledger.start, n_cells)
+    start[before:] = UNDIVIDED
+    return ledger._replace(
+        start=start,
+        stop=resized(ledger.stop, n_cells),
+        read_until=resized(ledger.read_until, n_cells),
+        left=resized(ledger.left, n_cells),
+    )
 
 
 def marks_of(ledger: Ledger, parent: Ints | None = None) -> Ints:
@@ -219,14 +223,15 @@ def marks_of(ledger: Ledger, parent: Ints | None = None) -> Ints:
 
     `parent` has that cell for each cell there is, where cells divide.
     """
-    next_, stop, end, place = (np.asarray(array) for array in (ledger.next, ledger.stop, ledger.end, ledger.place))
-    if len(place) == 0:
-        marks: Ints = end - (stop - next_)
+    columns = (ledger.start, ledger.stop, ledger.read_until, ledger.row)
+    start, stop, end, row = (np.asarray(column) for column in columns)
+    if len(row) == 0:
+        marks: Ints = end - (stop - start)
     else:
-        marks = np.where(next_ < stop, place[np.minimum(np.maximum(next_, 0), len(place) - 1)], end)
+        marks = np.where(start < stop, row[np.minimum(np.maximum(start, 0), len(row) - 1)], end)
     if parent is not None:
         marks = marks[: len(parent)]
-        for cell in np.flatnonzero(next_[: len(parent)] == UNDIVIDED).tolist():  # parts come after the whole
+        for cell in np.flatnonzero(start[: len(parent)] == UNDIVIDED).tolist():  # parts come after the whole
             marks[cell] = marks[parent[cell]] if parent[cell] >= 0 else 0
     return marks
 
@@ -243,4 +248,4 @@ def inherited_marks(marks: Ints, parent: Ints | None) -> Ints:
 
 def unread_rows(ledger: Ledger) -> int:
     """How many unread rows are at hand."""
-    return int((np.asarray(ledger.stop) - np.maximum(ledger.next, 0)).sum())
+    return int((np.asarray(ledger.stop) - np.maximum(ledger.start, 0)).sum())

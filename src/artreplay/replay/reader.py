@@ -73,7 +73,7 @@ class Reader:
         """How many rows of each cell are still in the log; 1 for some where nobody counts them."""
         if self.counts is None:
             return (self._code >= 0).astype(np.int64)
-        left: Ints = self.counts - ledger.end
+        left: Ints = self.counts - ledger.read_until
         return left if self.counts_left else (left > 0).astype(np.int64)
 
     def fill(self, ledger: Ledger) -> Ledger:
@@ -81,32 +81,32 @@ class Reader:
 
         If the log cannot be read, nothing has changed. Rows that were in these queues move along.
         """
-        cells, sizes = self._wanted(ledger, int(ledger.wanted[0]))
+        cells, sizes = self._wanted(ledger, int(ledger.refill[0]))
         codes = self._code[cells]
-        found = self.log.store.read(codes, ledger.end[cells], sizes)
+        found = self.log.store.read(codes, ledger.read_until[cells], sizes)
         rewards = self.log.checked_rewards(found.rewards)
         if self.counts is None:
             left = (found.sizes == sizes).astype(np.int64)
         else:
-            left = self.counts[cells] - ledger.end[cells] - found.sizes
+            left = self.counts[cells] - ledger.read_until[cells] - found.sizes
             if (left < 0).any() or (found.sizes < sizes).any():
                 raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
         units = self.log.numbers[codes]
         allowances = self.log.allowances_of(np.repeat(units, found.sizes), found.allowances)
-        queued = ledger.stop[cells] - ledger.next[cells]
+        queued = ledger.stop[cells] - ledger.start[cells]
         sizes = queued + found.sizes
         if self._free + int(sizes.sum()) > len(ledger.unit):
             ledger = self._moved_together(ledger, int(sizes.sum()))
         stops = self._free + np.cumsum(sizes)
-        old, to_old = _spread(ledger.next[cells], queued), _spread(stops - sizes, queued)
+        old, to_old = _spread(ledger.start[cells], queued), _spread(stops - sizes, queued)
         to_new = _spread(stops - found.sizes, found.sizes)
         ledger.unit[self._free : stops[-1]] = np.repeat(units, sizes)
         ledger.reward[to_old], ledger.reward[to_new] = ledger.reward[old], rewards
         if allowances is not None:
             ledger.allowance[to_old], ledger.allowance[to_new] = ledger.allowance[old], allowances
-        ledger.next[cells], ledger.stop[cells] = stops - sizes, stops
-        ledger.end[cells] += found.sizes
-        ledger.more[cells] = left if self.counts_left else left > 0
+        ledger.start[cells], ledger.stop[cells] = stops - sizes, stops
+        ledger.read_until[cells] += found.sizes
+        ledger.left[cells] = left if self.counts_left else left > 0
         self._free = int(stops[-1])
         self.rows += int(found.sizes.sum())
         return ledger
@@ -118,10 +118,10 @@ class Reader:
         rows = min(max(first * self._requests**2 // _SLOWNESS, first), _MAX_ROWS) if not self._whole else _MAX_ROWS
         some = slice(cell + 1, cell + 1 + min(rows // 4, _MAX_CELLS))
         share = _REFILL_SHARE if self._requests < _MANY_REQUESTS else 1
-        few = ledger.stop[some] - ledger.next[some] <= ledger.end[some] // share
-        along = np.flatnonzero(few & (ledger.more[some] > 0) & (self._code[some] >= 0)) + cell + 1
+        few = ledger.stop[some] - ledger.start[some] <= ledger.read_until[some] // share
+        along = np.flatnonzero(few & (ledger.left[some] > 0) & (self._code[some] >= 0)) + cell + 1
         cells = np.concatenate([[cell], along])
-        ends = ledger.end[cells]
+        ends = ledger.read_until[cells]
         left = np.full(len(cells), _MAX_ROWS) if self.counts is None else self.counts[cells] - ends
         sizes = left if self._whole else np.minimum(left, np.maximum(ends, first))  # as many again
         sizes = np.where(left - sizes <= 2 * first, left, sizes) if self.counts is not None else sizes
@@ -131,21 +131,21 @@ class Reader:
 
     def _moved_together(self, ledger: Ledger, need: int) -> Ledger:
         """The same queues one after the other at the beginning of larger arrays."""
-        live = np.flatnonzero(ledger.stop > ledger.next)
-        sizes = ledger.stop[live] - ledger.next[live]
+        live = np.flatnonzero(ledger.stop > ledger.start)
+        sizes = ledger.stop[live] - ledger.start[live]
         ends = np.cumsum(sizes)
         size = int(sizes.sum())
-        places = _spread(ledger.next[live], sizes)
+        places = _spread(ledger.start[live], sizes)
         space = max(2 * (size + need), _SPACE)
         allowed = self.log.has_allowances
-        next_, stop = np.zeros_like(ledger.next), np.zeros_like(ledger.stop)
+        next_, stop = np.zeros_like(ledger.start), np.zeros_like(ledger.stop)
         next_[live], stop[live] = ends - sizes, ends
         self._free = size
         return ledger._replace(
             unit=_taken(ledger.unit, places, space),
             reward=_taken(ledger.reward, places, space),
             allowance=_taken(ledger.allowance, places, space) if allowed else ledger.allowance,
-            next=next_,
+            start=next_,
             stop=stop,
         )
 
@@ -186,7 +186,7 @@ def open_ledger(
     if marks is not None:
         if len(marks) > cells.size:
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
-        ledger.end[: len(marks)] = marks
+        ledger.read_until[: len(marks)] = marks
     reader = Reader(log, cells.find.cell, cells.size, whole)
-    ledger.more[:] = reader.left(ledger)
+    ledger.left[:] = reader.left(ledger)
     return ledger, reader

@@ -103,7 +103,7 @@ def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
     if policy.used == log.size:
         return log.counts(count)
     counts = count(np.empty(0, np.int64))
-    cells = ledger.cells if isinstance(ledger, Ledger) and len(ledger.place) == 0 else None
+    cells = ledger.cells if isinstance(ledger, Ledger) and len(ledger.row) == 0 else None
     if isinstance(cells, Table) and 0 < len(cells.cell) == cells.last and not log.is_totals:  # each unit is a cell
         counts[: len(cells.cell)] += policy.marks()[cells.cell]
         return counts
