@@ -42,6 +42,7 @@ WORLDS = (  # arms, decisions, and how many worlds
 )
 SLICE, SLICES = 1.5, 8  # seconds that each speed is measured for in turn, and how often
 GROUP, THREADS = 50, 16
+MANY_ARMS = 100_000
 FLIGHTS = (0, 100, 1_000, 10_000)
 BEGINNING = 2  # entries of a journal before the first decision: settings and arms
 
@@ -86,8 +87,12 @@ def for_a_while(turn: Callable[[], int]) -> Measured:
 def our_studies(folder: Path) -> dict[str, Measured]:
     """A study in SQLite: one by one, from threads, and in groups."""
     one, threads, groups = (ar.Study.create(folder / name, base()) for name in ("one", "threads", "groups"))
+    large = ar.Study.create(folder / "large", ar.KLUCB(MANY_ARMS, horizon=10 * MANY_ARMS))
     return {
         "study in SQLite, one by one": for_a_while(lambda: one.reward(one.decide().id, 0.0) or 1),
+        f"study in SQLite, one by one, {MANY_ARMS:,} arms": for_a_while(
+            lambda: large.reward(large.decide().id, 0.0) or 1
+        ),
         f"study in SQLite, {THREADS} threads": lambda: by_threads(threads),
         f"study in SQLite, groups of {GROUP}": for_a_while(lambda: groups.together(one_group)),
     }
@@ -193,16 +198,18 @@ def start(console: Console) -> list[Result]:
         place = Path(name) / "long"
         write_journal(place, rows)
         times = [first_decision(place) for _ in range(2)]
+        times.append(first_decision(place, horizon=3 * rows))
         size = place.stat().st_size
     console.print(
         f"{rows:,} decisions with rewards, {size / rows:.0f} bytes each: the first decision after opening comes after "
-        f"{times[0]:.1f} s without a snapshot, and after {times[1]:.2f} s from one"
+        f"{times[0]:.1f} s without a snapshot, {times[1]:.2f} s from one, and {times[2]:.1f} s under another horizon"
     )
     return [
         Result("start", f"{rows} decisions", what, value)
         for what, value in (
             ("seconds without a snapshot", times[0]),
             ("seconds from a snapshot", times[1]),
+            ("seconds after `set_horizon`", times[2]),
             ("bytes a decision", size / rows),
         )
     ]
@@ -222,10 +229,15 @@ def write_journal(place: Path, rows: int) -> None:
         study._journal.commit()
 
 
-def first_decision(place: Path) -> float:
-    """Seconds from opening a study to its first decision; closing it leaves a snapshot."""
+def first_decision(place: Path, horizon: int | None = None) -> float:
+    """Seconds from opening a study to its first decision, under another horizon if one is given.
+
+    Closing it leaves a snapshot.
+    """
     began = time.perf_counter()
     study = ar.Study.open(place)
+    if horizon is not None:
+        study.set_horizon(horizon)
     study.decide()
     took = time.perf_counter() - began
     study.close()

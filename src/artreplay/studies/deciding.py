@@ -60,7 +60,7 @@ def decide(
     for action, one in zip(actions, requests, strict=True):
         _enter_decision(state, action, one, asked)
     made = [decision_of(state.open[number + place], state.arms) for place in range(1, many + 1)]
-    state.keep_snapshot()
+    state.keep_snapshot_if_due()
     return made[0] if count is None else made
 
 
@@ -94,7 +94,7 @@ def _enter_decision(state: StudyState, action: Any, request: str | None, among: 
 def _warn_past_horizon(state: StudyState, decision: int) -> None:
     horizon = state.settings.horizon
     counts_rows = getattr(state.base.thing, "most_rows", None) is not None
-    past = decision + (state.fold().rows if counts_rows else 0)
+    past = decision + (state.log_rows if counts_rows else 0)
     if horizon is not None and past > horizon and not state.warned:
         warnings.warn(PastHorizon(decision, horizon), stacklevel=5)
         state.warned = True

@@ -20,7 +20,7 @@ from artreplay.studies.study_journal import Entry, Journal
 from artreplay.studies.study_log import first_rows, opened_log
 
 LEARNT = ("reward", "expiry", "observation", "log")  # the kinds of entries that a policy learns from
-ROUNDS_AT_ONCE = 1 << 16
+FEW_ROUNDS = 64  # which are told one by one: handing arrays over takes as long as telling a few
 
 
 class Backlog:
@@ -87,8 +87,7 @@ class Fold:
         """Take further entries in, in order."""
         for part in backlog.parts:
             if not isinstance(part, Entry):
-                units, rewards = np.array(part[0], np.int64), np.array(part[1], np.float64)
-                self.policy.tell_rounds(units, np.asarray(self.policy.base.scaled(rewards), np.float64))
+                self._take_in_rounds(*part)
             elif part.kind == "log" and self.log is not None:
                 rows = next(log["rows"] for at, log in self._logs if at == part.seq)
                 self.policy.extend(first_rows(self.log, rows))
@@ -98,15 +97,22 @@ class Fold:
         if backlog.parts:
             self.pending.renew()
 
+    def _take_in_rounds(self, units: array[int], rewards: array[float]) -> None:
+        """Tell what single arms earned, in order."""
+        if len(units) <= FEW_ROUNDS:
+            for unit, reward in zip(units, rewards, strict=True):
+                self.policy.tell(self._arms[unit].label, reward)
+            return
+        scaled = self.policy.base.scaled(np.array(rewards, np.float64))
+        self.policy.tell_rounds(np.array(units, np.int64), np.asarray(scaled, np.float64))
+
+    def has_log(self, rows: int) -> bool:
+        """Whether the log at hand has this many rows."""
+        return self.log is not None and self.log.n_rows >= rows
+
     def extended(self, log: AnyHistory) -> None:
         """The log has grown."""
         self.log = log
-
-    @property
-    def rows(self) -> int:
-        """How many rows the log has; of totals, how many samples."""
-        last = self._logs[-1][1] if self._logs else {"rows": 0}
-        return int(last.get("samples", last["rows"]))
 
     def numbers(self, action: Any) -> list[int]:
         """The numbers of the units of an action."""

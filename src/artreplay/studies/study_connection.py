@@ -102,7 +102,7 @@ class StudyConnection:
                 return
             with suppress(ArtReplayError):
                 if self._state is not None and not self._journal.read_only and self._process == os.getpid():
-                    self._state.keep_snapshot(1)
+                    self._state.keep_snapshot()
                     self._commit()
             self._closed = True
             self._state = None

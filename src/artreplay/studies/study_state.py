@@ -82,9 +82,14 @@ class StudyState:
         for entry in entries:
             self._remember(entry)
 
-    def keep_snapshot(self, least: int = ENTRIES_BETWEEN_SNAPSHOTS) -> None:
-        """Write a snapshot, if there are at least this many entries since the last one."""
-        if self._fold is None or self.seq - self._fold.snapshot_at < least:
+    def keep_snapshot_if_due(self) -> None:
+        """Write a snapshot, if the last one is long ago."""
+        if self._fold is not None and self.seq - self._fold.snapshot_at >= ENTRIES_BETWEEN_SNAPSHOTS:
+            self.keep_snapshot()
+
+    def keep_snapshot(self) -> None:
+        """Write a snapshot, if there is anything new in it."""
+        if self._fold is None or self.seq == self._fold.snapshot_at:
             return
         kept = {
             "time": self.time,
@@ -143,8 +148,11 @@ class StudyState:
         self._in_use = None
 
     def _take_log(self, entry: Entry) -> None:
-        self.logs.append((entry.seq, json.loads(entry.body or "")))
+        description = json.loads(entry.body or "")
+        self.logs.append((entry.seq, description))
         self._learn(entry)
+        if self._fold is not None and not self._fold.has_log(description["rows"]):
+            self._fold = None  # another process has added rows, which must be read
 
     def _take_decision(self, entry: Entry) -> None:
         if entry.decision != self.counts["decisions"] + 1:
@@ -304,6 +312,12 @@ class StudyState:
     def fold_at_hand(self) -> Fold | None:
         """The policy with everything taken in, if the journal was folded already."""
         return None if self._fold is None else self.fold()
+
+    @property
+    def log_rows(self) -> int:
+        """How many rows the log has; of totals, how many samples."""
+        last = self.logs[-1][1] if self.logs else {"rows": 0}
+        return int(last.get("samples", last["rows"]))
 
     # -- what can be chosen ---------------------------------------------------------------------------------------
 
