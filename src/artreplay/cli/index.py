@@ -107,8 +107,7 @@ class Stages:
     _parts: ClassVar[dict[str, tuple[float, float]]] = {  # where each begins and ends
         "looking at the log": (0.0, 0.25),
         "ordering": (0.25, 0.45),
-        "sorting": (0.45, 0.65),
-        "writing": (0.65, 1.0),
+        "writing": (0.45, 1.0),
     }
 
     def __init__(self) -> None:

@@ -154,7 +154,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
 @pytest.mark.parametrize(
     ("stage", "order"),
-    [*itertools.product(["looking at the log", "sorting", "writing"], [None, "at"]), ("ordering", "at")],
+    [*itertools.product(["looking at the log", "writing"], [None, "at"]), ("ordering", "at")],
 )
 def test_an_interrupt_ends_indexing_and_leaves_nothing(stage, order, tmp_path):
     def interrupt(now: str, done: int, rows: int | None) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,6 @@ from artreplay.history.parquet.log_import import (
     LogImport,
     LogStats,
     check_can_be_laid_out,
-    with_kinds,
 )
 from artreplay.history.parquet.manifest import (
     columns_in,
@@ -41,8 +40,8 @@ from artreplay.history.parquet.manifest import (
     write_manifest,
 )
 from artreplay.history.parquet.parquet_files import chunk_of, described_file, write_rows
-from artreplay.history.parquet.parquet_log import ParquetLog, SortedRows, label_order, open_log
-from artreplay.history.parquet.sorter import Sorter
+from artreplay.history.parquet.parquet_log import ParquetLog, label_order, open_log
+from artreplay.history.parquet.sorter import RowsToSort, Sorter
 from artreplay.history.parquet.staging import NEW, staging, writing_to
 from artreplay.history.parquet.store_folder import StoreFolder, sync_folder
 from artreplay.history.source_of import source_of
@@ -133,7 +132,7 @@ def index_history(
     with _sorting(target.path, memory) as (work, sorter):
         stats = LogStats(allowance is not None)
         imported = LogImport(found, columns, sorter, until, seed, advance).read(stats, Fingerprint(0))
-        file = _sorted_file(work, imported, stats, sorter, columns, advance)
+        file = _sorted_file(work, imported.rows, list(stats.numbering.labels), columns, stats.kinds, advance)
         manifest: dict[str, Any] = {
             "columns": columns._asdict(),
             "source": found.name,
@@ -192,7 +191,7 @@ def append_history(
             _refuse_others(imported, known, grown, manifest)
             if imported.own.rows == 0:
                 return 0
-            file = _sorted_file(work, imported, stats, sorter, columns, advance)
+            file = _sorted_file(work, imported.rows, list(stats.numbering.labels), columns, stats.kinds, advance)
             after = manifest | _grown(work, log, file, imported, stats, columns)
             sorter.check()
             _exchange(folder, work, manifest, after)
@@ -227,45 +226,27 @@ def _names_of(columns: Columns) -> dict[str, str]:
 
 
 def _sorted_file(
-    work: Path, imported: Imported, stats: LogStats, sorter: Sorter, columns: Columns, advance: Advance
+    work: Path, rows: RowsToSort, labels: Sequence[Label], columns: Columns, kinds: Kinds, advance: Advance
 ) -> LogFile:
-    """Sort the rows that were imported by label and number, and write them."""
-    labels, size = list(stats.numbering.labels), imported.own.rows
-    order = np.array(label_order(labels), np.int64)
-
-    def in_order() -> Iterator[SortedRows]:
-        done = 0
-        advance("sorting", 0, size)
-        for batch in imported.rows.sorted(["code", "row"], ranks=np.argsort(order)):
-            batch = with_kinds(batch, columns.contexts, stats.kinds)
-            yield {name: batch.column(name) for name in batch.schema.names} | {"code": np.asarray(batch.column("code"))}
-            done += len(batch)
-            advance("writing", done, size)
-
-    return _written(work, labels, in_order(), columns, stats.kinds)
-
-
-def _written(
-    work: Path, labels: Sequence[Label], batches: Iterable[SortedRows], columns: Columns, kinds: Kinds
-) -> LogFile:
-    """Write rows that come sorted by label; what is to be known of the file."""
+    """Sort rows by label and number, and write them; what is to be known of the file."""
     import pyarrow as pa
 
+    order = np.array(label_order(labels), np.int64)
     units, names = _as_units(labels), _names_of(columns)
     types = {"unit": units.type, "row": pa.int64()} | {name: kinds.get(name, pa.null()) for name in columns.contexts}
     schema = pa.schema([(name, types.get(name, pa.float64())) for name in names.values()])
     counts, lying = np.zeros(len(labels), np.int64), [np.empty(0, np.int64)]
 
     def tables() -> Iterator[Any]:
-        for batch in batches:
-            codes = batch["code"]
+        done = 0
+        for batch in rows.sorted(["code", "row"], ranks=np.argsort(order)):
+            codes = np.asarray(batch.column("code"))
             lying.append(codes[np.flatnonzero(np.diff(codes, prepend=-1))])
             counts[:] += np.bincount(codes, minlength=len(counts))
-            batch |= {"unit": units.take(pa.array(codes))}
-            found = [batch[role] for role in names]
-            yield pa.table(
-                [of_kind(pa.array(one), kind) for one, kind in zip(found, schema.types, strict=True)], schema=schema
-            )
+            found = [units.take(pa.array(codes)), *(batch.column(role) for role in list(names)[1:])]
+            yield pa.table([of_kind(one, kind) for one, kind in zip(found, schema.types, strict=True)], schema=schema)
+            done += len(batch)
+            advance("writing", done, rows.count)
 
     name = new_name("rows", "parquet")
     write_rows(work / name, tables(), schema)
@@ -274,11 +255,10 @@ def _written(
     file = StoreFolder(work).open(name)
     entry, footer = described_file(file)
     entry |= {"name": name, "rows": footer.num_rows, "groups": footer.num_row_groups}
+    groups = range(entry["groups"])
     checks = {
-        role: np.array(
-            [zlib.crc32(chunk_of(file, footer, group, name)[0]) for group in range(entry["groups"])], np.int64
-        )
-        for role, name in names.items()
+        role: np.array([zlib.crc32(chunk_of(file, footer, group, column)[0]) for group in groups], np.int64)
+        for role, column in names.items()
     }
     return LogFile(entry, Runs(codes, counts[codes]), checks)
 
@@ -304,9 +284,11 @@ def _merge(folder: StoreFolder, first: int) -> None:
         raise InvalidFile("holds files that another engine wrote: that engine can merge them", file=folder.name)
     if len(directory.files) - first < 2:
         return
-    with _staging(folder.path and folder.path / NEW) as work:
-        columns = columns_in(manifest)
-        file = _written(work, log.labels, log.in_label_order(first), columns, log.kinds)
+    with _sorting(folder.path and folder.path / NEW, "2GB") as (work, sorter):
+        rows = RowsToSort(sorter)
+        for some in log.rows_as_they_lie(first):
+            rows.add(some)
+        file = _sorted_file(work, rows, log.labels, columns_in(manifest), log.kinds, lambda stage, done, rows: None)
         files = [*directory.files[:first], file]
         merged = {"files": [file.entry for file in files], "directory": directory._replace(files=files).write(work)}
         _exchange(folder, work, manifest, manifest | merged)
@@ -414,15 +396,8 @@ def _number_of(rows: Fingerprint) -> int:
 
 
 @contextmanager
-def _staging(target: Path | None) -> Iterator[Path]:
-    """A place for what is not finished, which Ctrl-C does not cut in two."""
-    with Uninterrupted(), staging(target) as work:
-        yield work
-
-
-@contextmanager
 def _sorting(target: Path | None, memory: str) -> Iterator[tuple[Path, Sorter]]:
-    """The same with a sorter, which looks for Ctrl-C now and then: DuckDB would lose it."""
+    """A place for what is not finished, and a sorter. Both notice Ctrl-C at points where nothing is cut in two."""
     guard = Uninterrupted()
     with guard, staging(target) as work:
         (work / "sorting").mkdir()

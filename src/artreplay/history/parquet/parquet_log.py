@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,11 +28,11 @@ from artreplay.history.parquet.store_folder import StoreFolder
 from artreplay.history.stored_log import StoredLog
 from artreplay.history.totals import Totals, added_in_order
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _BATCH = 1 << 20  # rows that are handed on together where all of a log is read
 _TRIES = 5
-
-
-SortedRows = dict[str, Any]  # "code", the numbers of labels, and all other columns by their roles
 
 
 class ParquetLog(StoredLog):
@@ -118,14 +118,15 @@ class ParquetLog(StoredLog):
         if "row" not in self.manifest["names"]:
             raise InvalidHistory(
                 f"{self.name} has no column that orders its rows, and this needs the order between arms: write the "
-                "files with such a column, and name it as their order"
+                "files with such a column, and name it by order="
             )
-        by, skip = (["order", "place"], since) if self.manifest["adopted"] else (["order"], 0)
+        is_adopted = self.manifest["adopted"]
+        skip = since if is_adopted else 0
         with tempfile.TemporaryDirectory(prefix="artreplay-") as folder, closing(Sorter("2GB", Path(folder))) as sorter:
             rows = RowsToSort(sorter)
-            for columns in self._all_columns(since - skip):
-                rows.add(columns)
-            for batch in rows.sorted(by):
+            for some in self.rows_as_they_lie():
+                rows.add(some if is_adopted or not since else some.filter(np.asarray(some.column("row")) >= since))
+            for batch in rows.sorted(["row", "place"] if is_adopted else ["row"]):
                 left = batch.slice(min(skip, len(batch)))
                 skip -= len(batch) - len(left)
                 if len(left):
@@ -139,29 +140,21 @@ class ParquetLog(StoredLog):
             contexts = context_table(with_kinds(batch, self.context_names, self.kinds), self.context_names)
         return Rows(codes, rewards, allowances, contexts)
 
-    def _all_columns(self, least: int) -> Iterator[Any]:
-        """All rows as they lie, with what orders them, without those whose number is below `least`."""
+    def rows_as_they_lie(self, file: int = 0) -> Iterator[pa.Table]:
+        """The rows of a file and of all later ones, with the numbers of their labels and the places they are in."""
         import pyarrow as pa
 
-        for codes, first, last in self.lying():
-            order = self._columns.ranges("row", first, last)
+        roles = [role for role in self.manifest["names"] if role != "unit"]  # which the directory knows
+        for codes, first, last in self.lying(file):
             sizes = last - first
-            columns = {
-                "order": order,
-                "place": np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(order)),
-                "code": codes,
-                **{role: self._columns.ranges(role, first, last) for role in self._roles() if role != "row"},
-            }
-            batch = pa.record_batch(columns)
-            yield batch.filter(pa.array(order >= least)) if least else batch
+            columns = {role: self._columns.ranges(role, first, last) for role in roles}
+            columns["place"] = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(codes))
+            yield pa.table(columns | {"code": codes})
 
-    def _roles(self) -> list[str]:
-        """The columns of the files without that of labels, which the directory knows."""
-        return [role for role in self.manifest["names"] if role != "unit"]
-
-    def lying(self) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """All rows as they lie, file by file, some at a time: their labels, and the ranges of places they are in."""
+    def lying(self, file: int = 0) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Rows as they lie, file by file, some at a time: their labels, and the ranges of places they are in."""
         order = np.argsort(self._place)
+        order = order[sum(len(one.runs.codes) for one in self.directory.files[:file]) :]
         code, place = self._code[order], self._place[order]
         counts = resized(self._counts, len(self.directory.labels))  # the log may be cut to its first rows
         count = np.clip(counts[code] - self._before[order], 0, self._count[order])
@@ -173,21 +166,6 @@ class ParquetLog(StoredLog):
             first = place[runs] + np.maximum(start - begins, 0)
             last = place[runs] + np.minimum(stop - begins, count[runs])
             yield np.repeat(code[runs], last - first), first, last
-
-    def in_label_order(self, file: int) -> Iterator[SortedRows]:
-        """The rows of a file and of all later ones, label by label."""
-        before = self._counts_of([one.runs for one in self.directory.files[:file]])
-        order = np.array(label_order(self.labels), np.int64)
-        ends = np.cumsum((self._counts - before)[order])
-        for start in range(0, int(ends[-1]) if len(ends) else 0, _BATCH):
-            stop = min(start + _BATCH, int(ends[-1]))
-            some = slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop)) + 1)
-            codes, begins = order[some], ends[some] - (self._counts - before)[order[some]]
-            skip = np.maximum(start - begins, 0)
-            sizes = np.minimum(stop - begins, (self._counts - before)[codes]) - skip
-            first, last = self._places(codes, before[codes] + skip, sizes)
-            columns = {role: self._columns.ranges(role, first, last) for role in self._roles()}
-            yield {"code": np.repeat(codes, sizes)} | columns
 
     def totals(self) -> Totals:
         """What each label earned. The files are read as they lie, in which each label has its rows in order."""

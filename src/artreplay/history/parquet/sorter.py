@@ -68,12 +68,14 @@ class RowsToSort:
         sorter.tables += 1
         self._sorter, self._name, self._is_there = sorter, f"rows_{sorter.tables}", False
         self._waiting: list[pa.Table] = []
+        self.count = 0
 
     def add(self, columns: Any) -> None:
         """More rows."""
         import pyarrow as pa
 
         self._waiting.append(pa.table(columns))
+        self.count += len(self._waiting[-1])
         if sum(map(len, self._waiting)) > _BATCH:
             self._hand_over()
 
@@ -93,13 +95,13 @@ class RowsToSort:
                 yield from table.take(places[:rows]).combine_chunks().to_batches(_BATCH)
             return
         self._hand_over()
-        names, limit = [f'"{name}"' for name in by], "" if rows is None else f" LIMIT {rows}"
+        names, limit = [f'rows."{name}"' for name in by], "" if rows is None else f" LIMIT {rows}"
         with self._sorter.errors_in_a_sentence(), self._sorter.database.cursor() as connection:
             source = f"SELECT rows.* FROM {self._name} AS rows"
             if ranks is not None:
                 connection.register("ranks", pa.table({"place": np.arange(len(ranks)), "rank": ranks}))
-                source += f" JOIN ranks ON place = {names[0]}"
-                names[0] = "rank"
+                source += f" JOIN ranks ON ranks.place = {names[0]}"
+                names[0] = "ranks.rank"
             for batch in arrow_reader(connection.sql(f"{source} ORDER BY {', '.join(names)}{limit}"), _BATCH):
                 self._sorter.check()
                 yield batch
