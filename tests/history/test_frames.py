@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import decimal
 import enum
-from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
@@ -58,16 +54,6 @@ def test_every_frame_gives_the_same_log(make, units, rewards):
     plain = ar.History(units, rewards)
     plain.check_continues(log.fingerprint)
     log.check_continues(plain.fingerprint)
-
-
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "ü", ""]), st.floats(0, 1)), min_size=1, max_size=15))
-def test_every_frame_gives_the_log_that_lists_give(rows):
-    columns = {"arm": [unit for unit, _ in rows], "r": [reward for _, reward in rows]}
-    plain = ar.History(columns["arm"], columns["r"])
-    for make in MAKERS.values():
-        log = ar.History.from_frame(make(columns), "arm", "r")
-        assert samples(log) == samples(plain) == rows
-        assert log.labels == plain.labels
 
 
 @every_frame
@@ -116,40 +102,10 @@ def test_a_missing_reward_is_named_by_its_row(make, rewards):
 
 
 @every_frame
-def test_a_missing_coordinate_is_named_by_its_row(make):
-    with pytest.raises(InvalidHistory, match="point in row 1"):
-        ar.History.from_frame(make({"x": [0.5, None], "y": [0.5, 0.5], "r": [0.0, 1.0]}), ["x", "y"], "r")
-
-
-@every_frame
 def test_texts_are_no_rewards(make):
     for rewards in (["0", "1"], ["x", "y"]):
         with pytest.raises(InvalidHistory, match=r"reward \(column 'r'\) in row 0 is .*, expected a number"):
             ar.History.from_frame(make({"arm": ["a", "b"], "r": rewards}), "arm", "r")
-
-
-@pytest.mark.parametrize("bad", ["0.5", "x", b"1"])
-def test_a_text_among_numbers_is_no_reward(bad):
-    frame = pd.DataFrame({"arm": ["a", "b"], "r": pd.Series([1, bad], dtype=object)})
-    with pytest.raises(InvalidHistory, match=r"reward \(column 'r'\) in row 1"):
-        ar.History.from_frame(frame, "arm", "r")
-
-
-def test_moments_are_no_rewards():
-    frame = pd.DataFrame({"arm": ["a"], "r": pd.to_datetime(["2020-01-01"])})
-    with pytest.raises(InvalidHistory, match=r"reward \(column 'r'\) in row 0 is .*, expected a number"):
-        ar.History.from_frame(frame, "arm", "r")
-
-
-def test_decimals_are_rewards():
-    frame = pd.DataFrame({"arm": ["a", "b"], "r": [decimal.Decimal("0.5"), decimal.Decimal("1")]})
-    assert ar.History.from_frame(frame, "arm", "r").rewards.tolist() == [0.5, 1.0]
-
-
-def test_a_number_too_large_for_a_float_is_refused():
-    frame = pd.DataFrame({"arm": ["a", "b"], "r": pd.Series([1, 10**400], dtype=object)})
-    with pytest.raises(InvalidHistory, match=r"reward \(column 'r'\) in row 1"):
-        ar.History.from_frame(frame, "arm", "r")
 
 
 @every_frame
@@ -182,23 +138,6 @@ def test_every_kind_of_text_in_pandas_is_text(column):
 
 
 @pytest.mark.parametrize(
-    "column",
-    [
-        pd.Series([7, -1, 7], dtype="Int64"),
-        pd.Series([7, -1, 7], dtype="int8"),
-        pd.Series([7, -1, 7], dtype="category"),
-        pd.Series([7, -1, 7], dtype=object),
-        pd.Series([7, -1, 7], dtype=pd.ArrowDtype(pa.int16())),
-    ],
-    ids=lambda column: str(column.dtype),
-)
-def test_every_kind_of_integer_in_pandas_is_an_integer(column):
-    log = ar.History.from_frame(pd.DataFrame({"arm": column, "r": [0.0, 1.0, 0.5]}), "arm", "r")
-    assert log.labels == [7, -1]
-    assert all(type(label) is int for label in log.labels)
-
-
-@pytest.mark.parametrize(
     "units",
     [
         [("a", 1), ("b", 2), ("a", 1)],
@@ -219,12 +158,6 @@ def test_objects_in_pandas_are_labels(units):
     assert log.codes.tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("column", [pd.interval_range(0, 2), pd.period_range("2020", periods=2, freq="D")], ids=str)
-def test_columns_of_intervals_and_periods_are_labels(column):
-    log = ar.History.from_frame(pd.DataFrame({"arm": column, "r": [0.0, 1.0]}), "arm", "r")
-    assert log.labels == list(column)
-
-
 def test_a_missing_label_among_objects_is_named_by_its_row():
     for missing in (pd.NA, None, float("nan"), pd.NaT):
         frame = pd.DataFrame({"arm": pd.Series([1, "x", missing], dtype=object), "r": [0.0, 1.0, 1.0]})
@@ -236,17 +169,6 @@ def test_columns_of_lists_are_refused_in_a_sentence():
     for frame in (pl.DataFrame({"arm": [[1], [2]], "r": [0.0, 1.0]}), pa.table({"arm": [[1], [2]], "r": [0.0, 1.0]})):
         with pytest.raises(InvalidHistory):
             ar.History.from_frame(frame, "arm", "r")
-
-
-def test_objects_in_polars_are_labels_or_refused():
-    """Never numbers that happen to be their places in memory."""
-    column = pl.Series([Colour.RED, Colour.BLUE, Colour.RED], dtype=pl.Object)
-    frame = pl.DataFrame({"arm": column, "r": [0.0, 1.0, 0.5]})
-    try:
-        labels = ar.History.from_frame(frame, "arm", "r").labels
-    except InvalidHistory:
-        return
-    assert labels == list(dict.fromkeys(column.to_list()))
 
 
 def test_the_index_of_a_pandas_frame_plays_no_part():
@@ -299,12 +221,6 @@ def test_a_frame_without_rows_is_a_history(frame):
 def test_what_is_not_a_frame_is_refused(frame):
     with pytest.raises(InvalidHistory, match="expected a pandas, polars or pyarrow frame"):
         ar.History.from_frame(frame, "arm", "r")
-
-
-def test_a_lazy_frame_is_read_or_refused_in_a_sentence():
-    lazy = pl.LazyFrame({"arm": ["a", "b"], "r": [0.0, 1.0]})
-    with suppress(InvalidHistory):
-        assert ar.History.from_frame(lazy, "arm", "r").labels == ["a", "b"]
 
 
 def test_a_point_needs_a_coordinate():

@@ -60,14 +60,6 @@ def test_rows_of_floats_are_points(points):
         assert [found.unit(row) for row in range(len(found))] == points
 
 
-def test_rows_of_integers_are_points_and_a_fortran_array_too():
-    for units in ([(1, 2), (3, 4)], np.array([[1, 2], [3, 4]]), np.asfortranarray(np.array([[1.0, 2.0], [3.0, 4.0]]))):
-        found = history(units)
-        assert found.points.tolist() == [[1.0, 2.0], [3.0, 4.0]]
-        assert found.points.flags.c_contiguous
-        assert "dimension 2" in repr(found)
-
-
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_a_point_that_is_not_finite_is_named_by_its_row(bad):
     points = np.zeros((5, 2))
@@ -140,7 +132,3 @@ def test_a_log_without_rows_is_a_history(units):
         policy.tell(policy.ask(), 0.0)
         alone.tell(alone.ask(), 0.0)
     assert policy.used == 0
-
-
-def test_an_empty_log_of_points_is_a_history():
-    assert len(ar.History(np.empty((0, 2)), [])) == 0

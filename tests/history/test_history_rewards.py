@@ -73,33 +73,6 @@ def test_a_reward_that_is_not_finite_is_named_by_its_row(make, bad):
 @pytest.mark.parametrize(
     "rewards",
     [
-        [0.0, None, 1.0],
-        [0, None, 1],
-        [0, pd.NA, 1],
-        np.array([0, None, 1], object),
-        np.ma.masked_array([0.0, 5.0, 1.0], mask=[False, True, False]),
-        pd.Series([0, None, 1]),
-        pd.Series([0, None, 1], dtype="Int64"),
-        pd.Series([0, None, 1], dtype="Float64"),
-        pd.Series([True, None, True], dtype="boolean"),
-        pl.Series([0, None, 1]),
-        pl.Series([True, None, True]),
-        pa.array([0, None, 1]),
-        pa.array([True, None, True]),
-        pa.chunked_array([[0.0], [None, 1.0]]),
-    ],
-    ids=lambda rewards: (
-        f"{type(rewards).__module__.split('.')[0]}-{getattr(rewards, 'dtype', getattr(rewards, 'type', rewards))}"
-    ),
-)
-def test_a_missing_reward_is_named_by_its_row(rewards):
-    with pytest.raises(InvalidHistory, match=r"reward in row 1 is .*, expected a"):
-        rewards_of(rewards)
-
-
-@pytest.mark.parametrize(
-    "rewards",
-    [
         ["1", "0.5"],
         np.array(["1", "0.5"]),
         np.array(["1", "0.5"], object),
@@ -130,12 +103,6 @@ def test_texts_are_no_rewards_even_if_they_look_like_numbers(rewards):
 def test_what_is_not_a_number_is_named_by_its_row(bad):
     with pytest.raises(InvalidHistory, match="reward in row 2 is"):
         rewards_of([0.0, 1, bad, 0.5])
-
-
-def test_moments_are_no_rewards():
-    for kind in ("datetime64[s]", "timedelta64[s]"):
-        with pytest.raises(InvalidHistory, match="reward"):
-            rewards_of(np.array([1, 2], kind))
 
 
 def test_a_number_too_large_for_a_float_is_refused_by_its_row():

@@ -6,7 +6,6 @@ import datetime
 import decimal
 import enum
 import fractions
-import itertools
 import uuid
 
 import numpy as np
@@ -77,19 +76,6 @@ def test_integers_are_numbered_as_they_first_appear(units):
     check_labels(history(pa.array(units, pa.int64())), units)
 
 
-@given(
-    st.sampled_from(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i4", "<i8", ">u8"]),
-    st.data(),
-)
-def test_integers_of_every_width_are_plain_integers(kind, data):
-    limits = np.iinfo(kind)
-    low, high = int(limits.min), int(limits.max)
-    anywhere = st.integers(low, high)
-    top, bottom = st.integers(high - 7, high), st.integers(low, low + 7)
-    units = data.draw(st.lists(anywhere, max_size=20) | st.lists(top, max_size=20) | st.lists(bottom, max_size=20))
-    check_labels(history(np.array(units, kind)), units)
-
-
 @given(st.lists(few_texts, max_size=40))
 @settings(max_examples=50)
 def test_texts_are_numbered_as_they_first_appear(units):
@@ -110,15 +96,6 @@ def test_texts_are_numbered_as_they_first_appear(units):
 def test_objects_are_numbered_as_they_first_appear(units):
     check_labels(history(units), units)
     check_labels(history(pd.Series(units, dtype=object)), units)
-
-
-@given(st.lists(few_texts, max_size=12), st.lists(st.integers(0, 12), max_size=4))
-def test_chunks_do_not_matter(units, cuts):
-    edges = [0, *sorted(min(cut, len(units)) for cut in cuts), len(units)]
-    chunks = [pa.array(units[a:b], pa.string()) for a, b in itertools.pairwise(edges)]
-    check_labels(history(pa.chunked_array(chunks, pa.string())), units)
-    encoded = [chunk.dictionary_encode() for chunk in chunks]  # each with a dictionary of its own
-    check_labels(history(pa.chunked_array(encoded, pa.dictionary(pa.int32(), pa.string()))), units)
 
 
 @pytest.mark.parametrize("size", [9_999, 10_000, 30_000])
@@ -254,12 +231,6 @@ def test_moments_are_labels_that_equal_the_same_moments(unit):
 def test_a_missing_label_is_named_by_its_row(units):
     with pytest.raises(InvalidHistory, match=r"\brow 1\b.*missing|missing.*\brow 1\b"):
         history(units)
-
-
-def test_a_masked_label_is_named_by_its_row():
-    for mask in ([False, True, False], [False, True, True]):
-        with pytest.raises(InvalidHistory, match="row 1"):
-            history(np.ma.masked_array([5, 6, 7], mask=mask))
 
 
 def test_what_is_not_hashable_is_named_by_its_row():

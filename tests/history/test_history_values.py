@@ -34,13 +34,6 @@ def test_until_bounds_points_and_frames_too():
     assert len(ar.History.from_frame(frame, ["x"], "r", until=0)) == 0
 
 
-def test_rows_behind_until_are_not_part_of_the_log():
-    """Nothing is asked of them, not even that they make sense yet."""
-    assert len(ar.History(["a", None], [0.0, float("nan")], until=1)) == 1
-    assert len(ar.History(pa.array(["a", None]), [0.0, 1.0], until=1)) == 1
-    assert len(ar.History([[0.0, 1.0], [float("nan"), 1.0]], [0.0, 1.0], until=1)) == 1
-
-
 @pytest.mark.parametrize("until", [-1, 1.0, 0.5, "1", True, float("nan"), [1], np.int64(-2)])
 def test_any_other_until_is_refused_by_its_value(until):
     with pytest.raises(InvalidParameter, match="until must be a number of rows") as refused:
@@ -86,20 +79,6 @@ def test_other_seeds_give_other_orders_and_the_fingerprint_sees_it():
     orders = {tuple(log.shuffled(seed).codes.tolist()) for seed in range(50)}
     assert len(orders) == 50
     assert log.fingerprint.first_difference(log.shuffled(3).fingerprint) is not None
-
-
-def test_points_are_shuffled_with_their_rewards():
-    points = np.arange(20.0).reshape(10, 2)
-    shuffled = ar.History(points, points[:, 0]).shuffled(1)
-    assert (shuffled.points[:, 0] == shuffled.rewards).all()
-    assert (shuffled.points[:, 1] == shuffled.rewards + 1).all()
-    assert sorted(shuffled.rewards) == points[:, 0].tolist()
-
-
-def test_every_row_can_come_first():
-    log = ar.History(range(4), [0.0] * 4)
-    first = [log.shuffled(seed).unit(0) for seed in range(200)]
-    assert min(first.count(unit) for unit in range(4)) > 25
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", None, True])

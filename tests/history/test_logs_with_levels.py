@@ -72,32 +72,11 @@ def test_every_frame_gives_the_same_log(make, efforts):
 
 
 @every_frame
-def test_a_missing_level_in_a_frame_is_named_by_its_row(make):
-    frame = make({"x": [0.25, 0.5, 0.75], "effort": [1.0, None, 2.0], "r": [0.0, 1.0, 0.5]})
-    with pytest.raises(InvalidHistory, match=r"^level \(column 'effort'\) in row 1 is nan, expected a finite"):
-        ar.History.from_frame(frame, ["x"], "r", level="effort")
-
-
-@every_frame
-def test_a_column_of_texts_holds_no_levels(make):
-    frame = make({"x": [0.25, 0.5], "effort": ["1", "2"], "r": [0.0, 1.0]})
-    with pytest.raises(InvalidHistory, match=r"level \(column 'effort'\) in row 0 is '1', expected a number"):
-        ar.History.from_frame(frame, ["x"], "r", level="effort")
-
-
-@every_frame
 @pytest.mark.parametrize("level", ["Effort", "", 0, 1.5])
 def test_a_column_of_levels_that_is_not_there_is_an_error_that_lists_those_that_are(make, level):
     frame = make({"x": [0.25, 0.5], "effort": [1, 2], "r": [0.0, 1.0]})
     with pytest.raises(InvalidHistory, match=f"must have a column {level!r}.*'x', 'effort', 'r'"):
         ar.History.from_frame(frame, ["x"], "r", level=level)
-
-
-@every_frame
-def test_levels_beside_a_column_of_labels_are_refused(make):
-    frame = make({"arm": ["a", "b"], "effort": [1, 2], "r": [0.0, 1.0]})
-    with pytest.raises(InvalidHistory, match="levels need points"):
-        ar.History.from_frame(frame, "arm", "r", level="effort")
 
 
 # -- logs without rows, and the first rows of a log -----------------------------------------------------------
@@ -116,28 +95,12 @@ def test_a_log_of_points_without_rows_may_have_levels(levels):
     log_of([(0.0, 0.0, 1.0, 0.5)]).check_continues(log.fingerprint)
 
 
-@every_frame
-def test_a_frame_without_rows_is_a_history(make):
-    columns = {name: np.empty(0) for name in ("x", "effort", "r")}
-    frame = make(columns) if make is not MAKERS["chunked"] else pa.table(columns)
-    log = ar.History.from_frame(frame, ["x"], "r", level="effort")
-    assert (len(log), log.levels.tolist()) == (0, [])
-
-
 @given(st.lists(rows, max_size=12), st.integers(0, 15))
 def test_until_keeps_the_levels_of_the_first_rows(samples, until):
     table = np.array(samples).reshape(-1, 4)
     part = ar.History(table[:, :2], table[:, 3], levels=table[:, 2], until=until)
     assert samples_of(part) == samples[:until]
     log_of(samples).check_continues(part.fingerprint)
-
-
-def test_levels_behind_until_are_not_part_of_the_log():
-    """Nothing is asked of them but that there is one per row."""
-    for bad in (float("nan"), -1.0, None):
-        assert ar.History([[0.0], [1.0]], [0.0, 1.0], levels=[2.0, bad], until=1).levels.tolist() == [2.0]
-    with pytest.raises(InvalidHistory, match="equally long, got 1 and 2"):
-        ar.History([[0.0], [1.0]], [0.0, 1.0], levels=[2.0], until=1)
 
 
 # -- other orders, copies -------------------------------------------------------------------------------------
@@ -154,21 +117,6 @@ def test_a_level_stays_with_its_point_when_a_log_is_shuffled(samples, seed):
     assert same(again, shuffled)
 
 
-def test_levels_do_not_change_the_order_of_a_shuffle():
-    points, rewards = np.arange(20.0).reshape(10, 2), np.arange(10.0)
-    plain, levelled = ar.History(points, rewards), ar.History(points, rewards, levels=rewards + 1)
-    shuffled = levelled.shuffled(5)
-    assert shuffled.points.tolist() == plain.shuffled(5).points.tolist()
-    assert (shuffled.levels == shuffled.rewards + 1).all()
-
-
-@given(st.lists(st.integers(0, 9), max_size=15))
-def test_chosen_rows_come_with_their_levels(chosen):
-    samples = [(row / 10, 0.0, float(row), row / 100) for row in range(10)]
-    part = log_of(samples).rows(np.array(chosen, np.int64))
-    assert samples_of(part) == [samples[row] for row in chosen]
-
-
 @given(st.lists(rows, max_size=10), st.booleans())
 def test_a_copy_has_the_same_levels(samples, read_before):
     log = log_of(samples)
@@ -181,25 +129,7 @@ def test_a_copy_has_the_same_levels(samples, read_before):
         again.check_continues(log.fingerprint, log)
 
 
-def test_an_allocation_is_a_value():
-    unit = ar.Allocation((0.25, 0.5), 2.0)
-    assert pickle.loads(pickle.dumps(unit)) == unit
-    assert unit != ar.Allocation((0.25, 0.5), 1.0)
-    assert len({unit, ar.Allocation((0.25, 0.5), 2.0), ar.Allocation((0.25, 0.5), 1.0)}) == 2
-    assert repr(unit) == "Allocation(point=(0.25, 0.5), level=2.0)"
-
-
 # -- fingerprints ---------------------------------------------------------------------------------------------
-
-
-@given(st.lists(rows, max_size=12), st.lists(rows, max_size=12))
-def test_appended_rows_are_accepted_and_a_shorter_log_is_not(samples, more):
-    log, longer = log_of(samples), log_of(samples + more)
-    longer.check_continues(log.fingerprint)
-    longer.check_continues(log.fingerprint, log)
-    if more:
-        with pytest.raises(ChangedHistory, match=rf"{len(longer)} rows.* got {len(log)}"):
-            log.check_continues(longer.fingerprint)
 
 
 @given(st.lists(rows, min_size=1, max_size=12), amounts, st.data())
@@ -211,12 +141,6 @@ def test_a_changed_level_is_a_changed_row(samples, level, data):
     log, other = log_of(samples), log_of([*samples[:place], (x, y, level, reward), *samples[place + 1 :]])
     assert changed_row(log, other) == place
     assert changed_row(log, other, log) == place
-
-
-def test_swapped_levels_are_noticed_at_the_first_of_them():
-    points, rewards = np.zeros((4, 1)), np.zeros(4)
-    one, other = (ar.History(points, rewards, levels=levels) for levels in ([1, 2, 3, 4], [1, 3, 2, 4]))
-    assert changed_row(one, other) == 1
 
 
 def test_a_level_that_changes_place_with_its_reward_or_its_coordinate_is_noticed():
@@ -235,20 +159,6 @@ def test_a_log_that_gains_or_loses_levels_is_another_log(x, level, reward):
     for other in (ar.History([[x]], [reward]), ar.History([[x, level]], [reward])):
         assert changed_row(levelled, other) == 0
         assert changed_row(other, levelled) == 0
-
-
-def test_a_coordinate_of_0_counts_beside_a_level():
-    logs = [ar.History(np.zeros((1, dimension)), [0.5], levels=[1.0]) for dimension in (1, 2, 3)]
-    for one in logs:
-        for other in logs:
-            assert same(one, other) == (one is other)
-
-
-def test_minus_zero_is_zero():
-    one, other = log_of([(0.5, 0.5, 0.0, 1.0)]), log_of([(0.5, 0.5, -0.0, 1.0)])
-    assert same(one, other)
-    one.check_continues(other.fingerprint, other)
-    assert one.unit(0) == other.unit(0)
 
 
 # -- what a policy makes of them ------------------------------------------------------------------------------

@@ -30,16 +30,16 @@ class Fingerprint:
 
     @classmethod
     def of(cls, parts: Iterable[Any], rows: int, block: int | None = None) -> Fingerprint:
-        """That of the first rows of a log in parts, each of which has hashes of its rows."""
-        made = cls(rows, block)
+        """The fingerprint of the first rows of a log in parts; each part has hashes of its rows."""
+        fingerprint = cls(rows, block)
         for part in parts:
-            made.add(part.row_hashes)
-            if made.seen >= rows:
+            fingerprint.add(part.row_hashes)
+            if fingerprint.seen >= rows:
                 break
-        return made
+        return fingerprint
 
     def add(self, hashes: Words) -> None:
-        """The hashes of the next rows; those past the end do not count."""
+        """Take in the hashes of the next rows; those after the end do not count."""
         hashes = hashes[: self.rows - self.seen]
         if len(hashes) == 0:
             return
@@ -51,13 +51,13 @@ class Fingerprint:
         self.seen += len(hashes)
 
     def with_rows(self, hashes: Words) -> Fingerprint:
-        """That of the log with rows behind its last one."""
-        made = Fingerprint(self.rows + len(hashes))
-        digests = self.coarser(made.block).digests
-        made.digests[: len(digests)] = digests
-        made.seen = self.rows
-        made.add(hashes)
-        return made
+        """The fingerprint of the log after these rows were appended."""
+        longer = Fingerprint(self.rows + len(hashes))
+        digests = self.coarser(longer.block).digests
+        longer.digests[: len(digests)] = digests
+        longer.seen = self.rows
+        longer.add(hashes)
+        return longer
 
     def first_difference(self, other: Fingerprint) -> tuple[int, int] | None:
         """The rows [first, last] among which two logs of as many rows differ first, None if they do not."""
@@ -119,7 +119,7 @@ def hashes_of(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:
 
 
 def _block_of(rows: int) -> int:
-    """How many rows share a digest in a log of so many rows: a power of two, so that blocks can be put together."""
+    """How many rows share a digest in a log of this length: a power of two, so that blocks can be joined."""
     return 1 << max(-(-rows // MOST_BLOCKS) - 1, 0).bit_length()
 
 

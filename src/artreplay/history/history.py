@@ -68,7 +68,7 @@ class Recognised:
         return Fingerprint.of(self._parts(), self.n_rows)
 
     def known_fingerprint(self, rows: int) -> Fingerprint | None:
-        """The fingerprint of the first so many rows, if it need not be worked out."""
+        """The fingerprint of the first rows, if it need not be worked out."""
         return None
 
     def check_continues(self, known: Fingerprint, old: object = None) -> None:
@@ -308,7 +308,7 @@ class History(Recognised):
         return first
 
     def stream(self, since: int = 0) -> Iterator[History]:
-        """Yields the log from a row on: all of it at once, because it is in memory."""
+        """Yield the log from a row on, in one piece, because it is in memory."""
         yield self.rows(np.arange(since, len(self))) if since else self
 
     @cached_property
@@ -341,9 +341,7 @@ def shuffle_keys(first: int, rows: int, seed: int) -> Words:
 def check_not_shorter(rows: int, known: Fingerprint) -> None:
     """Refuse a log that has fewer rows than it had."""
     if rows < known.rows:
-        raise ChangedHistory(
-            f"the log must still hold the {known.rows} rows it had, and may only have gained rows, got {rows} rows"
-        )
+        raise ChangedHistory(f"the log has {rows} rows and had {known.rows}: a log may only gain rows at its end")
 
 
 def changed_between(first: int, last: int, log: str = "this policy knows") -> ChangedHistory:

@@ -312,7 +312,7 @@ def _first_to_merge(lengths: list[int]) -> int:
 def _grown(
     work: Path, log: ParquetLog | None, file: LogFile, imported: Imported, stats: LogStats, columns: Columns
 ) -> dict[str, Any]:
-    """What the manifest says anew of a log that has gained the rows of a file."""
+    """What changes in the manifest of a log that has gained the rows of a file."""
     whole = imported.whole
     files, appends, known = ([], [], []) if log is None else (*log.directory[1:], log.appends_by(whole.block))
     labels = list(stats.numbering.labels)

@@ -1,4 +1,4 @@
-"""Columns of Parquet files, one file after the other, of which any range of rows can be read.
+"""Columns of Parquet files, one file after the other. Any range of their rows can be read.
 
 Every column chunk that is read is compared with its checksum first, and so is every footer.
 """

@@ -183,7 +183,7 @@ class ParquetLog(StoredLog):
         if not 0 <= rows < self._rows:
             raise InvalidParameter(f"rows must be at most {self._rows}, as many as {self.name} has, got {rows}")
         ends = np.cumsum([entry["rows"] for entry in self.manifest["appends"]])
-        whole = int(np.searchsorted(ends, rows, "right"))  # appends of which all rows are among the first
+        whole = int(np.searchsorted(ends, rows, "right"))  # appends whose rows are all among the first
         counts = self._counts_of(self.directory.appends[:whole])
         if (ends[whole - 1] if whole else 0) < rows:
             counts = counts + self._counts_below(
@@ -293,7 +293,7 @@ def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = No
             return ParquetLog(folder, manifest)
         except InvalidFile:
             if tries + 1 < _TRIES and read_manifest(folder) != manifest:
-                continue  # it was compacted, or made anew, between the manifest and the files
+                continue  # it was compacted, or replaced, between the manifest and the files
             raise
         except ArtReplayError:
             raise

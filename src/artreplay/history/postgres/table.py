@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from artreplay.addresses import check_address, for_libpq, said_in_a_sentence, shown
-from artreplay.history.sources.databases import is_query, table_behind_from
+from artreplay.history.sources.databases import from_clause, is_query
 from artreplay.history.sources.source import quoted
 from artreplay.optional_packages import needed
 
-_FETCH = 50_000  # rows that are asked for at once
+_FETCH = 50_000  # rows of one request
 
 
 class Table:
@@ -23,7 +23,7 @@ class Table:
         check_address(address)
         self._address = for_libpq(address)
         place = shown(self._address)
-        self.plain_sql = table_behind_from(place, table)
+        self.plain_sql = from_clause(place, table)
         self.sql = in_statement(self.plain_sql)
         self.is_query = is_query(str(table))
         self.name = f"{place} ({table})"
@@ -35,7 +35,7 @@ class Table:
         with self._said_in_a_sentence():
             if self._connection is None or self._connection.closed:
                 self._connection = self._connected()
-                weakref.finalize(self, self._connection.close)  # also where both are garbage at once
+                weakref.finalize(self, self._connection.close)  # also where both are garbage together
             with self._connection.cursor() as cursor:
                 yield cursor
 

@@ -28,8 +28,8 @@ def is_query(table: str) -> bool:
     return re.match(r"\s*(select|with|from)\s", table, re.IGNORECASE) is not None
 
 
-def table_behind_from(place: str, table: str | None) -> str:
-    """How a table of a database, or a query, is written behind FROM."""
+def from_clause(place: str, table: str | None) -> str:
+    """What comes after FROM for a table of a database, or for a query."""
     if not table:
         raise InvalidParameter(f"must name a table of the database {place}, or be a query", parameter="table")
     query = f"({table.rstrip().rstrip(';')}\n) AS log"  # which may end in a comment
@@ -67,7 +67,7 @@ def connection_source(connection: Any, table: str | None) -> Source | None:
 
 def _source(place: str, kind: str, ask: Ask, table: str | None) -> Source:
     """A table of a database that answers queries."""
-    name, origin = f"{place} ({table})", table_behind_from(place, table)
+    name, origin = f"{place} ({table})", from_clause(place, table)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         named = ", ".join(f"{quoted(column)} AS {quoted(column)}" for column in columns)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from artreplay.history.context_columns import Kinds
 
-BATCH = 1 << 18  # rows that are read at once
+BATCH = 1 << 18  # rows of one batch
 _MOST_SAID = 100  # letters of a line that an engine says
 _ENGINES = (
     "_csv",

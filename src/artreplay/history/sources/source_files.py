@@ -53,7 +53,7 @@ _TWO_LINES = {  # that open a table which keeps a list of its files
         "unit=…, reward=…, order=…)",
     ),
 }
-_CHUNK = 1 << 20  # letters that are copied at once
+_CHUNK = 1 << 20  # letters that are copied in one piece
 
 
 class SourceFile(NamedTuple):
