@@ -24,7 +24,7 @@ with TemporaryDirectory() as folder:
     log = pyarrow.csv.read_csv(file)
 
 history = ar.History.from_frame(log, unit="banner", reward="click")
-base = ar.KLUCB(arms=["spring", "summer", "autumn", "winter"], horizon=1_000 + len(history))
+base = ar.KLUCB(arms=["spring", "summer", "autumn", "winter"], horizon=1_000)
 policy = ar.ArtificialReplay(base, history)
 
 for click in (0.0, 1.0, 0.0):

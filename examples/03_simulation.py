@@ -6,9 +6,7 @@ env = ar.environments.KArmed(10)
 print("rows of the log   regret: ignorant  full start  replay   read by replay   same actions")
 for rows in (10, 100, 1_000, 10_000):
     runs = {
-        start: ar.simulate(
-            ar.KLUCB(10, horizon=1_000 + rows), env, start=start, history=rows, horizon=1_000, replications=40
-        )
+        start: ar.simulate(ar.KLUCB(10, horizon=1_000), env, start=start, history=rows, horizon=1_000, replications=40)
         for start in ("ignorant", "full-start", "artificial-replay")
     }
     ignorant, full, replay = runs.values()

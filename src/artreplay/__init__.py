@@ -2,7 +2,7 @@
 
 >>> import artreplay as ar
 >>> history = ar.History(["red", "blue", "red", "blue"], [0, 1, 0, 1])
->>> policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=1000 + len(history)), history)
+>>> policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=1000), history)
 >>> arm = policy.ask()
 >>> policy.tell(arm, 1.0)
 """

@@ -6,6 +6,7 @@ import math
 import warnings
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,20 +126,102 @@ def test_another_level_is_refused():
             make()
 
 
-def test_a_log_longer_than_the_horizon_is_said():
-    log = ar.History([0, 1] * 60, [0.0, 1.0] * 60)
-    said = "the horizon of KLUCB must count the rounds to come and the rows of the log, but it is 100 and the log alone"
-    for make in (ar.ArtificialReplay, ar.FullStart):
-        with pytest.warns(UserWarning, match=said) as caught:
-            make(ar.KLUCB(2, 100), log)
-        assert [warning.filename for warning in caught] == [__file__]
-    policy = ar.ArtificialReplay(ar.KLUCB(2, 100), log.rows(range(50)))
-    with pytest.warns(UserWarning, match=said):
+BY_LOG = [
+    lambda: ar.KLUCB(3, 60),
+    lambda: ar.KLUCB(3, 60, level="log"),
+    lambda: ar.TopUCB(3, 2, 60, bonus=ar.bonus.kl("moss")),
+    lambda: ar.GridUCB(1, 60, 3, bonus=ar.bonus.kl()),
+    lambda: ar.TreeUCB(1, 60, epsilon=0.25, bonus=ar.bonus.kl()),
+    lambda: ar.GridAllocation(1, (1, 2), 3, 2, horizon=60, cells_per_side=2, bonus=ar.bonus.kl()),
+    lambda: ar.BayesUCB(3, 60, power=5),
+]
+
+
+def scalars(base):
+    component = base.component.rule if hasattr(base.component, "forget") else base.component
+    return ar.compiling.scalars_of(component)
+
+
+def with_horizon(base, horizon):
+    return type(base)(**(base.parameters() | {"horizon": horizon}))
+
+
+@pytest.mark.parametrize("make", BY_LOG)
+def test_the_rows_a_policy_is_made_with_are_added_to_the_horizon(make, tmp_path):
+    base = make()
+    units = [[0.1], [0.6], [0.9]] * 30 if isinstance(base, ar.algorithms.PointAlgorithm) else [0, 1, 2] * 30
+    levels = [1.0] * 90 if getattr(base, "levels", None) else None
+    log = ar.History(units, [0.0, 1.0, 0.5] * 30, levels=levels)
+    first = log.rows(range(40))
+    longer = scalars(with_horizon(base, 100))
+    assert scalars(base) == scalars(ar.Ignorant(base).base) == scalars(with_horizon(base, 60)) != longer
+    for start in (ar.ArtificialReplay, ar.FullStart):
+        policy = start(base, first)
+        policy.ask()
+        assert scalars(policy.base) == longer
+        policy.save(tmp_path / "policy")
         policy.extend(log)
-    with pytest.warns(UserWarning, match=said), ar.compiling.using("interpreted"):
-        ar.simulate(ar.KLUCB(2, 100), ar.environments.KArmed(2), history=log, horizon=2, replications=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ar.ArtificialReplay(ar.KLUCB(2, 120), log)
-        ar.ArtificialReplay(ar.KLUCB(2, 100, level="log"), log)
-        ar.ArtificialReplay(ar.MonUCB(2, 100), log)
+        again = ar.load(tmp_path / "policy", log)
+        assert scalars(policy.base) == scalars(again.base) == longer
+        assert policy.ask() == again.ask()
+        assert (policy.base.horizon, again.base.horizon) == (60, 60)
+    assert scalars(base) == scalars(with_horizon(base, 60))
+
+
+def test_skipped_rows_are_not_counted_and_totals_count_samples():
+    log = ar.History([0, 1, 5, 5] * 10, [0.0, 1.0, 0.0, 0.0] * 10)
+    skipping = ar.ArtificialReplay(ar.KLUCB(2, 80), log, unknown="skip")
+    totals = ar.ArtificialReplay(ar.KLUCB(2, 80), ar.Totals([0, 1], [5, 15], [1, 2]))
+    assert scalars(skipping.base) == scalars(totals.base) == scalars(ar.KLUCB(2, 100))
+
+
+def test_the_rules_of_the_paper_do_not_count_the_log():
+    log = ar.History([0, 1] * 60, [0.0, 1.0] * 60)
+    for base in (ar.MonUCB(2, 100), ar.PsiUCB(2, 100), ar.TopUCB(2, 1, 100), ar.BayesUCB(2, 100)):
+        assert scalars(ar.ArtificialReplay(base, log).base) == scalars(base)
+
+
+@pytest.mark.parametrize("start", ["artificial-replay", "full-start", "ignorant"])
+def test_a_simulation_adds_the_rows_of_a_log(start):
+    env, setting = ar.environments.KArmed(4), {"start": start, "horizon": 40, "replications": 3}
+    found = ar.simulate(ar.KLUCB(4, 60), env, history=50, **setting)
+    added = 0 if start == "ignorant" else 50
+    base = ar.KLUCB(4, 60 + added)
+    base.log_rows = 0  # nothing is counted any more
+    assert (found.actions == ar.simulate(base, env, history=50, **setting).actions).all()
+
+
+@pytest.mark.parametrize(
+    ("base", "rows", "said"),
+    [
+        (ar.KLUCB(80, 500), 10_000, "horizon is 500, far fewer than the 10,000 rows of the log. KLUCB stops exploring "
+         "an arm once it has 132 samples, rows of the log included."),
+        (ar.KLUCB(80, 500), 400, "horizon is 500, fewer than 10 rounds for each of 80 arms. KLUCB stops exploring an "
+         "arm once it has 12 samples"),
+        (ar.KLUCB(80, 500), 0, "horizon is 500, fewer than 10 rounds for each of 80 arms. KLUCB explores more than "
+         'usual, as with level="log".'),
+        (ar.TopUCB(2, 1, 20, bonus=ar.bonus.kl()), 202, "horizon is 20, far fewer than the 202 rows of the log."),
+        (ar.KLUCB(80, 800), 8_000, None),
+        (ar.KLUCB(80, 500, level="log"), 10_000, None),
+        (ar.MonUCB(80, 500), 10_000, None),
+    ],
+)  # fmt: skip
+def test_a_horizon_that_is_too_short_says_what_it_does(base, rows, said):
+    log = ar.History(np.arange(rows) % base.n_arms, np.ones(rows))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for make in (ar.ArtificialReplay, ar.FullStart):
+            make(base, log)
+        ar.simulate(base, ar.environments.TopArms(base.n_arms, base.width), history=log, horizon=2, replications=1)
+    assert [str(warning.message).startswith(said or "") for warning in caught] == [True] * (3 if said else 0)
+    assert {warning.filename for warning in caught} <= {__file__}
+
+
+def test_a_log_that_grows_beyond_a_horizon_says_so_once():
+    log = ar.History([0, 1] * 400, [0.0, 1.0] * 400)
+    policy = ar.ArtificialReplay(ar.KLUCB(2, 20), log.rows(range(50)))
+    for rows, many in ((200, 0), (201, 1), (800, 0)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            policy.extend(log.rows(range(rows)))
+        assert len(caught) == many

@@ -16,7 +16,7 @@ from command_kit import ARMS, COLUMNS, OPTIONS, Refused, Run, samples, write_csv
 
 def python_policy(rows: list[tuple[object, int]], arms: list[object]) -> ar.ArtificialReplay:
     history = ar.History([arm for arm, _ in rows], [reward for _, reward in rows])
-    return ar.ArtificialReplay(ar.KLUCB(arms=arms, horizon=100 + len(rows)), history)
+    return ar.ArtificialReplay(ar.KLUCB(arms=arms, horizon=100), history)
 
 
 def test_recommends_what_python_does(run: Run, log: Path) -> None:

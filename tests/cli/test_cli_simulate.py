@@ -27,7 +27,7 @@ def test_the_table_is_what_python_computes(run: Run) -> None:
     assert done.code == 0
     rows = {line[:19].strip(): line for line in done.out.splitlines()}
     for start in ("ignorant", "full-start", "artificial-replay"):
-        runs = ar.simulate(ar.KLUCB(4, 60 + 80), ar.environments.KArmed(4), start, 80, 60, 4, 5)
+        runs = ar.simulate(ar.KLUCB(4, 60), ar.environments.KArmed(4), start, 80, 60, 4, 5)
         mean, error = runs.final_regret()
         assert f"{mean:.1f} ± {error:.1f}" in rows[start.replace("-", " ")]
     assert "identical in 4 of 4 replications, action by action" in done.out
@@ -64,7 +64,7 @@ def test_the_log_and_the_rewards(run: Run) -> None:
     options = ("--log", "random", "--rewards", "beta", "--bad-share", 0.9, "--threads", 1, "--json")
     answer = run("simulate", *SMALL, *options).json
     env = ar.environments.KArmed(4, log="random", rewards="beta", bad_share=0.9)
-    runs = ar.simulate(ar.KLUCB(4, 60 + 80), env, "full-start", 80, 60, 4, 5)
+    runs = ar.simulate(ar.KLUCB(4, 60), env, "full-start", 80, 60, 4, 5)
     assert answer["policies"][1]["regret"] == runs.final_regret()[0]
 
 

@@ -61,7 +61,7 @@ def test_options_in_the_state_file_need_not_be_repeated(run: Run, log: Path) -> 
     once = run("recommend", log, *OPTIONS, "--until", 50, *KEPT, "--json").json
     assert run("recommend", log, *KEPT, "--json").json == once
     assert run("recommend", log, *OPTIONS, "--algorithm", "kl-ucb", "--arms", "[bold] blue,grün,red", *KEPT).code == 0
-    noted = {"unit": "arm", "reward": "click", "until": 50, "log": str(log.absolute()), "rounds": 100}
+    noted = {"unit": "arm", "reward": "click", "until": 50, "log": str(log.absolute())}
     assert note_of("state.ar") == noted
     run("tell", *KEPT, "red", 1)
     assert note_of("state.ar") == noted

@@ -65,10 +65,10 @@ def test_rewards_that_contradict_the_log_are_shown(run: Run, folder: Path) -> No
 def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
     run("study", "create", WHERE, log, *OPTIONS, "--drift", "red=0.2", "--level", "log")
     assert "the log may be stale: drift red=0.2" in run("study", "show", WHERE).out
-    assert "for 300 decisions and rows of the log" in run("study", "show", WHERE).out
+    assert "for 100 decisions" in run("study", "show", WHERE).out
     assert run("study", "change", WHERE, "--drift", 0.05, "--horizon", 50).out == f"{WHERE} is changed\n"
     assert run("study", "show", WHERE, "--json").json["drift"] == 0.05
-    assert run("study", "show", WHERE, "--json").json["horizon"] == 250
+    assert run("study", "show", WHERE, "--json").json["horizon"] == 50
     assert "drift must be finite" in refused("study", "change", WHERE, "--drift", "-1")
     run("study", "change", WHERE, "--drift", "0")
     assert run("study", "decide", WHERE, "--json").json["action"] in ARMS

@@ -162,7 +162,10 @@ def play(
     rows = rng.randint(0, len(whole))
     makers = {"replay": make_replay, "full start": make_full}
     policies = {name: make(make_base(), opened(rows)) for name, make in makers.items() if make is not None}
-    oracle = make_oracle(make_base())
+    base = make_base()
+    if isinstance(base, ar.algorithms.Algorithm):
+        base.count_log(next(iter(policies.values())).unused)
+    oracle = make_oracle(base)
     oracle.add(rows_of(whole, 0, rows))
     asked: list[Any] = []
     foreign = late = grown = loaded = 0

@@ -43,6 +43,7 @@ class StudyOracle:
         self.added: list[Any] = []
         self.retired: set[Any] = set()
         self.horizon: int | None = None
+        self.log_rows = 0  # which are counted beside the horizon
         self.number = 0
 
     def base(self) -> Any:
@@ -52,7 +53,9 @@ class StudyOracle:
             given |= {"n_arms": None, "arms": [*self.made.arms, *self.added]}
         if self.horizon is not None:
             given["horizon"] = self.horizon
-        shown = self._shown(type(self.made)(**given))
+        made = type(self.made)(**given)
+        made.count_log(self.log_rows)
+        shown = self._shown(made)
         for decision, samples in self.entries:
             if decision == LOGGED:
                 shown.add(samples)
@@ -151,6 +154,7 @@ class Life:
         self._log(0, self.rows)
         given = {name: value for name, value in self.oracle.given.items() if name not in ("totals", "allowances")}
         self.study = ar.Study.create(place, self.oracle.made, self.opened(self.rows), **given)
+        self.oracle.log_rows = self.study.facts()["log"]["rows"]
 
     def _totals(self, rows: int) -> ar.Totals:
         units = [self.whole.unit(row) for row in range(rows)]
@@ -256,7 +260,7 @@ class Life:
 
     def _add(self) -> bool | None:
         # The index of the others depends on the number of arms, or on features.
-        if type(self.base) not in (ar.MonUCB, ar.TopUCB, ar.UCB1) or self.base.most_rows is not None:
+        if type(self.base) not in (ar.MonUCB, ar.TopUCB, ar.UCB1) or self.base.counts_log:
             return False
         label = f"new {len(self.oracle.added)}"
         self.study.add_arm(label)
@@ -268,6 +272,7 @@ class Life:
             return False
         self.oracle.horizon = self.rng.choice((5, 20, 100))
         self.study.set_horizon(self.oracle.horizon)
+        self.oracle.log_rows = self.study.facts()["log"]["rows"]
         return None
 
     def _change(self) -> bool | None:

@@ -25,7 +25,7 @@ from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, Invali
 from artreplay.history.postgres import PostgresLog
 from artreplay.replay import reader
 
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:the horizon of .* must count")]
+pytestmark = [pytest.mark.long]
 
 BASES = {
     **EXACT,

@@ -19,7 +19,6 @@ import artreplay as ar
 from artreplay.errors import Interrupted, InvalidFile, InvalidParameter
 from artreplay.history.parquet.parquet_files import ParquetColumns
 
-pytestmark = pytest.mark.filterwarnings("ignore:the horizon of .* must count")
 THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 
 

@@ -14,7 +14,7 @@ from artreplay.engine.log_worth import worth_of
 
 
 def of(counts: list[int], sums: list[float], rounds: int = 1000, **more: Any) -> Any:
-    base = ar.KLUCB(len(counts), horizon=sum(counts) + rounds, **more)
+    base = ar.KLUCB(len(counts), horizon=rounds, **more)
     return outlook(ar.Totals(range(len(counts)), counts, sums), base, rounds)
 
 
@@ -45,7 +45,7 @@ def test_more_of_the_same_rows_separate_what_the_forecast_says():
 
 
 def test_what_a_log_that_may_be_stale_can_decide():
-    totals, base = ar.Totals(range(3), [1000] * 3, [700, 300, 550]), ar.KLUCB(3, 4000)
+    totals, base = ar.Totals(range(3), [1000] * 3, [700, 300, 550]), ar.KLUCB(3, 1000)
     trusted, stale = outlook(totals, base, 1000), outlook(totals, base, 1000, {0: 0.1, 1: 0.1, 2: 0.1})
     assert (trusted.undecided, stale.undecided) == (0, 1)
     assert stale.rows_for_half > 1e12  # no log tells apart what drift may have moved
@@ -88,7 +88,7 @@ def test_the_share_that_is_read_is_within_ten_points_of_its_forecast_in_most_of_
     for case in range(100):
         log, means, rounds = drawn_log(rng)
         arms = len(means)
-        base = ar.KLUCB(arms, horizon=rounds + len(log)) if name == "KLUCB" else ar.MonUCB(arms, rounds)
+        base = (ar.KLUCB if name == "KLUCB" else ar.MonUCB)(arms, rounds)
         env = ar.environments.KArmed(arms, means=means)
         runs = ar.simulate(base, env, history=log, horizon=rounds, replications=1, seed=case, keep="final", drift=drift)
         forecast = outlook(ar.Totals.of(log), base, rounds, dict.fromkeys(range(arms), drift)).read_share
@@ -99,8 +99,8 @@ def test_the_share_that_is_read_is_within_ten_points_of_its_forecast_in_most_of_
 def test_a_log_that_decides_saves_regret_and_the_worlds_are_those_of_the_log():
     log = ar.History([0, 1] * 150, [1.0, 0.0] * 130 + [0.0, 1.0] * 20)
     with ar.compiling.using("interpreted"):
-        found = worth_of("klucb", lambda rounds, rows: ar.KLUCB(2, rounds + rows), log, 60, 12)
-        again = worth_of("klucb", lambda rounds, rows: ar.KLUCB(2, rounds + rows), log, 60, 12)
+        found = worth_of("klucb", lambda rounds, rows: ar.KLUCB(2, rounds), log, 60, 12)
+        again = worth_of("klucb", lambda rounds, rows: ar.KLUCB(2, rounds), log, 60, 12)
     assert found.with_log.mean() < 0.2 * found.without.mean()
     assert found.made_worse < 0.1
     assert 0 < found.read_share <= 1

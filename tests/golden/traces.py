@@ -174,11 +174,11 @@ def narrow(n: int) -> float:
     return 0.8 / math.sqrt(n)
 
 
-Bases = dict[str, tuple[Units, Callable[[], Any]]]  # by name: what the log is about, and how to make one
+Bases = dict[str, tuple[Units, Callable[..., Any]]]  # by name: what the log is about, and how to make one
 
 BASES: Bases = {
-    "KLUCB": (NUMBERS, lambda: ar.KLUCB(5, 120)),
-    "KLUCB, moss": (LABELS, lambda: ar.KLUCB(arms=LABELS.arms, horizon=120, level="moss")),
+    "KLUCB": (NUMBERS, lambda rows=0: ar.KLUCB(5, 120 - rows)),
+    "KLUCB, moss": (LABELS, lambda rows=0: ar.KLUCB(arms=LABELS.arms, horizon=120 - rows, level="moss")),
     "MonUCB": (NUMBERS, lambda: ar.MonUCB(5, 30, bonus=SMALL)),
     "MonUCB, theory": (NUMBERS, lambda: ar.MonUCB(5, 30)),
     "MonUCB, callable": (NUMBERS, lambda: ar.MonUCB(5, 30, bonus=narrow)),
@@ -243,6 +243,8 @@ BASES: Bases = {
     "own component": (NUMBERS, lambda: Seldom(np.zeros(5, np.int64), np.zeros(5))),
     "own component with cells": (NUMBERS, lambda: Couples(np.zeros(6, np.int64), np.zeros(6))),
 }
+COUNTS_ROWS = ("KLUCB", "KLUCB, moss")  # made for fewer rounds, because the policy adds the rows of its log
+BEFORE_ITS_LOG = ("TreeUCB, KL",)  # made for fewer rounds than the log has rows: it starts without them
 SLOW = ("IDS", "PointRegression", "CellRegression")  # these have few scenes, and short ones
 DRIFTING: dict[str, tuple[Any, ...]] = {  # with an allowance for all arms, and for each
     "KLUCB": (0.1, {0: 0.05, 1: 0.2, 2: 1.0}),
@@ -514,7 +516,7 @@ class Scene(NamedTuple):
         grows = self.turn in ("extended", "foreign")
         place = "memory" if self.place == "totals" else self.place
         log = shelf.log(units, place, self.strange, FIRST_ROWS if grows else ROWS)
-        policy = POLICIES[self.policy](make(), totals_of(log) if self.place == "totals" else log, **more)
+        policy = self._start(make, totals_of(log) if self.place == "totals" else log, more)
         trace: Trace = {"asked": [], "used": []}
         turn = TURN if self.turn else self.rounds
         foreign = foreign_units(units) if self.turn == "foreign" else ()
@@ -528,6 +530,17 @@ class Scene(NamedTuple):
             policy = ar.load(shelf.file(), *([] if self.policy == "ignorant" else [again]))
         play(policy, range(turn, self.rounds), trace, foreign)
         return finish(policy, trace)
+
+    def _start(self, make: Callable[..., Any], log: Any, more: dict[str, Any]) -> Any:
+        """The policy, whose T is the same whatever its log."""
+        start = POLICIES[self.policy]
+        if self.policy != "ignorant" and self.base in COUNTS_ROWS:
+            return start(make(start(make(), log, **more).unused), log, **more)
+        if self.policy != "ignorant" and self.base in BEFORE_ITS_LOG:
+            policy = start(make(), ar.History([], []), **more)
+            policy.extend(log)
+            return policy
+        return start(make(), log, **more)
 
 
 def _scenes_of(base: str) -> Iterator[Scene]:

@@ -55,7 +55,7 @@ def test_the_page_says_what_is_going_on(n_arms: int, tmp_path: Path) -> None:
     known = "html head meta title style body h1 h2 p img div table tr th td ul li code"
     assert tags.found <= set(known.split())
     said = " ".join(tags.texts)
-    assert "61 decisions: 29 expired, 1 open, 30 rewarded, 1 void. Its horizon is 1,000." in said
+    assert "61 decisions: 29 expired, 1 open, 30 rewarded, 1 void. Its horizon is 1,000 decisions." in said
     assert f"Of the {30 * n_arms:,} samples of the log" in said
     assert "1 observations came of actions that nobody had asked for" in said
     assert NASTY in tags.texts
@@ -77,4 +77,4 @@ def test_totals_have_a_rate_of_their_own() -> None:
         study.reward(study.decide().id, 1.0)
         page = study_page(view_of(study))
     assert "the log has 0.15" in page
-    assert "Its horizon is 500, in which it counts the rows of the log." in page
+    assert "Its horizon is 500 decisions." in page

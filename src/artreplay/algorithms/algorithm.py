@@ -12,12 +12,12 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from artreplay.algorithms.bonus import Bonus, BonusTable, Scale, bound_of
-from artreplay.algorithms.bounds import FIXED, DivergenceBound, TableBound
+from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusTable, Scale, bound_of
+from artreplay.algorithms.bounds import FIXED, TableBound
 from artreplay.algorithms.open_index import Available, restricted
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
-from artreplay.compiling import Floats, Growers, Ints, copied, state_of, views, with_room
+from artreplay.compiling import Floats, Growers, Ints, copied, is_component, state_of, views, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
 from artreplay.history import History, Label
 from artreplay.parameters import checked_seed
@@ -38,9 +38,10 @@ class Algorithm:
     summary: str = ""  # a few words for the list of algorithms
     proposes_list: bool = False  # whether a proposal is a list
     expensive: bool = False  # whether a single proposal takes so long that compiling it pays
-    horizon: int  # T, where an index depends on it
-    most_rows: int | None = None  # the most rows of a log that the horizon allows for, if it counts them
-    bonus: Bonus
+    horizon: int  # the rounds to come, where an index depends on them
+    log_rows: int | None = None  # rows of a log that T counts beside the horizon; None before a policy has counted them
+    choices: int | None = None  # among how many cells it chooses, where their number is fixed
+    bonus: Bonus = None
     offers_value: bool = False  # whether certified reading can bound what its arms are worth
     table: BonusTable | None = None  # the table of a user's own bonus
     reads_whole_log: bool = False  # whether every policy shows it the whole log first, so that any rule is exact
@@ -64,11 +65,28 @@ class Algorithm:
 
     def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:
         """Keep a bonus, for the horizon and a choice among so many cells, and return its compiled part."""
-        self.bonus = bonus
+        self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
-        if isinstance(bound, DivergenceBound) and bound.kind != FIXED:
-            self.most_rows = self.horizon
         return bound
+
+    @property
+    def counts_log(self) -> bool:
+        """Whether T, the number its index depends on, is the horizon and the rows of the log a policy is made with."""
+        return isinstance(self.bonus, KL)
+
+    def count_log(self, rows: int) -> None:
+        """Count the rows of a log in T, where that is done; before anything is shown."""
+        if self.counts_log:
+            self.log_rows = rows
+            self.component = _with_part(self.component, self._part_for(self.horizon + rows))
+
+    def _part_for(self, total: int) -> Any:
+        """The part of the component that depends on T."""
+        return self.bonus.bound(total, self.choices)
+
+    def why_horizon_is_short(self, rows: int) -> str | None:
+        """What a horizon does that is too short for the arms or for the rows of the log; None if it is not."""
+        return None
 
     @property
     def width(self) -> int:
@@ -339,6 +357,21 @@ class ArmAlgorithm(Algorithm):
             out[place] = int(numbers[out[place]])
         return count
 
+    def why_horizon_is_short(self, rows: int) -> str | None:
+        """What a horizon does that is too short for the arms or for the rows of the log; None if it is not."""
+        if not isinstance(self.bonus, KL) or self.bonus.level == "log" or self.choices is None:
+            return None
+        few, far = self.horizon < ROUNDS_PER_CELL * self.choices, self.horizon * ROUNDS_PER_CELL < rows
+        if not (few or far):
+            return None
+        name, bound = type(self).__name__, self._part_for(self.horizon + (self.log_rows or 0))
+        per_arm = f"fewer than {ROUNDS_PER_CELL} rounds for each of {self.choices:,} arms"
+        if bound.kind == FIXED:
+            return f'horizon is {self.horizon:,}, {per_arm}. {name} explores more than usual, as with level="log".'
+        reason = f"far fewer than the {rows:,} rows of the log" if far else per_arm
+        stop = f"stops exploring an arm once it has {math.ceil(bound.share):,} samples, rows of the log included"
+        return f"horizon is {self.horizon:,}, {reason}. {name} {stop}."
+
     def describe_arms(self) -> str:
         """A few words for error messages: which arms there are."""
         return self.arm_set.describe()
@@ -374,6 +407,14 @@ class ArmAlgorithm(Algorithm):
         elif "n_arms" in values:
             values["n_arms"] = None
         return values
+
+
+def _with_part(component: Any, part: Any) -> Any:
+    """The component with `part` in place of the part of the same class."""
+    if type(component) is type(part):
+        return part
+    fields = zip(component._fields, component, strict=True)
+    return component._replace(**{name: _with_part(field, part) for name, field in fields if is_component(field)})
 
 
 def _short(value: Any) -> str:

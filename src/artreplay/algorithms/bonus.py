@@ -21,7 +21,7 @@ Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, `kl(...)`, or a calla
 Level = Literal["++", "log", "moss"]
 
 FIRST_TABLE = 64  # entries of a fresh table
-_MOST_SHARE = 10  # rounds there must be for each cell, if the level is to depend on its share of them
+ROUNDS_PER_CELL = 10  # that there must be, if the level is to depend on how many each cell would get
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class KL:
     def bound(self, horizon: int, cells: int | None) -> DivergenceBound:
         """The compiled part for a choice among so many cells; None where their number changes."""
         log = math.log(horizon)
-        if self.level == "log" or cells is None or _MOST_SHARE * cells > horizon:
+        if self.level == "log" or cells is None or ROUNDS_PER_CELL * cells > horizon:
             return DivergenceBound(FIXED, log, 0.0)
         return DivergenceBound(PLUS_PLUS if self.level == "++" else MOSS, log, horizon / cells)
 
@@ -124,9 +124,9 @@ def kl(level: Level = "++") -> KL:
     """The largest q above the mean m of n samples with n·kl(m, q) ≤ g(n): much narrower than `theory`, and as valid.
 
     The level g(n) is that of KL-UCB++ (Ménard and Garivier 2017) for a choice among K cells; log T with "log"; and
-    log⁺(T/(Kn)) with "moss", which explores less and has no proof. T, the horizon, counts the rows of the log too: a
-    cell with T/K samples has no bonus left. Trees, whose number of cells changes, and any choice among more than T/10
-    cells use "log".
+    log⁺(T/(Kn)) with "moss", which explores less and has no proof. T is the horizon, and the policy adds the rows of
+    the log it is made with. A cell with T/K samples has no bonus left. Trees, whose number of cells changes, and any
+    choice among more than T/10 cells use "log".
 
     >>> import artreplay as ar
     >>> ar.TopUCB(20, budget=3, horizon=1000, bonus=ar.bonus.kl()).propose()

@@ -88,13 +88,13 @@ class KLUCB(IndexArmAlgorithm):
     """Monotone KL-UCB, the algorithm to begin with: play the arm whose index is highest, the lowest among equals.
 
     The index of an arm is the lowest that the largest q with n·kl(mean, q) ≤ g(n) has been; see `ar.bonus.kl` for the
-    levels g. It explores far less than `MonUCB`, and learns from rare rewards, such as clicks. `horizon` counts
-    everything it will ever learn from: the rounds to come and the rows of the log. Rounds past it go on as before, and
-    explore less and less.
+    levels g. It explores far less than `MonUCB`, and learns from rare rewards, such as clicks. `horizon` is the number
+    of rounds to come; a policy adds the rows of the log it is made with. Later rounds go on as before, and explore less
+    and less.
 
     >>> import artreplay as ar
     >>> history = ar.History(["red", "blue"] * 50, [0, 1, 0, 0] * 25)
-    >>> policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=1000 + len(history)), history)
+    >>> policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=1000), history)
     >>> policy.ask(), policy.used
     ('blue', 57)
     """

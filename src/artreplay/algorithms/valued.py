@@ -315,8 +315,9 @@ class Greedy(ValuedAlgorithm):
 class BayesUCB(ValuedAlgorithm):
     """Bayes-UCB: the quantile 1 − 1 / (t · log(horizon)^power) of the posterior of each arm's mean, from Beta(1, 1).
 
-    t counts the rows of the log and the rounds so far. The analysis of Kaufmann, Cappé and Garivier (2012) has the
-    power 5; 0, which they recommend in practice, is the default.
+    t counts the rows of the log and the rounds so far, and the rows of the log a policy is made with are added to the
+    horizon. The analysis of Kaufmann, Cappé and Garivier (2012) has the power 5; 0, which they recommend in practice,
+    is the default.
 
     >>> BayesUCB(3, horizon=1000).propose()
     0
@@ -336,8 +337,16 @@ class BayesUCB(ValuedAlgorithm):
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
         self.horizon, self.power = horizon, power
-        scale = max(math.log(self.horizon), 1.0) ** self.power
-        self.component = valued_arms(UpperQuantile(scale), self.n_arms)
+        self.component = valued_arms(self._part_for(horizon), self.n_arms)
+
+    @property
+    def counts_log(self) -> bool:
+        """Whether the horizon matters."""
+        return self.power > 0.0
+
+    def _part_for(self, total: int) -> UpperQuantile:
+        """The rule, where log and rounds together have this length."""
+        return UpperQuantile(max(math.log(total), 1.0) ** self.power)
 
 
 class AnchorThompson(ValuedAlgorithm):

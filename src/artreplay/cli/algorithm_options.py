@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from artreplay.algorithms import KLUCB, Algorithm, bonus
+from artreplay.algorithms import bonus
 from artreplay.errors import InvalidParameter
 
 _LEVELS = ("++", "log", "moss")
@@ -31,11 +31,6 @@ def tuning_of(level: str | None, bonus_: str | None, prior: str | None) -> dict[
     if level not in (None, *_LEVELS):
         raise InvalidParameter(f"--level must be {', '.join(_LEVELS)}, got {level!r}")
     return {"level": level, "bonus": _bonus_of(bonus_), "prior": _prior_of(prior)}
-
-
-def horizon_of(cls: type[Algorithm], rounds: int, rows: int) -> int:
-    """The horizon of an algorithm for so many rounds to come: for some it counts the rows of the log too."""
-    return rounds + rows if issubclass(cls, KLUCB) else rounds
 
 
 def column_or_drift(text: str | None) -> tuple[str | None, str | None]:

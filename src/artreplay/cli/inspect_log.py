@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, tuning_of
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
@@ -140,7 +140,7 @@ def _outlook(
     groups = found.groups
     totals = Totals([g.name for g in groups], [g.rows for g in groups], [g.mean * g.rows for g in groups])
     rounds = found.rows if rounds is None else rounds
-    fixed = {"horizon": horizon_of(cls, rounds, found.rows)} if takes(cls, "horizon") else {}
+    fixed = {"horizon": rounds} if takes(cls, "horizon") else {}
     base = make_base(cls, given, arms=[g.name for g in groups], **fixed)
     return Decided(outlook(totals, base, rounds, _allowed(drift, base, groups)), base, totals)
 

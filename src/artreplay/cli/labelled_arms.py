@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from typing import Any
 
-from artreplay.algorithms import KLUCB, ArmAlgorithm
+from artreplay.algorithms import ArmAlgorithm
 from artreplay.cli.log_arguments import Log, place_of, split_labels
 from artreplay.cli.names import make_base
 from artreplay.console.options import Request
@@ -43,11 +43,7 @@ def base_over_arms(algorithm: type[Any], request: Request, log: Log) -> Any:
     arms = log.labels() if request.arms is None else log.parse(split_labels(*request.arms))
     if not arms:
         raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from: give --arms")
-    base = make_base(algorithm, request.parameters, arms=arms)
-    if algorithm is KLUCB or base.most_rows is not None:  # its horizon counts the rows of the log too
-        horizon = {"horizon": base.horizon + len(log.history)}
-        base = make_base(algorithm, request.parameters | horizon, arms=arms)
-    return base
+    return make_base(algorithm, request.parameters, arms=arms)
 
 
 def settings_of(base: Any) -> dict[str, Any]:

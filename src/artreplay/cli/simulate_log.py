@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm, IndexArmAlgorithm, ThompsonSampling
-from artreplay.cli.algorithm_options import drift_of, horizon_of
+from artreplay.cli.algorithm_options import drift_of
 from artreplay.cli.log_arguments import Log, read_log
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
@@ -68,8 +68,8 @@ def simulate_log(
 
 
 def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rounds: int, rows: int) -> ArmAlgorithm:
-    """The algorithm for so many rounds to come and so many rows of a log; without any no prior is fitted to it."""
-    fixed = {"horizon": horizon_of(cls, rounds, rows)} if takes(cls, "horizon") else {}
+    """The algorithm for some rounds to come; without rows of a log no prior is fitted to them."""
+    fixed = {"horizon": rounds} if takes(cls, "horizon") else {}
     given = given | ({"prior": None} if rows == 0 and given.get("prior") == "log" else {})
     return make_base(cls, given, arms=labels, **fixed)
 

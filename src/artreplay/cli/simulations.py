@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm, LinUCB, MonUCB, RandomChoice
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, tuning_of
 from artreplay.cli.compare import FULL_START, REPLAY, Comparison, Contestant, compare, show_comparison
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import IN_SIMULATIONS, class_of, make_base, name_of, takes
@@ -55,8 +55,7 @@ def demo(
     """
     kind = checked_figure(out)
     cls = class_of(algorithm, (KLUCB, MonUCB))
-    # The horizon of KLUCB counts the rows of the log; the code behind the paper has log(1 + T) in its bonus.
-    base = KLUCB(_ARMS, _ROUNDS + _SAMPLES) if cls is KLUCB else MonUCB(_ARMS, _ROUNDS + 1)
+    base = KLUCB(_ARMS, _ROUNDS) if cls is KLUCB else MonUCB(_ARMS, _ROUNDS + 1)  # the paper's code has log(1 + T)
     contestants = [
         Contestant("random", RandomChoice(_ARMS), "ignorant"),
         Contestant("ignorant", base, "ignorant"),
@@ -74,7 +73,7 @@ def simulate(
     algorithm: Algorithm = None,
     n_arms: Annotated[int, typer.Option("--arms", help="How many arms there are.")] = 10,
     history: Annotated[int, typer.Option(help="Samples in the log.")] = 1000,
-    horizon: Annotated[int, typer.Option(help="Rounds played; also the T of the algorithm.")] = 1000,
+    horizon: Annotated[int, typer.Option(help="Rounds played, which the algorithm knows.")] = 1000,
     replications: Replications = 60,
     log: Annotated[
         str,
@@ -128,7 +127,7 @@ def simulate(
     _refuse_without_log({**columns, "drift": drift, "reward_range": reward_range, "out": out})
     cls = class_of(algorithm or "kl-ucb", IN_SIMULATIONS)
     env = _environment(cls, n_arms, dim, blocks, LogShares(log), rewards, bad_share, seed)
-    base = _base(cls, env, tuning, horizon_of(cls, horizon, history))
+    base = _base(cls, env, tuning, horizon)
     starts = list(dict.fromkeys(start or _DEFAULT_STARTS))
     contestants = [Contestant(each.replace("-", " "), base, str(each)) for each in starts]
     done = compare(contestants, env, history, horizon, replications, seed, threads)

@@ -77,8 +77,7 @@ def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
     """A fresh base by the options, the log, and what is to be remembered of it."""
     algorithm = KLUCB if request.algorithm is None else class_of(request.algorithm)
     log, note = _read(request, {})
-    horizon = request.parameters.get("horizon")
-    return base_over_arms(algorithm, request, log), log, note if horizon is None else note | {"rounds": horizon}
+    return base_over_arms(algorithm, request, log), log, note
 
 
 def asked_drift(request: Request, base: Any) -> Any:
@@ -98,9 +97,8 @@ def _continued(request: Request, state: Path) -> Study:
     with Study.open(state, read_only=True) as look:
         base, kept = look.base, look.note
         Arms(base)  # which refuses what plays no arm
-        _check_agrees(request, state, base, look, kept)
+        _check_agrees(request, state, base, look)
     log, note = _read(request, kept)
-    note |= {"rounds": kept["rounds"]} if "rounds" in kept else {}
     study = Study.open(state, log.history)
     try:
         with errors_in(file=place_of(request.log)):
@@ -121,10 +119,9 @@ def _read(request: Request, note: dict[str, Any]) -> tuple[Log, dict[str, Any]]:
     return read_log(request.log, columns), columns | where
 
 
-def _check_agrees(request: Request, state: Path, base: Any, study: Study, note: dict[str, Any]) -> None:
+def _check_agrees(request: Request, state: Path, base: Any, study: Study) -> None:
     """Refuse options that differ from the state file, because a policy cannot become another one."""
     held = {**settings_of(base), "algorithm": name_of(type(base)), "policy": study.policy_kind, "drift": study.drift}
-    held["horizon"] = note.get("rounds", held.get("horizon"))  # a base's own may count the rows of the log
     given = {
         "algorithm": request.algorithm,
         "policy": request.policy,

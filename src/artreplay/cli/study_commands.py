@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.algorithms import KLUCB
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, horizon_of, tuning_of
+from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, tuning_of
 from artreplay.cli.labelled_arms import Arms
 from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
@@ -224,8 +224,7 @@ def change(
             raise InvalidParameter(f"{name_of(type(opened.base))} has no horizon: leave --horizon out")
         opened.change(unknown=unknown, drift=drift_of(drift, labels))
         if horizon is not None:
-            rows = opened.facts()["log"]["rows"]
-            opened.set_horizon(horizon_of(type(opened.base), horizon, rows))
+            opened.set_horizon(horizon)
     show(f"{place} is changed")
 
 
@@ -275,7 +274,6 @@ def show_study(
             return
         states = facts["decisions"]
         horizon = "" if facts["horizon"] is None else f", for {facts['horizon']:,} decisions"
-        horizon += " and rows of the log" if horizon and horizon_of(type(opened.base), 0, 1) else ""
         show(f"{opened.place}: {facts['algorithm']} over {_many(opened)}{horizon}")
         if facts["allowances"]:
             show("the log may be stale: its rows say by how much")

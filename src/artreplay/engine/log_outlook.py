@@ -62,6 +62,8 @@ def outlook(totals: Totals, base: ArmAlgorithm, rounds: int, drift: Mapping[Labe
     `drift` says by arm how far the mean of its rows may lie from today's, in units of the reward.
     """
     whole = Totals.of(totals)
+    base = base.duplicate()
+    base.count_log(len(whole))
     counts, sums = whole.counts, base.scaled_sums(whole.sums, whole.counts)
     means = sums / np.maximum(counts, 1)
     unit = base.reward_range[1] - base.reward_range[0] if base.scales else 1.0

@@ -15,7 +15,7 @@ from artreplay.compiling import Floats, Ints, Words
 from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History, Totals
-from artreplay.replay import Base, ComponentBase, Drift, Log, ObjectBase, as_base
+from artreplay.replay import Base, ComponentBase, Drift, Log, ObjectBase, as_base, warn_of_short_horizon
 from artreplay.streams import fold, fold_each
 
 Start = Literal["artificial-replay", "full-start", "ignorant"]
@@ -135,6 +135,10 @@ def checked_setting(
         if known is None:
             raise InvalidParameter('prior="log" needs a log to fit it to: pass history= as a History, not as a number')
         ready.take_totals(*Log(ready, known, "error").totals())
+    allowed = _checked_drift(drift, ready, known) if has_log else Drift(0.0, ready)
+    if has_log and isinstance(ready, Algorithm) and ready.counts_log and ready.log_rows is None:
+        ready.count_log(rows if known is None else Log(ready, known, "error", allowed).size)
+        warn_of_short_horizon(ready, rows)
     return Setting(
         user_base=base,
         base=ready,
@@ -147,7 +151,7 @@ def checked_setting(
         seed=seed,
         rounds=rounds,
         user_drift=drift if has_log else 0.0,
-        drift=_checked_drift(drift, ready, known) if has_log else Drift(0.0, ready),
+        drift=allowed,
         totals=_rows_of_totals(ready, known) if isinstance(known, Totals) and has_log else [],
     )
 

@@ -21,7 +21,6 @@ from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
-from artreplay.replay import warn_of_short_horizon
 
 MAX_REPLICATIONS = 64  # in one batch
 MAX_WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn at a time
@@ -60,7 +59,8 @@ def simulate(
         How many samples each replication draws from the log of the environment, or a `History` or `Totals` that all
         replications use.
     horizon
-        The rounds to play. The base has a horizon of its own, the T in its bonus, which may be another one.
+        The rounds to play. The base has a horizon of its own, which may be another one; where it counts the rows of a
+        log as well, those of `history` are counted.
     replications
         How often all of this is repeated, in worlds that differ.
     seed
@@ -83,7 +83,6 @@ def simulate(
     """
     began = time.perf_counter()
     setting = checked_setting(base, env, start, history, horizon, replications, seed, keep, drift)
-    warn_of_short_horizon(base, range(setting.rows))
     outputs = setting.outputs()
     with Progress("simulating", setting.replications) as progress:
         if setting.asks_policies:

@@ -15,7 +15,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from artreplay.algorithms import KLUCB
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
 from artreplay.replay import Contradiction
@@ -299,8 +298,7 @@ def _sentences(view: View) -> list[str]:
     outcomes = ", ".join(f"{count:,} {state}" for state, count in states.items()) or "none so far"
     lines = [f"{facts['algorithm']} has made {sum(states.values()):,} decisions: {outcomes}."]
     if facts["horizon"] is not None:
-        counted = ", in which it counts the rows of the log" if facts["algorithm"] == KLUCB.__name__ else ""
-        lines[0] += f" Its horizon is {facts['horizon']:,}{counted}."
+        lines[0] += f" Its horizon is {facts['horizon']:,} decisions."
     if len(known):
         against = "" if math.isnan(view.log_mean) else f"; the log has {view.log_mean:.4g}"
         lines.append(f"The mean reward of a decision is {known.mean():.4g}{against}.")

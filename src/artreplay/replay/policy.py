@@ -6,7 +6,7 @@ import copy
 import os
 import sys
 import warnings
-from collections.abc import Hashable, Iterator, Sized
+from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -55,7 +55,10 @@ class Policy:
         if isinstance(base, Algorithm) and base.wants_totals:
             base.take_totals(*self.log.totals())
             self.drive.renew()
-        warn_of_short_horizon(self.base, history)
+        if isinstance(base, Algorithm) and base.counts_log and base.log_rows is None:
+            base.count_log(self.log.size)
+            self.drive.renew()
+            warn_of_short_horizon(base, self.log.size)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
         """Start before the log is opened."""
@@ -154,16 +157,18 @@ class Policy:
         The new rows join the journal now, after what was told before. Any other change is refused, and the error names
         the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
         """
-        known = self.fingerprint()
-        self._check_growth(history, known, self.log.is_totals, self.log.history)
+        known, before, base = self.fingerprint(), self.log, self.drive.base
+        self._check_growth(history, known, before.is_totals, before.history)
         self._open_log(history, self.marks() if known.rows else None)
-        if history.n_rows > known.rows:
-            warn_of_short_horizon(self.base, history)
+        if history.n_rows > known.rows and isinstance(base, Algorithm) and base.log_rows is not None:
+            said_before = base.why_horizon_is_short(max(before.size, base.log_rows)) is not None
+            if not said_before:
+                warn_of_short_horizon(base, self.log.size)
 
-    def check_extends(self, history: AnyHistory) -> None:
-        """Refuse what `extend` would refuse, and change nothing."""
+    def check_extends(self, history: AnyHistory) -> Log:
+        """Refuse what `extend` would refuse, and change nothing; the log as the base will see it."""
         self._check_growth(history, self.fingerprint(), self.log.is_totals, self.log.history)
-        Log(self.drive.base, history, self.unknown, self._drift)
+        return Log(self.drive.base, history, self.unknown, self._drift)
 
     def _check_growth(
         self, history: AnyHistory, known: Fingerprint, of_totals: bool, before: AnyHistory | None
@@ -445,15 +450,11 @@ def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, 
     return list(zip(numbers, [base.checked_reward(value) for value in reward], strict=True))
 
 
-def warn_of_short_horizon(base: object, history: Sized) -> None:
-    """Say that a horizon, where it counts the rows of the log, does not; arms with much data are not explored then."""
-    most = base.most_rows if isinstance(base, Algorithm) else None
-    if most is not None and len(history) > most:
-        warnings.warn(
-            f"the horizon of {type(base).__name__} must count the rounds to come and the rows of the log, but it is "
-            f"{most} and the log alone has {len(history)} rows",
-            stacklevel=_callers_level(),
-        )
+def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
+    """Say what a horizon does that is too short for the arms or for the rows of the log."""
+    why = base.why_horizon_is_short(rows)
+    if why is not None:
+        warnings.warn(why, stacklevel=_callers_level())
 
 
 def _callers_level() -> int:

@@ -176,7 +176,7 @@ def _describe_base(base: Base, arrays: Arrays) -> Json:
         return {"kind": "component", "class": name, "made with": encode(scalars_of(rule))}
     if type(base) not in ALGORITHMS:
         raise CannotSave(f"{name} is not an algorithm of this package: a file could not rebuild it")
-    return {"kind": "named", "class": name, "made with": _parameters(base)}
+    return {"kind": "named", "class": name, "made with": _parameters(base), "log rows": base.log_rows}
 
 
 def _parameters(base: Algorithm) -> Json:
@@ -209,6 +209,8 @@ def _base_again(document: Json, arrays: Arrays, given: object, plain: bool) -> B
     base = as_base(_made_again(entry) if given is None else given, plain=plain)
     if _drift_again(document, base).is_there:
         base.allow_drift()
+    if isinstance(base, Algorithm) and entry["log rows"] is not None:
+        base.count_log(checked_count("log rows", entry["log rows"], least=0))
     if isinstance(base, ObjectBase):
         if not hasattr(base.thing, "restore"):
             raise InvalidParameter(f"base= must offer restore(state), {name} does not")

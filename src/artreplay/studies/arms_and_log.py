@@ -14,7 +14,7 @@ from artreplay.history import History, Label, StoredLog, Totals, open_history
 from artreplay.history.labels import plain_label
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
-from artreplay.replay import AnyHistory, Unknown, checked_unknown, encode
+from artreplay.replay import AnyHistory, Unknown, checked_unknown, encode, warn_of_short_horizon
 from artreplay.studies.settings import (
     AnyDrift,
     Arm,
@@ -41,11 +41,17 @@ def begin(journal: Journal, settings: Settings, arms: Sequence[Arm], log: AnyHis
     journal.append(entries)
 
 
-def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> None:
-    """Refuse settings and a log that a policy cannot take."""
+def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settings:
+    """Refuse settings and a log that a policy cannot take; the settings with the rows that the horizon counts."""
+    base.count_log(0)  # the policy has no log when it is made
     policy = first_policy(settings, base)
-    if log is not None:
-        policy.check_extends(log)
+    seen = None if log is None else policy.check_extends(log)
+    if not base.counts_log:
+        return settings
+    rows = 0 if seen is None else seen.size
+    base.count_log(rows)
+    warn_of_short_horizon(base, rows)
+    return replace(settings, log_rows=rows)
 
 
 # -- arms that come and go --------------------------------------------------------------------------------------------
@@ -130,8 +136,10 @@ def change(state: StudyState, unknown: Unknown | None, drift: AnyDrift | None, n
 
 def set_horizon(state: StudyState, horizon: int) -> None:
     """Fold the journal again under another horizon."""
-    settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms))
-    made_base(settings, state.arms)  # which refuses what is wrong
+    policy = state.fold().policy
+    rows = policy.used + policy.unused
+    settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms), rows)
+    warn_of_short_horizon(made_base(settings, state.arms), rows)
     state.expire()
     _fold_again(state, settings)
 

@@ -93,9 +93,7 @@ def _enter_decision(state: StudyState, action: Any, request: str | None, among: 
 
 def _warn_past_horizon(state: StudyState, decision: int) -> None:
     horizon = state.settings.horizon
-    counts_rows = getattr(state.base.thing, "most_rows", None) is not None
-    past = decision + (state.log_rows if counts_rows else 0)
-    if horizon is not None and past > horizon and not state.warned:
+    if horizon is not None and decision > horizon and not state.warned:
         warnings.warn(PastHorizon(decision, horizon), stacklevel=5)
         state.warned = True
 

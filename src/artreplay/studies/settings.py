@@ -51,6 +51,7 @@ class Settings:
     note: dict[str, Any]  # of whoever made the study
     drift: Any = 0.0  # as JSON
     has_allowances: bool = False  # whether these are a column of the log
+    log_rows: int | None = None  # rows of the log that the algorithm counts beside the horizon, where it counts any
 
     def as_json(self) -> str:
         """As the database keeps them."""
@@ -69,11 +70,12 @@ class Settings:
         """The horizon of the base, where it has one."""
         return self.parameters.get("horizon")
 
-    def with_horizon(self, horizon: int, n_arms: int) -> Settings:
-        """The same with another horizon; the index is made with the arms there are now."""
+    def with_horizon(self, horizon: int, n_arms: int, rows: int) -> Settings:
+        """The same with another horizon; the index is made with the arms and the rows of the log there are now."""
         if self.horizon is None:
             raise StudyRefused(f"{self.algorithm} has no horizon to set")
-        return dataclasses.replace(self, parameters=self.parameters | {"horizon": horizon}, made_with=n_arms)
+        parameters = self.parameters | {"horizon": horizon}
+        return dataclasses.replace(self, parameters=parameters, made_with=n_arms, log_rows=rows)
 
 
 _LONGEST = timedelta(days=36_525)
@@ -189,7 +191,9 @@ def made_base(settings: Settings, arms: Sequence[Arm]) -> Any:
     if len(arms) > settings.made_with and _is_mean_index(base):
         as_first: Any = algorithm(**_parameters(algorithm, settings, arms[: settings.made_with]))
         index = base.component.index._replace(bound=as_first.component.index.bound)
-        base.component = base.component._replace(index=index)
+        base.component, base.choices = base.component._replace(index=index), as_first.choices
+    if settings.log_rows is not None:
+        base.count_log(settings.log_rows)
     return base
 
 

@@ -29,7 +29,7 @@ class Study(StudyConnection):
 
     >>> import artreplay as ar
     >>> log = ar.History(["red", "blue", "blue"], [0, 1, 1])
-    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=103), history=log)
+    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), history=log)
     >>> first, second = study.decide(), study.decide(request_id="visitor 7")
     >>> study.reward(first.id, 1.0)
     >>> study.decide(request_id="visitor 7") == second
@@ -73,7 +73,7 @@ class Study(StudyConnection):
         allowed = getattr(history, "has_allowances", False)
         how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
         settings, arms, made = settings_of(base, *how)
-        arms_and_log.check_start(settings, made, history)
+        settings = arms_and_log.check_start(settings, made, history)
         journal = journal_at(place)
         study = cls(journal, clock, history)
         journal.own(10.0)
@@ -176,7 +176,10 @@ class Study(StudyConnection):
         self._write(lambda state: arms_and_log.change(state, unknown, drift, note))
 
     def set_horizon(self, horizon: int) -> None:
-        """Decide for another horizon from now on: the whole journal is folded again under it."""
+        """Decide for another horizon from now on: the whole journal is folded again under it.
+
+        `horizon` is the number of decisions there are to be in all. The rows that the log has now are counted again.
+        """
         self._write(lambda state: arms_and_log.set_horizon(state, horizon))
 
     # -- looking at it ------------------------------------------------------------------------------------------

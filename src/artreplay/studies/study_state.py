@@ -313,12 +313,6 @@ class StudyState:
         """The policy with everything taken in, if the journal was folded already."""
         return None if self._fold is None else self.fold()
 
-    @property
-    def log_rows(self) -> int:
-        """How many rows the log has; of totals, how many samples."""
-        last = self.logs[-1][1] if self.logs else {"rows": 0}
-        return int(last.get("samples", last["rows"]))
-
     # -- what can be chosen ---------------------------------------------------------------------------------------
 
     @property
