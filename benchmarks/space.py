@@ -173,7 +173,7 @@ def of_points() -> dict[str, Callable[[], Any]]:
     }
 
 
-NOT_COUPLED = ("network", "Gaussian process", "random")  # these see the whole log
+NOT_EXACT = ("network", "Gaussian process", "random")  # these see the whole log
 MOST_SEEDS = {"network": 3, "HCT": 3}  # of those that take long
 SLOWEST = ("CellRegression, joint", "Gaussian process")
 ON_UNSEEN = ("TreeAllocation", "CellRegression", "CellRegression, joint", "network", "Gaussian process")
@@ -226,7 +226,7 @@ def played(task: Task, seeds: int) -> list[Any]:
     else:
         rules = of_points() if task.domain in POINTS else of_allocation()
         base = (of_allocation(THREE_LEVELS) if task.domain in EFFORTS else rules)[task.rule]()
-        start = "ignorant" if rows == 0 else "full-start" if task.rule in NOT_COUPLED else "artificial-replay"
+        start = "ignorant" if rows == 0 else "full-start" if task.rule in NOT_EXACT else "artificial-replay"
         once: Any = {"threads": 1, "keep": "final"}
         with ar.compiling.using("compiled"):
             ar.simulate(base, env, start, history=min(rows, 10), horizon=2, replications=1, **once)

@@ -29,4 +29,4 @@ class PlainUCB1(ar.UCB1):
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms=arms, reward_range=reward_range)
-        self.coupled = self.offers_value = False
+        self.exact = self.offers_value = False

@@ -314,4 +314,4 @@ def test_units_and_logs_are_checked():
 
 def test_it_is_listed_as_not_exact():
     assert ar.RandomAllocation in ar.algorithms.ALGORITHMS
-    assert not ar.RandomAllocation.coupled
+    assert not ar.RandomAllocation.exact

@@ -77,9 +77,9 @@ def test_linear_worlds(run: Run) -> None:
     assert answer["setting"]["blocks"] == 2
 
 
-def test_an_algorithm_that_is_not_coupled_says_so(run: Run) -> None:
+def test_an_algorithm_that_is_not_exact_says_so(run: Run) -> None:
     out = run("simulate", *SMALL, "--algorithm", "random").out
-    assert "random is not coupled" in out
+    assert "random is not exact" in out
 
 
 def test_long_runs_keep_no_rounds(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_algorithms_are_listed(run: Run) -> None:
     assert done.code == 0
     for cls in ar.algorithms.ALGORITHMS:
         line = next(line for line in done.out.splitlines() if f" {cls.__name__} " in line)
-        assert ("not coupled" in line) == (not cls.coupled)
+        assert ("not exact" in line) == (not cls.exact)
         assert cls.summary in line
     for name in (
         "kl-ucb",

@@ -142,7 +142,7 @@ class Life:
             self.opened = self._allowed
         self.base = self.oracle.made
         self.of_arms = hasattr(self.base, "arms")
-        self.limits = self.of_arms and self.base.coupled  # whether the oracle knows what to do about some arms only
+        self.limits = self.of_arms and self.base.exact  # whether the oracle knows what to do about some arms only
         self.ids: dict[int, str] = {}
         self.rewarded: list[int] = []
         self.happened: Counter[str] = Counter()

@@ -35,11 +35,11 @@ def test_exact_over_points_with_longer_logs_and_runs(name: str) -> None:
         check(EXACT_POINTS[name], cases=100, max_history=200, horizon=60, seed=4)
 
 
-def test_every_coupled_algorithm_over_points_is_among_them() -> None:
-    claimed = {cls.__name__ for cls in ar.algorithms.POINT_ALGORITHMS if cls.coupled}
+def test_every_exact_algorithm_over_points_is_among_them() -> None:
+    claimed = {cls.__name__ for cls in ar.algorithms.POINT_ALGORITHMS if cls.exact}
     assert claimed == {type(EXACT_POINTS[name]()).__name__ for name in (*FEW_POINTS, *REGRESSIONS)}
-    assert all(make().coupled for make in EXACT_POINTS.values())
-    assert not ar.TreeAllocation(1, (1,), 1, 1, 10, 0.5, rule="paper").coupled
+    assert all(make().exact for make in EXACT_POINTS.values())
+    assert not ar.TreeAllocation(1, (1,), 1, 1, 10, 0.5, rule="paper").exact
 
 
 @pytest.mark.parametrize("name", ["GridUCB", "TreeUCB by confidence", "GridAllocation", "TreeAllocation, greedy"])

@@ -120,8 +120,8 @@ def test_a_relation_per_arm_is_wrong_for_linucb() -> None:
     ],
     ids=["RandomChoice", "IDS"],
 )
-def test_those_that_claim_nothing_are_not_coupled(make) -> None:
-    assert not make().coupled
+def test_those_that_claim_nothing_are_not_exact(make) -> None:
+    assert not make().exact
     with pytest.raises(CheckFailed):
         check_coupling(make, cases=30, max_history=8, horizon=8)
 

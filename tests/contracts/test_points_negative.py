@@ -290,7 +290,7 @@ def test_the_papers_rule_by_hand() -> None:
 
 @pytest.mark.parametrize("check", [check_coupling, check_irrelevant_data])
 def test_the_papers_rule_is_found_out(check: Any) -> None:
-    assert not paper().coupled
+    assert not paper().exact
     with pytest.raises(CheckFailed) as found:
         check(paper, cases=1000)
     assert len(found.value.history) <= 12

@@ -290,4 +290,4 @@ def test_what_a_base_with_values_must_say() -> None:
     with pytest.raises(ar.errors.InvalidParameter, match=r"NoRange offers value.*finite reward_range"):
         ar.ArtificialReplay(NoRange(), log)
     assert ar.ArtificialReplay(ar.UCB1(arms=["red"], reward_range=(-math.inf, math.inf)), log).ask() == "red"
-    assert not ar.UCB1(2, reward_range=(-math.inf, math.inf)).coupled
+    assert not ar.UCB1(2, reward_range=(-math.inf, math.inf)).exact

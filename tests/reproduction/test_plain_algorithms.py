@@ -65,7 +65,7 @@ def test_the_time_of_ucb1_is_what_it_was_shown():
 
 @pytest.mark.parametrize("make", [lambda: PlainThompson(3), lambda: PlainUCB1(3)], ids=["Thompson", "UCB1"])
 def test_replay_is_not_exact_for_it(make):
-    assert not make().coupled
+    assert not make().exact
     with pytest.raises(CheckFailed):
         check_coupling(make, cases=60)
 

@@ -78,7 +78,7 @@ def test_without_the_fallback_the_arm_with_the_least_gain_is_not_played():
 
 @pytest.mark.long
 def test_replay_is_not_exact_for_it():
-    assert not PublishedIDS(2).coupled
+    assert not PublishedIDS(2).exact
     with pytest.raises(CheckFailed):
         check_coupling(lambda: PublishedIDS(2), cases=30, max_history=8, horizon=8)
 

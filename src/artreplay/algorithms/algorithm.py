@@ -34,7 +34,7 @@ class Algorithm:
     is a `Base` as policies want it (`replay/bases.py`).
     """
 
-    coupled: bool = False  # whether Artificial Replay acts exactly like Full Start
+    exact: bool = False  # whether Artificial Replay acts exactly like Full Start
     summary: str = ""  # a few words for the list of algorithms
     proposes_list: bool = False  # whether a proposal is a list
     expensive: bool = False  # whether a single proposal takes so long that compiling it pays

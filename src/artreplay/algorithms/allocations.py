@@ -157,7 +157,7 @@ class TreeAllocation(Allocating, IndexedTree):
         usual = "greedy" if rule == "paper" else "exact"
         active, chooser = self._split_budget(levels, budget, max_units, usual if solver is None else solver)
         self.rule: Rule = rule
-        self.coupled = rule == "finest"
+        self.exact = rule == "finest"
         self.epsilon = epsilon
         cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, None, _tree_scale)))
         self.mask = checked_mask(mask, self.lattice)

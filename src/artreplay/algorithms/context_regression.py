@@ -187,7 +187,7 @@ class ContextRegression(ArmAlgorithm):
     """
 
     summary = "highest upper value of a logistic regression of the context, one per arm"
-    coupled = True
+    exact = True
     reads_whole_log = True
     expensive = True
     contextual: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Information-directed sampling (Russo and Van Roy): not coupled, because its proposals weigh all arms at once."""
+"""Information-directed sampling (Russo and Van Roy): not exact, because its proposals weigh all arms at once."""
 
 from __future__ import annotations
 

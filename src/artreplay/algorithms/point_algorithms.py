@@ -41,7 +41,7 @@ class PointAlgorithm(Algorithm):
     box, or with `play="uniform"` a random point in it, which depends on the online round.
     """
 
-    coupled = True
+    exact = True
     counts_rows = False
     levels: tuple[float, ...] | None = None
 

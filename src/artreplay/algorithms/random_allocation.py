@@ -102,7 +102,7 @@ class RandomAllocation(GridPoints):
     [(0.25,), (0.75,)]
     """
 
-    coupled = False
+    exact = False
     summary = "uniformly random affordable grid boxes, each at a level"
     proposes_list = True
 

@@ -26,7 +26,7 @@ from artreplay.parameters import REQUIRED, Count, NotNegative, Positive, checked
 class IndexArmAlgorithm(ArmAlgorithm):
     """An algorithm whose component is an `IndexAlgorithm`."""
 
-    coupled = True
+    exact = True
     takes_totals = True
     component: IndexAlgorithm
 

@@ -214,7 +214,7 @@ class UpperQuantile(NamedTuple):
 class ValuedAlgorithm(ArmAlgorithm):
     """Plays the arm of the highest value; the lowest among equals."""
 
-    coupled = True
+    exact = True
     offers_value = True
     takes_totals = True
     component: Any
@@ -224,7 +224,7 @@ class ValuedAlgorithm(ArmAlgorithm):
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded)
         # Rewards without bounds give no bounds on a value.
-        self.coupled = self.offers_value = self.reward_range[1] < math.inf
+        self.exact = self.offers_value = self.reward_range[1] < math.inf
 
     def duplicate(self) -> Self:
         """The same algorithm with a state of its own."""

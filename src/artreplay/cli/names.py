@@ -85,7 +85,7 @@ def algorithms() -> None:
         (
             name_of(cls) if cls in IN_SIMULATIONS else ONLY_PYTHON,
             cls.__name__,
-            "exact" if cls.coupled else "not coupled",
+            "exact" if cls.exact else "not exact",
             cls.summary,
         )
         for cls in ALGORITHMS

@@ -136,7 +136,7 @@ def simulate(
         setting |= {"replications": replications, "log": str(log), "bad_share": bad_share, "rewards": str(rewards)}
         _show_as_json(done, setting | {"seed": seed}, env)
         return
-    note = "" if cls.coupled else f" ({name_of(cls)} is not coupled: they need not be)"
+    note = "" if cls.exact else f" ({name_of(cls)} is not exact: they need not be)"
     show_comparison(done, horizon, replications, note)
 
 

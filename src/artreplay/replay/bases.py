@@ -42,7 +42,7 @@ class Base(Protocol):
 
     component: Any
     proposes_list: bool
-    coupled: bool
+    exact: bool
     counts_rows: bool
     reads_whole_log: bool
     reward_range: RewardRange
@@ -107,7 +107,7 @@ class OwnBase:
 
     component: Any
     proposes_list = False
-    coupled = False
+    exact = False
     counts_rows = True
     reads_cell_before_tell = True  # whether the unread rows of a cell are shown before what is told of it
     hears_origin = False  # whether it tells rows of the log from online rewards
@@ -147,7 +147,7 @@ class OwnBase:
             raise InvalidParameter(f"{name} offers value(...), so it must have a finite reward_range, (low, high)")
         if callable(getattr(self.thing, "cell", None)):
             raise InvalidParameter(f"{name} offers value(...), whose arms are read one by one: leave cell(unit) out")
-        self.coupled, self.reads_cell_before_tell = True, False
+        self.exact, self.reads_cell_before_tell = True, False
         return int(n_arms)
 
     def _n_arms_to_value(self) -> object:

@@ -69,7 +69,7 @@ class Policy:
         self._loaded = 0  # rows of totals that the base has taken in
         self.shows_all = self.kind == "full-start" or (base.reads_whole_log and self.relation is None)
         # All of a log is read cell by cell only where the order between cells does not matter.
-        self._by_cell = not self.shows_all or (base.coupled and base.counts_rows and not base.reads_whole_log)
+        self._by_cell = not self.shows_all or (base.exact and base.counts_rows and not base.reads_whole_log)
         self._counts = base.counts_rows or not self._by_cell  # whether marks count the rows of a cell
 
     # -- the two calls ----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class Pending:
     @property
     def is_needed(self) -> bool:
         """Whether the base would choose otherwise by itself, or would not choose the same again."""
-        return bool(self._open) or self.available is not None or not self._base.coupled
+        return bool(self._open) or self.available is not None or not self._base.exact
 
     def opened(self, decision: int, units: list[int]) -> None:
         """A decision for these units is open from now on."""

@@ -172,10 +172,10 @@ def drift_again(kept: Any) -> Any:
 def _checked_policy(base: Algorithm, policy: Any) -> str:
     """How the log is shown to the base; what replay shows must not depend on when it was asked."""
     if policy is None:
-        return ArtificialReplay.kind if base.coupled else FullStart.kind
+        return ArtificialReplay.kind if base.exact else FullStart.kind
     if policy not in (ArtificialReplay.kind, FullStart.kind):
         raise InvalidParameter(f'policy must be "artificial-replay" or "full-start", got {policy!r}')
-    if policy == ArtificialReplay.kind and not base.coupled:
+    if policy == ArtificialReplay.kind and not base.exact:
         raise InvalidParameter(
             f"policy must be full-start for {type(base).__name__}: under replay a restart would change its decisions"
         )
