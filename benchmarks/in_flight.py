@@ -1,4 +1,4 @@
-"""Regret where the reward of a decision comes so many decisions later, open decisions counted and not.
+"""Regret where the reward of a decision comes a number of decisions later, open decisions counted and not.
 
 The loop is the choice of a study over `KLUCB` without its database, compiled: tests/test_in_flight.py has a study and
 this loop decide side by side.

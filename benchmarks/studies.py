@@ -248,7 +248,7 @@ def first_decision(place: Path, horizon: int | None = None) -> float:
 
 
 def flight(console: Console) -> list[Result]:
-    """Regret where the reward of a decision comes so many decisions later, open decisions counted and not."""
+    """Regret where rewards come a number of decisions later, open decisions counted and not."""
     found = []
     for arms, horizon, usual in WORLDS:
         seeds = range(int(os.environ.get("SEEDS") or usual))

@@ -304,7 +304,7 @@ REFUSED = {
         InvalidHistory,
         "row 0 changed",
     ),
-    "a shorter log": (lambda s, d: s.extend(LOG.rows([0])), InvalidHistory, "4 rows"),
+    "a shorter log": (lambda s, d: s.extend(LOG.rows([0])), InvalidHistory, "had 4"),
     "a horizon of nothing": (lambda s, d: s.set_horizon(0), InvalidParameter, "horizon must be at least 1"),
 }
 

@@ -14,7 +14,7 @@ from artreplay.history import History, Label, StoredLog, Totals, open_history
 from artreplay.history.labels import plain_label
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
-from artreplay.replay import AnyHistory, Unknown, checked_unknown, encode, warn_of_short_horizon
+from artreplay.replay import AnyHistory, checked_unknown, encode, warn_of_short_horizon
 from artreplay.studies.settings import (
     AnyDrift,
     Arm,
@@ -117,7 +117,7 @@ def extend(state: StudyState, log: AnyHistory) -> None:
     state.enter("log", body=json.dumps(description(log)))
 
 
-def change(state: StudyState, unknown: Unknown | None, drift: AnyDrift | None, note: dict[str, Any] | None) -> None:
+def change(state: StudyState, unknown: str | None, drift: AnyDrift | None, note: dict[str, Any] | None) -> None:
     """Treat the log otherwise, and fold the journal again; or keep another note."""
     given: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
     given |= {} if drift is None else {"drift": kept_drift(drift)}

@@ -23,6 +23,7 @@ from artreplay.replay import ArtificialReplay, FullStart, Unknown, checked_unkno
 
 OnTimeout = Literal["default", "discard"]
 Close = Literal["arrival", "window"]
+PolicyKind = Literal["artificial-replay", "full-start"]
 AnyDrift = float | Mapping[Label, float]
 
 
@@ -47,7 +48,7 @@ class Settings:
     default: float
     unknown: Unknown
     close: Close  # when a reward is taken in
-    policy: str  # how the log is shown: by replay, or all of it first
+    policy: PolicyKind  # how the log is shown: by replay, or all of it first
     note: dict[str, Any]  # of whoever made the study
     drift: Any = 0.0  # as JSON
     has_allowances: bool = False  # whether these are a column of the log
@@ -78,10 +79,10 @@ class Settings:
         return dataclasses.replace(self, parameters=parameters, made_with=n_arms, log_rows=rows)
 
 
-_LONGEST = timedelta(days=36_525)
+LONGEST_WAIT = timedelta(days=36_525)
 
 
-def checked_note(note: Any) -> dict[str, Any]:
+def checked_note(note: dict[str, Any]) -> dict[str, Any]:
     """A note of the user's, which is kept as JSON."""
     try:
         kept = json.loads(json.dumps(note, allow_nan=False))
@@ -93,15 +94,15 @@ def checked_note(note: Any) -> dict[str, Any]:
 
 
 def settings_of(
-    base: Any,
-    wait: Any,
-    on_timeout: Any,
-    default: Any,
-    close: Any,
-    unknown: Any,
-    policy: Any,
+    base: Algorithm,
+    wait: timedelta | None,
+    on_timeout: OnTimeout,
+    default: float,
+    close: Close,
+    unknown: str,
+    policy: PolicyKind | None,
     note: dict[str, Any] | None,
-    drift: Any,
+    drift: AnyDrift,
     has_allowances: bool,
 ) -> tuple[Settings, list[Arm], Algorithm]:
     """What a study over this base is made with, its arms, and a fresh base."""
@@ -114,7 +115,7 @@ def settings_of(
         raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
     if wait is not None and not (isinstance(wait, timedelta) and wait > timedelta(0)):
         raise InvalidParameter(f"wait must be a timedelta above 0, or None to wait for ever, got {wait!r}")
-    if wait is not None and wait > _LONGEST:
+    if wait is not None and wait > LONGEST_WAIT:
         raise InvalidParameter(f"wait must be at most a hundred years, or None to wait for ever, got {wait}")
     if close not in get_args(Close):
         raise InvalidParameter(f'close must be "arrival" or "window", got {close!r}')
@@ -150,9 +151,11 @@ def settings_of(
     return settings, arms, made_base(settings, arms)
 
 
-def first_policy(settings: Settings, base: Any) -> Any:
+def first_policy(settings: Settings, base: Algorithm) -> ArtificialReplay | FullStart:
     """The policy of a study before it has been shown or told anything; it has no log yet."""
-    make: Any = ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
+    make: type[ArtificialReplay | FullStart] = (
+        ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
+    )
     nothing = History([], [], allowance=[] if settings.has_allowances else None)
     return make(base, nothing, drift=drift_again(settings.drift), unknown=settings.unknown)
 
@@ -164,30 +167,30 @@ def kept_drift(drift: Any) -> Any:
     return encode(drift) if np.ndim(drift) == 0 else list(drift)
 
 
-def drift_again(kept: Any) -> Any:
+def drift_again(kept: Any) -> AnyDrift:
     """What was kept, as a policy takes it."""
     return {decode(label): decode(value) for label, value in kept["arms"]} if isinstance(kept, dict) else kept
 
 
-def _checked_policy(base: Algorithm, policy: Any) -> str:
+def _checked_policy(base: Algorithm, policy: PolicyKind | None) -> PolicyKind:
     """How the log is shown to the base; what replay shows must not depend on when it was asked."""
     if policy is None:
-        return ArtificialReplay.kind if base.exact else FullStart.kind
-    if policy not in (ArtificialReplay.kind, FullStart.kind):
+        return "artificial-replay" if base.exact else "full-start"
+    if policy not in get_args(PolicyKind):
         raise InvalidParameter(f'policy must be "artificial-replay" or "full-start", got {policy!r}')
     if policy == ArtificialReplay.kind and not base.exact:
         raise InvalidParameter(
             f"policy must be full-start for {type(base).__name__}: under replay a restart would change its decisions"
         )
-    return str(policy)
+    return policy
 
 
-def made_base(settings: Settings, arms: Sequence[Arm]) -> Any:
+def made_base(settings: Settings, arms: Sequence[Arm]) -> Algorithm:
     """A fresh base over these arms, whose index is made with as many as the settings say."""
     algorithm = {cls.__name__: cls for cls in ALGORITHMS}.get(settings.algorithm)
     if algorithm is None:
         raise InvalidFile(f"the study has an algorithm {settings.algorithm!r} that this version of artreplay lacks")
-    base: Any = algorithm(**_parameters(algorithm, settings, arms))
+    base: Algorithm = algorithm(**_parameters(algorithm, settings, arms))
     if len(arms) > settings.made_with and _is_mean_index(base):
         as_first: Any = algorithm(**_parameters(algorithm, settings, arms[: settings.made_with]))
         index = base.component.index._replace(bound=as_first.component.index.bound)
@@ -197,7 +200,7 @@ def made_base(settings: Settings, arms: Sequence[Arm]) -> Any:
     return base
 
 
-def _parameters(algorithm: Any, settings: Settings, arms: Sequence[Arm]) -> dict[str, Any]:
+def _parameters(algorithm: type[Algorithm], settings: Settings, arms: Sequence[Arm]) -> dict[str, Any]:
     given = {name: decode(value) for name, value in settings.parameters.items()}
     if arms:
         given["arms"] = [arm.label for arm in arms]
@@ -206,11 +209,11 @@ def _parameters(algorithm: Any, settings: Settings, arms: Sequence[Arm]) -> dict
     return given
 
 
-def _is_mean_index(base: Any) -> bool:
+def _is_mean_index(base: Algorithm) -> bool:
     return isinstance(base, IndexArmAlgorithm) and isinstance(base.component.index, MeanIndex)
 
 
-def checked_features(base: Any, features: Any) -> list[float] | None:
+def checked_features(base: Algorithm, features: Sequence[float] | None) -> list[float] | None:
     """The features of an arm that is added, where the algorithm wants some: they must not join two components."""
     if not isinstance(base, LinUCB):
         if features is not None:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
+from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter, StudyRefused
-from artreplay.replay import Cell, Contradiction, FullStart
+from artreplay.history import Label
+from artreplay.replay import AnyHistory, Cell, Contradiction, FullStart, Policy, checked_unknown
 from artreplay.studies import arms_and_log, deciding
+from artreplay.studies.arms_and_log import ArmState
 from artreplay.studies.decisions import Decision, decision_of, stories
-from artreplay.studies.settings import Close, OnTimeout, drift_again, settings_of
+from artreplay.studies.settings import AnyDrift, Close, OnTimeout, PolicyKind, drift_again, settings_of
 from artreplay.studies.study_connection import Clock, StudyConnection
 from artreplay.studies.study_databases import SQLiteJournal, journal_at
 
 T = TypeVar("T")
+
+SECONDS_TO_OWN = 10.0  # that a new study waits for its place
 
 
 class Study(StudyConnection):
@@ -43,40 +48,67 @@ class Study(StudyConnection):
     def create(
         cls,
         place: str | os.PathLike[str],
-        base: Any,
-        history: Any = None,
+        base: Algorithm,
+        history: AnyHistory | None = None,
         *,
         wait: timedelta | None = None,
         on_timeout: OnTimeout = "default",
         default: float = 0.0,
         close: Close = "arrival",
-        unknown: Any = "error",
-        drift: Any = 0.0,
-        policy: Any = None,
+        unknown: str = "error",
+        drift: AnyDrift = 0.0,
+        policy: PolicyKind | None = None,
         note: dict[str, Any] | None = None,
         clock: Clock = time.time,
     ) -> Study:
         """Make a study over a base algorithm, and own it.
 
-        `wait` says how long a reward is waited for; a decision without one then gets the `default` reward, or is
-        dropped (`on_timeout="discard"`). With `close="window"` rewards are taken in when that time is over, in the
-        order of decisions, so that it does not matter when they came.
+        Parameters
+        ----------
+        place
+            A file that does not exist, ":memory:", or the address of a PostgreSQL database with `#name` at its end.
+        base
+            An algorithm of this package.
+        history
+            The log to start from. One in memory, or totals, are kept in the study. Of an indexed log the study
+            remembers where it lies.
+        wait
+            How long a reward is waited for; None waits for ever.
+        on_timeout
+            What becomes of a decision without a reward then: "default" gives it the `default` reward, "discard"
+            drops it.
+        default
+            The reward of a decision that nobody rewarded in time.
+        close
+            When a reward is learnt from: at its "arrival", or when the "window" of its decision closes, in the order of
+            decisions, so that it does not matter when rewards came. A window needs `wait`.
+        unknown
+            "skip" leaves out rows of the log whose label is no arm, and `add_arm` brings them in; "error" refuses them.
+        drift
+            How far the log may be off, as in `ArtificialReplay`. A log with allowances of its own must have them now.
+        policy
+            How the log is shown: "artificial-replay" or "full-start". By default it is replayed where that is exact.
+        note
+            JSON of your own that stays with the study.
+        clock
+            What says the time, in seconds since 1970.
 
-        A history in memory, or totals, are kept inside the study; of an indexed store it remembers where that lies.
-        `unknown="skip"` leaves rows out whose label is no arm, and `add_arm` brings them in. `drift` is that
-        of `ArtificialReplay`; a log with allowances of its own must have them from the start. The log is shown by
-        replay where that is exact, else all of it first, and with `policy="full-start"` in any case. `note` is JSON of
-        your own that stays with the study.
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> with ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100)) as study:
+        ...     study.decide().action
+        'red'
         """
         if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
-            base = FullStart(base, history, unknown=unknown).base
+            base = FullStart(base, history, unknown=checked_unknown(unknown)).base
         allowed = getattr(history, "has_allowances", False)
         how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
         settings, arms, made = settings_of(base, *how)
         settings = arms_and_log.check_start(settings, made, history)
         journal = journal_at(place)
         study = cls(journal, clock, history)
-        journal.own(10.0)
+        journal.own(SECONDS_TO_OWN)
         try:
             if journal.exists():
                 there = StudyRefused(f"{journal.name} is a study already")
@@ -95,16 +127,26 @@ class Study(StudyConnection):
     def open(
         cls,
         place: str | os.PathLike[str],
-        history: Any = None,
+        history: AnyHistory | None = None,
         *,
         read_only: bool = False,
         timeout: float = 10.0,
         clock: Clock = time.time,
     ) -> Study:
-        """Continue a study. While another process owns it this waits, for `timeout` seconds at most.
+        """Continue a study.
 
-        With `read_only` it can be looked at while someone else owns it. `history` is the log, where the study does
-        not keep it and cannot find it.
+        Parameters
+        ----------
+        place
+            Where it lies.
+        history
+            The log, where the study does not keep it and cannot find it.
+        read_only
+            Look at a study that someone else may own. It shows what its owner has done so far.
+        timeout
+            How many seconds to wait while another process owns it.
+        clock
+            What says the time, in seconds since 1970.
         """
         journal = journal_at(place, read_only)
         study = cls(journal, clock, history)
@@ -121,64 +163,141 @@ class Study(StudyConnection):
 
     # -- decisions and what comes of them -----------------------------------------------------------------------
 
+    @overload
     def decide(
-        self, request_id: str | None = None, *, among: Iterable[Any] | None = None, count: int | None = None
-    ) -> Any:
-        """A decision, or a list of `count` decisions.
+        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, count: None = None
+    ) -> Decision: ...
+    @overload
+    def decide(
+        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, count: int
+    ) -> list[Decision]: ...
+    def decide(
+        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, count: int | None = None
+    ) -> Decision | list[Decision]:
+        """Decide what to do next.
 
-        The same `request_id` gives the same decision again. `among` are the arms that can be chosen now.
+        Parameters
+        ----------
+        request_id
+            A name for this request: asked again, it gives the same decision.
+        among
+            The arms that can be chosen now; all that are not retired by default.
+        count
+            How many decisions to make, as a list.
         """
-        listed = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
-        return self._share(lambda state: deciding.decide(state, request_id, listed, count))
+        arms: Any = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
+        return self._share(lambda state: deciding.decide(state, request_id, arms, count))
 
-    def reward(self, decision_id: str, value: Any) -> None:
-        """Tell what came of a decision; of several units one reward each. It is final: only the same is taken again."""
+    def reward(self, decision_id: str, value: float | Sequence[float]) -> None:
+        """Tell what came of a decision. It is final: the same value again changes nothing, and another is refused.
+
+        Parameters
+        ----------
+        decision_id
+            The `id` of the decision.
+        value
+            The reward; one for each unit, in order, where a decision is a list.
+        """
         self._share(lambda state: deciding.reward(state, decision_id, value))
 
     def void(self, decision_id: str) -> None:
-        """Take a decision out, with its reward if it has one: as if nothing had come of it."""
+        """Take a decision out, with its reward if it has one: as if nothing had come of it.
+
+        Parameters
+        ----------
+        decision_id
+            The `id` of the decision.
+        """
         self._share(lambda state: deciding.void(state, decision_id))
 
-    def observe(self, action: Any, value: Any, request_id: str | None = None) -> None:
-        """Tell what came of an action that nobody asked for; the same `request_id` counts once."""
+    def observe(self, action: Any, value: float | Sequence[float], request_id: str | None = None) -> None:
+        """Tell what came of an action that nobody asked for.
+
+        Parameters
+        ----------
+        action
+            An arm, a point, or a list where decisions are lists.
+        value
+            The reward; one for each unit of a list.
+        request_id
+            A name for this observation: told again, it counts once.
+        """
         self._share(lambda state: deciding.observe(state, action, value, request_id))
 
     def together(self, work: Callable[[Self], T]) -> T:
-        """Let `work(study)` do several things that are committed once; if the commit fails, none has happened.
+        """Do several things with one commit. If the commit fails, none of them has happened.
 
-        What came before a refusal stays.
+        Parameters
+        ----------
+        work
+            A function that is given the study. What it did before a refusal stays.
         """
         return self._write(lambda state: work(self))
 
     # -- the study itself ---------------------------------------------------------------------------------------
 
-    def add_arm(self, label: Any, features: Any = None) -> None:
-        """Let an arm be chosen from now on, with the rows the log has of it; a retired one comes back."""
+    def add_arm(self, label: Label, features: Sequence[float] | None = None) -> None:
+        """Let an arm be chosen from now on, with the rows the log has of it; a retired one comes back.
+
+        Parameters
+        ----------
+        label
+            Its name.
+        features
+            Its features, where the algorithm is `LinUCB`.
+        """
         self._write(lambda state: arms_and_log.add_arm(state, label, features))
 
-    def retire_arm(self, label: Any) -> None:
-        """Never choose an arm again. Its open decisions can be rewarded, and what is known of it stays."""
+    def retire_arm(self, label: Label) -> None:
+        """Never choose an arm again. Its open decisions can be rewarded, and what is known of it stays.
+
+        Parameters
+        ----------
+        label
+            Its name.
+        """
         self._write(lambda state: arms_and_log.retire_arm(state, label))
 
-    def extend(self, history: Any, *, exclude: Any = None, **columns: Any) -> None:
-        """Go on with a log that has grown, the same rows with more behind them, or with a store that has moved.
+    def extend(self, history: Any, *, exclude: str | Sequence[str | None] | None = None, **columns: Any) -> None:
+        """Go on with a log that has grown, or with the folder of a log that has moved.
 
-        `exclude` leaves out the rows that the study produced itself: it names the column that has their decision ids,
-        where `history` is a file or a frame (with `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`), or
-        is one id, or None, for each row.
+        Parameters
+        ----------
+        history
+            The same rows with more after them: a log, or a file or a frame with its columns.
+        exclude
+            Leaves out the rows that the study produced itself: the column that has their decision ids, where `history`
+            is a file or a frame, or one id, or None, for each row.
+        **columns
+            `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`.
         """
         self._write(
             lambda state: arms_and_log.extend(state, arms_and_log.without_own_rows(state, history, exclude, columns))
         )
 
-    def change(self, *, unknown: Any = None, drift: Any = None, note: dict[str, Any] | None = None) -> None:
-        """Treat the log otherwise from now on, and fold the whole journal again; or keep another note."""
+    def change(
+        self, *, unknown: str | None = None, drift: AnyDrift | None = None, note: dict[str, Any] | None = None
+    ) -> None:
+        """Treat the log otherwise from now on, and fold the whole journal again; or keep another note.
+
+        Parameters
+        ----------
+        unknown
+            What becomes of rows whose label is no arm, as in `create`.
+        drift
+            How far the log may be off.
+        note
+            JSON of your own.
+        """
         self._write(lambda state: arms_and_log.change(state, unknown, drift, note))
 
     def set_horizon(self, horizon: int) -> None:
         """Decide for another horizon from now on: the whole journal is folded again under it.
 
-        `horizon` is the number of decisions there are to be in all. The rows that the log has now are counted again.
+        Parameters
+        ----------
+        horizon
+            The number of decisions there are to be in all. The rows that the log has now are counted again.
         """
         self._write(lambda state: arms_and_log.set_horizon(state, horizon))
 
@@ -198,7 +317,7 @@ class Study(StudyConnection):
             lambda state: [one for _, one, _ in stories(self._journal.read(by_decision=True), state.arms)]
         )
 
-    def arms(self) -> list[Any]:
+    def arms(self) -> list[ArmState]:
         """The arms in order: whether each is retired, how it stands, and how many of its decisions are open."""
         return self._read(arms_and_log.arms_of)
 
@@ -230,7 +349,7 @@ class Study(StudyConnection):
         return self._read(lambda state: state.settings.policy)
 
     @property
-    def drift(self) -> Any:
+    def drift(self) -> AnyDrift:
         """How far the log's means may lie from today's: a number, or numbers by arm; 0 if its rows say so."""
         return drift_again(self._read(lambda state: state.settings.drift))
 
@@ -240,13 +359,13 @@ class Study(StudyConnection):
         return self._read(lambda state: dict(state.settings.note))
 
     @property
-    def policy(self) -> Any:
-        """The policy as the journal has made it; look, do not touch."""
+    def policy(self) -> Policy:
+        """The policy after the whole journal. Read it, but do not change it."""
         return self._read(lambda state: state.fold().policy)
 
     @property
     def base(self) -> Any:
-        """The base algorithm as it was made, without what it has learnt."""
+        """The base algorithm over the arms there are, without what it has learnt."""
         return self._read(lambda state: state.base.thing)
 
     @property
@@ -261,13 +380,25 @@ class Study(StudyConnection):
         return self._read(lambda state: list(unit_rows(self._journal, state.arms)))
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write decisions and observations to a Parquet file, one row for each unit."""
+        """Write decisions and observations to a Parquet file, one row for each unit.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced.
+        """
         from artreplay.studies.exporting import export
 
         self._read(lambda state: export(self._journal, state.arms, Path(path)))
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy a study in SQLite to another file as it stands; PostgreSQL has tools of its own for this."""
+        """Copy a study in SQLite to another file as it stands; PostgreSQL has tools of its own for this.
+
+        Parameters
+        ----------
+        path
+            A file that does not exist.
+        """
         self._read(lambda state: self._copy_to(Path(path)))
 
     def _copy_to(self, path: Path) -> None:

@@ -55,11 +55,11 @@ def opened_log(journal: Journal, known: dict[str, Any], given: AnyHistory | None
 
 
 def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
-    """The log as it was when it had so many rows."""
+    """The log as it was when it had this many rows."""
     if log.n_rows == rows:
         return log
     if log.n_rows < rows:
-        raise StudyUnavailable(f"the log of this study must have at least {rows} rows, it has {log.n_rows}")
+        raise StudyUnavailable(f"the log of this study has {log.n_rows} rows and had {rows}: a log may only grow")
     return log.first(rows)
 
 
