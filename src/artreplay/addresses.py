@@ -139,7 +139,7 @@ def _exists(path: str) -> bool:
 
 
 def _place(address: str) -> str:
-    """What libpq takes for hosts and database: behind a user that ends at the first @, if no / comes before."""
+    """What libpq takes for hosts and database: after a user that ends at the first @, if no / comes before."""
     rest = address.partition("://")[2]
     user, at, place = rest.partition("@")
     return (place if at and "/" not in user else rest).partition("?")[0]

@@ -26,7 +26,7 @@ class _Required:
         return "<required>"
 
 
-REQUIRED: Any = _Required()  # in the place of a default, for a required parameter behind one that can be left out
+REQUIRED: Any = _Required()  # in the place of a default, for a required parameter after one that can be left out
 
 
 @dataclass(frozen=True)

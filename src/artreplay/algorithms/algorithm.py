@@ -64,7 +64,7 @@ class Algorithm:
         )
 
     def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:
-        """Keep a bonus, for the horizon and a choice among so many cells, and return its compiled part."""
+        """Keep a bonus, for the horizon and a choice among `cells` cells, and return its compiled part."""
         self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
         return bound
@@ -265,7 +265,7 @@ class Algorithm:
         return low + values * (high - low) if self.scales else values
 
     def scaled_sums(self, sums: Floats, samples: Ints) -> Floats:
-        """Sums of so many rewards as the component sees them; rounding does not take a mean out of its range."""
+        """Sums of `samples` rewards as the component sees them; rounding does not take a mean out of its range."""
         if self.reward_range[1] == math.inf:
             return sums
         low, high = self.reward_range

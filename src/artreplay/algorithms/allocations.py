@@ -66,6 +66,36 @@ class GridAllocation(Allocating, IndexedGrid):
     `mask` is an array with one axis for each coordinate, True for each box that can be chosen; by default all can. A
     box outside the mask has an index of minus infinity; samples that lie there are used like any other.
 
+    Parameters
+    ----------
+    dim
+        The number of coordinates of a point.
+    levels
+        The levels of effort a place can get. A level of 0 is never chosen, and rows logged at it are kept.
+    budget
+        The effort there is in one round, in the units of `levels`.
+    max_units
+        The most places in one round.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    cells_per_side
+        The number of boxes along each axis.
+    solver
+        "exact" finds the best set, and "greedy" takes boxes by their index for each unit of effort.
+    bonus
+        How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
+    box
+        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+    play
+        The point that is played in a box: its "centre", or a random one with "uniform".
+    seed
+        The seed of everything it draws at random.
+    reward_range
+        The lowest and the highest reward there can be.
+    mask
+        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
+        out.
+
     >>> import artreplay as ar
     >>> base = ar.GridAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, cells_per_side=4)
     >>> ar.Ignorant(base).ask()
@@ -112,13 +142,49 @@ class GridAllocation(Allocating, IndexedGrid):
 
 
 class TreeAllocation(Allocating, IndexedTree):
-    """Like `GridAllocation`, but the boxes are leaves of trees that divide where samples are many, one tree per level.
+    """Choose boxes as `GridAllocation` does, among leaves of trees that divide where samples are many, one per level.
 
     With `rule="finest"` it chooses among the finest boxes, each valued by the leaf it lies in, and Artificial Replay is
     exact. The finest boxes come from halving the space as long as boxes are at least `epsilon` wide, as a share of its
     side. `rule="paper"` chooses greedily among the leaves themselves; contrary to the paper's theorem this is not
     exact, and it is marked as not exact. `mask` is an array with one axis for each coordinate, True for each of the
     finest boxes that can be chosen; by default all can. Samples outside the mask are used like any other.
+
+    Parameters
+    ----------
+    dim
+        The number of coordinates of a point.
+    levels
+        The levels of effort a place can get. A level of 0 is never chosen, and rows logged at it are kept.
+    budget
+        The effort there is in one round, in the units of `levels`.
+    max_units
+        The most places in one round.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    epsilon
+        The least width of a box, as a share of the side of the space.
+    solver
+        "exact" finds the best set, and "greedy" takes boxes by their index for each unit of effort. By default
+        "exact", with `rule="paper"` always "greedy".
+    rule
+        "finest" chooses among the finest boxes and is exact; "paper" chooses among the leaves and is not.
+    split
+        When a leaf splits: by the number of its "samples", or by "confidence", once its bonus is narrower than it
+        is.
+    bonus
+        How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
+    box
+        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+    play
+        The point that is played in a box: its "centre", or a random one with "uniform".
+    seed
+        The seed of everything it draws at random.
+    reward_range
+        The lowest and the highest reward there can be.
+    mask
+        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
+        out.
 
     >>> import artreplay as ar
     >>> base = ar.TreeAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, epsilon=0.25)

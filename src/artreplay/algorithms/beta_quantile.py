@@ -25,7 +25,7 @@ _HALF_LOG_TWO_PI = 0.9189385332046727
 
 @compiled(inline=False)
 def log_gamma(x: Any) -> Any:
-    """The logarithm of the Gamma function for x > 0, by Stirling's series behind a shift."""
+    """The logarithm of the Gamma function for x > 0, by Stirling's series after a shift."""
     shift = 1.0
     while x < _STIRLING_FROM:
         shift *= x

@@ -90,7 +90,7 @@ class KL:
         check_fields(self)
 
     def bound(self, horizon: int, cells: int | None) -> DivergenceBound:
-        """The compiled part for a choice among so many cells; None where their number changes."""
+        """The compiled part for a choice among `cells` cells; None where their number changes."""
         log = math.log(horizon)
         if self.level == "log" or cells is None or ROUNDS_PER_CELL * cells > horizon:
             return DivergenceBound(FIXED, log, 0.0)
@@ -159,9 +159,9 @@ class BonusTable:
 def bound_of(
     bonus: Bonus, horizon: int, cells: int | None, scale: Scale
 ) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
-    """The compiled part for a bonus, and the table behind it if there is one.
+    """The compiled part for a bonus, and the table it reads from if there is one.
 
-    The choice is among so many `cells`, None where their number changes; `scale` is b(n)²·n in theory.
+    The choice is among `cells` cells, None where their number changes; `scale` is b(n)²·n in theory.
     """
     if isinstance(bonus, Theory):
         return RootBound(scale(bonus, horizon)), None

@@ -199,7 +199,7 @@ def solver_of(
     boxes: int | None = None,
     purpose: str = 'for solver="exact" (solver="greedy" takes any)',
 ) -> GreedyChoice | ExactChoice:
-    """The solver `name`, "exact" or "greedy", for levels above 0, over so many boxes if that is known.
+    """The solver `name`, "exact" or "greedy", for levels above 0, over `boxes` boxes if their number is known.
 
     Its `most` is what can be chosen at all, however large `max_units` is. `purpose` completes an error.
     """

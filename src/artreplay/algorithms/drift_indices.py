@@ -1,7 +1,7 @@
 """Indices for logs that may be stale or biased: a logged row comes with an allowance V.
 
-V says how far the mean behind the row may lie from today's. An index is bounded by all samples, with the mean of their
-allowances on top, and by the online samples alone: where V covers the bias, both hold (Cheung and Lyu, ICML 2024).
+V says how far the mean may have moved since the row was logged. An index has two bounds: by all samples, with the mean
+of their allowances on top, and by the online samples alone. Both hold if V covers the bias (Cheung and Lyu, ICML 2024).
 """
 
 from __future__ import annotations

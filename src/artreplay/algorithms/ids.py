@@ -217,9 +217,20 @@ class QuadratureIDS(NamedTuple):
 
 
 class IDS(ArmAlgorithm):
-    """Information-directed sampling: the mixture of two arms with the least (expected regret)² per information gained.
+    """Play the mixture of two arms with the least (expected regret)² per information gained.
 
     The posterior of each arm's mean starts from Beta(1, 1) and is weighed by quadrature.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    seed
+        The seed of everything it draws at random.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> IDS(3).propose() in (0, 1, 2)
     True

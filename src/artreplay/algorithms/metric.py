@@ -33,6 +33,27 @@ class GridUCB(IndexedGrid):
     the side of the space; by default ⌈T^{1/(d+2)}⌉. Points lie in [0, 1]^d, or in `box`, one (low, high) pair per
     axis.
 
+    Parameters
+    ----------
+    dim
+        The number of coordinates of a point.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    cells_per_side
+        The number of boxes along each axis.
+    gamma
+        The largest width of a box, as a share of the side of the space, in place of `cells_per_side`.
+    bonus
+        How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
+    box
+        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+    play
+        The point that is played in a box: its "centre", or a random one with "uniform".
+    seed
+        The seed of everything it draws at random.
+    reward_range
+        The lowest and the highest reward there can be.
+
     >>> import artreplay as ar
     >>> history = ar.History([[0.1], [0.2], [0.9]], [0, 0, 1])
     >>> policy = ar.ArtificialReplay(ar.GridUCB(1, horizon=1000, cells_per_side=2), history)
@@ -72,6 +93,30 @@ class TreeUCB(IndexedTree):
     inherit count, sum and index. With `rule="sharp"` the index is as wide as rewards vary in a leaf, the half of the
     best leaf with the fewest samples is played, and children start from the samples that lie in them: mostly a lower
     regret, from a small part of the log. It takes no `bonus` and no `split`.
+
+    Parameters
+    ----------
+    dim
+        The number of coordinates of a point.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    epsilon
+        The least width of a box, as a share of the side of the space.
+    rule
+        "mean", or "sharp" for an index that is as wide as rewards vary.
+    split
+        When a leaf splits: by the number of its "samples", or by "confidence", once its bonus is narrower than it
+        is.
+    bonus
+        How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
+    box
+        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+    play
+        The point that is played in a box: its "centre", or a random one with "uniform".
+    seed
+        The seed of everything it draws at random.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> import artreplay as ar
     >>> policy = ar.Ignorant(ar.TreeUCB(2, horizon=1000))

@@ -139,7 +139,7 @@ class PointAlgorithm(Algorithm):
         return point if self.levels is None else Allocation(point, self.levels[number >> LEVEL_AT])
 
     def box_of(self, number: int) -> Box:
-        """The box behind a number."""
+        """The box that a number stands for."""
         return box_of(self.lattice, number, self.levels)
 
     def reseed(self, key: int) -> None:

@@ -91,10 +91,29 @@ class RandomAllocationComponent(NamedTuple):
 
 
 class RandomAllocation(GridPoints):
-    """Choose boxes of a grid and their levels at random, within `budget`, whatever it has been shown.
+    """Choose boxes of a grid and their levels at random, within `budget`, whatever was shown.
 
     One box after another is drawn from those not chosen yet, and its level from those above 0 that the rest of the
     budget can pay, until there are `max_units` or no level fits. What is played is the centre of each box.
+
+    Parameters
+    ----------
+    dim
+        The number of coordinates of a point.
+    levels
+        The levels of effort a place can get. A level of 0 is never chosen, and rows logged at it are kept.
+    budget
+        The effort there is in one round, in the units of `levels`.
+    max_units
+        The most places in one round.
+    cells_per_side
+        The number of boxes along each axis.
+    seed
+        The seed of everything it draws at random.
+    box
+        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> import artreplay as ar
     >>> base = ar.RandomAllocation(1, levels=(1, 2), budget=4, max_units=2, cells_per_side=2, seed=1)

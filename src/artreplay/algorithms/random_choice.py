@@ -54,7 +54,20 @@ class RandomComponent(NamedTuple):
 
 
 class RandomChoice(ArmAlgorithm):
-    """Plays arms uniformly at random, `budget` of them at a time, whatever it has been shown.
+    """Play arms uniformly at random, `budget` of them in each round, whatever was shown.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    budget
+        The number of arms in one round.
+    seed
+        The seed of everything it draws at random.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> sorted(RandomChoice(3, budget=3).propose())
     [0, 1, 2]

@@ -234,6 +234,28 @@ class PointRegression(_Regression):
     whole log first; Artificial Replay and Full Start are then the same. `modes` is how many cosines a surface has along
     each axis. For one or two coordinates.
 
+    Parameters
+    ----------
+    dim
+        The number of coordinates of a point.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    side
+        The number of boxes along each axis.
+    modes
+        The number of cosines along each axis that a surface is made of; chosen by itself if left out.
+    box
+        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+    play
+        The point that is played in a box: its "centre", or a random one with "uniform".
+    seed
+        The seed of everything it draws at random.
+    reward_range
+        The lowest and the highest reward there can be.
+    mask
+        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
+        out.
+
     >>> import artreplay as ar
     >>> history = ar.History([[0.1], [0.2], [0.3], [0.7], [0.8]] * 4, [0.2, 0.3, 0.4, 0.8, 0.9] * 4)
     >>> policy = ar.ArtificialReplay(ar.PointRegression(1, horizon=100, side=8), history)
@@ -277,6 +299,40 @@ class CellRegression(Allocating, _Regression):
 
     What a model thinks of a box may rise again, so every policy shows it the whole log first; Artificial Replay and
     Full Start are then the same. Solvers, levels of 0 and `mask` are as in `TreeAllocation`.
+
+    Parameters
+    ----------
+    dim
+        The number of coordinates of a point.
+    levels
+        The levels of effort a place can get. A level of 0 is never chosen, and rows logged at it are kept.
+    budget
+        The effort there is in one round, in the units of `levels`.
+    max_units
+        The most places in one round.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    side
+        The number of boxes along each axis.
+    solver
+        "exact" finds the best set, and "greedy" takes boxes by their index for each unit of effort.
+    model
+        "surface", or an object with `fit` and `predict`, such as a regressor of scikit-learn.
+    effort
+        "apart" for a surface of its own for each level, "joint" for one surface times a power of effort.
+    modes
+        The number of cosines along each axis that a surface is made of; chosen by itself if left out.
+    box
+        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+    play
+        The point that is played in a box: its "centre", or a random one with "uniform".
+    seed
+        The seed of everything it draws at random.
+    reward_range
+        The lowest and the highest reward there can be.
+    mask
+        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
+        out.
 
     >>> import artreplay as ar
     >>> base = ar.CellRegression(1, levels=(1, 2), budget=3, max_units=2, horizon=100, side=4)

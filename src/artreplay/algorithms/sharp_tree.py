@@ -26,7 +26,7 @@ class HalvesTally(NamedTuple):
     counts: Ints
     totals: Floats
     squares: Floats
-    half_counts: Ints  # (cell, half), one behind the other
+    half_counts: Ints  # (cell, half), one after the other
     half_totals: Floats
     fan: int
 
@@ -170,7 +170,7 @@ class OwnSamples(NamedTuple):
 
     unit: Ints
     reward: Floats
-    after: Ints  # of each sample: the next one of its leaf, −1 behind the last
+    after: Ints  # of each sample: the next one of its leaf, −1 after the last
     first: Ints  # of each cell, −1 if there is none
     last: Ints
     size: Ints  # samples kept, in one entry
@@ -185,7 +185,7 @@ class OwnSamples(NamedTuple):
         self.append(cell, sample)
 
     def append(self, cell: int, sample: int) -> None:
-        """Put a sample behind the others of a leaf."""
+        """Add a sample after the others of a leaf."""
         self.after[sample] = -1
         if self.first[cell] < 0:
             self.first[cell] = sample

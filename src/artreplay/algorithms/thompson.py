@@ -19,13 +19,26 @@ Prior = tuple[float, float] | Literal["log"]
 
 
 class ThompsonSampling(ValuedAlgorithm):
-    """Thompson sampling for rewards in the reward range, with a Beta(a, b) prior on the mean of each arm.
+    """Play the arm with the highest draw from the posterior of its mean, which begins at Beta(a, b).
 
     `prior=(a, b)` counts as a rewards of 1 and b of 0 that every arm has seen; it matters where rewards are rare.
     `prior="log"` fits it to what the arms of the log earned, by moments, once, when a policy is made, which reads the
     whole log; without a log it is Beta(1, 1).
 
     Exact by certified reading: its draws are quantiles of the posterior, keyed by online round and arm.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    seed
+        The seed of everything it draws at random.
+    prior
+        The pair (a, b) of the prior of each mean, or "log" to fit it to the log.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> ThompsonSampling(3, seed=1).propose() in (0, 1, 2)
     True

@@ -55,9 +55,22 @@ class IndexArmAlgorithm(ArmAlgorithm):
 
 
 class MonUCB(IndexArmAlgorithm):
-    """Monotone UCB: play the arm with the highest index; index ← min(index, mean + √(2 log T / n)).
+    """Play the arm with the highest index, where index ← min(index, mean + √(2 log T / n)): the paper's algorithm.
 
-    Ties go to the lowest arm. `bonus` replaces the square root (see `ar.bonus`).
+    Among equals it plays the first arm.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    arms
+        The names of the arms, as they stand in the log.
+    bonus
+        How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> import artreplay as ar
     >>> history = ar.History(["red", "red", "blue"], [0.0, 0.0, 1.0])
@@ -85,12 +98,24 @@ class MonUCB(IndexArmAlgorithm):
 
 
 class KLUCB(IndexArmAlgorithm):
-    """Monotone KL-UCB, the algorithm to begin with: play the arm whose index is highest, the lowest among equals.
+    """Play the arm with the highest index by the Kullback-Leibler divergence: the algorithm to begin with.
 
-    The index of an arm is the lowest that the largest q with n·kl(mean, q) ≤ g(n) has been; see `ar.bonus.kl` for the
-    levels g. It explores far less than `MonUCB`, and learns from rare rewards, such as clicks. `horizon` is the number
-    of rounds to come; a policy adds the rows of the log it is made with. Later rounds go on as before, and explore less
-    and less.
+    The index of an arm is the lowest value that the largest q with n·kl(mean, q) ≤ g(n) has had so far; `ar.bonus.kl`
+    explains the levels g. Among equals it plays the first arm. It explores far less than `MonUCB`, and learns from rare
+    rewards, such as clicks. After the horizon it goes on as before, and explores less and less.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    horizon
+        The number of rounds to come. A policy adds the rows of the log it is made with.
+    level
+        How much it explores: "++", "log" (more) or "moss" (less). See `ar.bonus.kl`.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> import artreplay as ar
     >>> history = ar.History(["red", "blue"] * 50, [0, 1, 0, 0] * 25)
@@ -120,6 +145,21 @@ class KLUCB(IndexArmAlgorithm):
 
 class TopUCB(IndexArmAlgorithm):
     """Play the `budget` arms with the highest indices of `MonUCB`; each arm shows its own reward.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    budget
+        The number of arms in one round.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    arms
+        The names of the arms, as they stand in the log.
+    bonus
+        How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> import artreplay as ar
     >>> ar.TopUCB(5, budget=2, horizon=100).propose()
@@ -154,7 +194,20 @@ class TopUCB(IndexArmAlgorithm):
 
 
 class PsiUCB(IndexArmAlgorithm):
-    """Monotone ψ-UCB: the index is mean + (ψ*)⁻¹(2 log(TK)/n), with ψ for what is known of the rewards (`ar.psi`).
+    """Play the arm with the highest index mean + (ψ*)⁻¹(2 log(TK)/n), which never rises.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    psi
+        What is known of the rewards: one of `ar.psi`, or a function of your own.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be. Leave it out with `ar.psi.sub_gaussian`.
 
     >>> import artreplay as ar
     >>> ar.PsiUCB(3, horizon=100, psi=ar.psi.bernoulli_kl).propose()
@@ -187,10 +240,25 @@ class PsiUCB(IndexArmAlgorithm):
 
 
 class LinUCB(IndexArmAlgorithm):
-    """Linear rewards: the index of an arm with features φ is φ·θ̂ + α√(φᵀV⁻¹φ), never rising.
+    """Play the arm with the highest index φ·θ̂ + α√(φᵀV⁻¹φ), which never rises, where rewards are linear in features φ.
 
     Arms whose features are connected share one cell and one regression. With dense features that is one cell, and
     Artificial Replay reads the whole log, as Full Start does; it pays where features are block-sparse.
+
+    Parameters
+    ----------
+    features
+        A matrix with one row of features for each arm.
+    horizon
+        The number of rounds to come. The order of magnitude is enough.
+    alpha
+        How far an index lies above the estimate; by default 1 + √(log(2T)/2), where T is the horizon.
+    ridge
+        The weight of the prior, a multiple of the identity.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> import artreplay as ar
     >>> ar.LinUCB([[1, 0], [0, 1], [0.5, 0]], horizon=100).cell_of_arms().tolist()

@@ -39,7 +39,7 @@ class ValuedArms(NamedTuple):
     n_segments: int  # 1 where contexts make none
 
     def value(self, arm: int, round_: int, unread: int, fill: float) -> float:
-        """What an arm is worth if so many more rows of the log, all with the same reward, were shown."""
+        """What an arm is worth if `unread` more rows of the log, each with the reward `fill`, were shown."""
         value: float = self.value_bounds(arm, round_, unread, fill, True)[0]
         return value
 
@@ -97,7 +97,7 @@ class ValuedArms(NamedTuple):
         self.shown[unit % self.n_segments] += 1
 
     def load(self, unit: int, samples: int, total: float) -> None:
-        """Take in so many rows of the log at once, whose rewards have this sum."""
+        """Take in `samples` rows of the log together, whose rewards have this sum."""
         self.logged.add_block(unit, samples, total)
         self.shown[unit % self.n_segments] += samples
 
@@ -267,9 +267,18 @@ class ValuedAlgorithm(ArmAlgorithm):
 
 
 class UCB1(ValuedAlgorithm):
-    """The classic UCB1: mean + √(2 log t / n), where t counts the rows of the log and the rounds so far.
+    """Play the arm with the highest mean + √(2 log t / n), where t counts the rows of the log and the rounds so far.
 
     Exact by certified reading, which needs a finite `reward_range`.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> UCB1(3).propose()
     0
@@ -290,7 +299,16 @@ class UCB1(ValuedAlgorithm):
 
 
 class Greedy(ValuedAlgorithm):
-    """Plays the arm with the highest mean, and each arm without any sample first. It does not explore.
+    """Play the arm with the highest mean, after each arm once. It does not explore.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> import artreplay as ar
     >>> policy = ar.ArtificialReplay(ar.Greedy(2), ar.History([0, 0, 1, 1, 1], [0, 0, 1, 1, 1]))
@@ -313,11 +331,24 @@ class Greedy(ValuedAlgorithm):
 
 
 class BayesUCB(ValuedAlgorithm):
-    """Bayes-UCB: the quantile 1 − 1 / (t · log(horizon)^power) of the posterior of each arm's mean, from Beta(1, 1).
+    """Play the arm with the highest quantile of its posterior, at 1 − 1 / (t · log(horizon)^power), from Beta(1, 1).
 
     t counts the rows of the log and the rounds so far, and the rows of the log a policy is made with are added to the
     horizon. The analysis of Kaufmann, Cappé and Garivier (2012) has the power 5; 0, which they recommend in practice,
     is the default.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    horizon
+        The number of rounds to come. A policy adds the rows of the log it is made with.
+    power
+        The power of the logarithm of the horizon in the level.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> BayesUCB(3, horizon=1000).propose()
     0
@@ -350,11 +381,22 @@ class BayesUCB(ValuedAlgorithm):
 
 
 class AnchorThompson(ValuedAlgorithm):
-    """Thompson sampling that does not trust the log by itself: online rewards anchor what the log may say.
+    """Draw from posteriors as Thompson sampling does, and let online rewards limit what the log can say.
 
     An arm is worth the median of a draw from the posterior of its online rewards, one from that of all its rewards,
     and its online mean; every arm is played once first. A log that is wrong can mislead it only as far as the online
     rewards allow. Exact by certified reading.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
+    seed
+        The seed of everything it draws at random.
+    arms
+        The names of the arms, as they stand in the log.
+    reward_range
+        The lowest and the highest reward there can be.
 
     >>> AnchorThompson(3).propose()
     0
