@@ -341,7 +341,7 @@ class ObjectBase(OwnBase):
             self.thing.update(self.unit(number), float(reward))
 
     def value(self, number: int, round_: int, unread: int, fill: float) -> float:
-        """What a unit is worth to the object if so many more rows of the log, all with this reward, were shown."""
+        """What a unit is worth to the object if `unread` more rows, each with the reward `fill`, were shown."""
         return float(self.thing.value(self._units[number], int(round_), int(unread), float(fill)))
 
     value_bounds = exact_bounds

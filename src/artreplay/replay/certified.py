@@ -1,9 +1,9 @@
 """Certified reading: rows are read until the choice is certain, whatever the rows say that were not read.
 
-A base that offers `value(unit, round, unread, fill)` says what an arm is worth if so many more rows of the log, all
-with the same reward, were shown. If no value falls when a reward rises, the lowest and the highest reward give bounds.
-An arm is played once its lower bound lies above the upper bounds of all others: it is the best whatever the unread rows
-are, hence for those that there are.
+A base that offers `value(unit, round, unread, fill)` says what an arm is worth if `unread` more rows of the log, each
+with the reward `fill`, were shown. If no value falls when a reward rises, the lowest and the highest reward give
+bounds. An arm is played once its lower bound lies above the upper bounds of all others: it is the best whatever the
+unread rows are, hence for those that there are.
 
 An exact value can take long to compute. A base may therefore say first between which two numbers a value lies
 (`value_bounds`), and the value itself is computed only where it can matter to the choice. The arm that is played and
@@ -185,7 +185,7 @@ class Certified(NamedTuple):
         self.mark_changed(unit)
 
     def load(self, unit: int, samples: int, total: float) -> None:
-        """Take in so many rows of the log at once, whose rewards have this sum."""
+        """Take in many rows of the log at once, by their number and the sum of their rewards."""
         self.rule.load(unit, samples, total)
         self.mark_changed(unit)
 

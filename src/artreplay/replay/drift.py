@@ -24,9 +24,16 @@ _DAY = np.timedelta64(1, "D")
 
 
 def age(rate: float, now: object, times: object) -> Floats:
-    """A column of allowances: `rate` for each unit of time that has passed since a row was logged; for dates, a day.
+    """Compute a column of allowances that grow with the age of a row.
 
-    `times` has the time of each row, as numbers or dates, and `now` is a time of the same kind.
+    Parameters
+    ----------
+    rate
+        The allowance for each unit of time that has passed since a row was logged; for dates, for each day.
+    now
+        The time of today, of the same kind as `times`.
+    times
+        The time of each row: numbers or dates.
 
     >>> import artreplay as ar
     >>> allowance = ar.drift.age(0.01, now=30, times=[0, 10, 20])

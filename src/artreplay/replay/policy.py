@@ -85,7 +85,14 @@ class Policy:
         return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
     def tell(self, action: object, reward: object) -> None:
-        """Add an action and its reward to the journal; give one reward per unit, in the order of the action.
+        """Add an action and its reward to the journal.
+
+        Parameters
+        ----------
+        action
+            A unit, or a list of units where the base plays several.
+        reward
+            A number, or one for each unit of a list, in its order.
 
         You may tell any action, asked for or not: the rows of the log that come before it are shown first. Everything
         is checked before anything changes.
@@ -152,7 +159,12 @@ class Policy:
         self._open_log(history, marks if known.rows else None)
 
     def extend(self, history: AnyHistory) -> None:
-        """Continue with a log that has grown: the same rows, in the same order, with more after them.
+        """Continue with a log that has grown.
+
+        Parameters
+        ----------
+        history
+            The same rows, in the same order, with more after them.
 
         The new rows join the journal now, after what was told before. Any other change is refused, and the error names
         the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
@@ -356,7 +368,12 @@ class Policy:
 
 
 class Ignorant(Policy):
-    """The base alone: no history.
+    """Plays the base alone, without a log.
+
+    Parameters
+    ----------
+    base
+        An algorithm of the package, or a component or an object of your own.
 
     >>> import artreplay as ar
     >>> policy = ar.Ignorant(ar.MonUCB(3, horizon=100))
@@ -386,6 +403,17 @@ class Ignorant(Policy):
 class FullStart(Policy):
     """Shows the base the whole log, one row at a time and in order, before the first proposal.
 
+    Parameters
+    ----------
+    base
+        An algorithm of the package, or a component or an object of your own.
+    history
+        The log: a `History`, `Totals`, or what `open_history` gives.
+    drift
+        How far the mean of a logged row may lie from today's, in units of the reward: a number, or a dict by arm.
+    unknown
+        What happens to rows whose label is not an arm: "error" refuses the log, "skip" leaves them out.
+
     The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
     does not matter, and the log is read arm by arm. To load one count and one sum per arm at once, as the paper
     describes it, start from totals: `FullStart(base, ar.Totals.of(history))`. That is *not* the same algorithm: an
@@ -409,10 +437,22 @@ class FullStart(Policy):
 class ArtificialReplay(Policy):
     """When the base proposes something for which the log has an unread row, shows it that row instead of playing.
 
+    Parameters
+    ----------
+    base
+        An algorithm of the package, or a component or an object of your own.
+    history
+        The log: a `History`, `Totals`, or what `open_history` gives.
+    relation
+        A callable `(logged_unit, proposed_unit, base) -> bool` that replaces the base's cells.
+    drift
+        How far the mean of a logged row may lie from today's, in units of the reward: a number, or a dict by arm.
+    unknown
+        What happens to rows whose label is not an arm: "error" refuses the log, "skip" leaves them out.
+
     Only when no cell of the proposal has an unread row does the proposal become the action. For a base that is marked
     as exact, every decision is the one that Full Start makes over the same journal. A base that says
     `reads_whole_log = True` is shown the log first, and then any rule is exact. Totals are loaded first, too.
-    `relation`, a callable `(logged_unit, proposed_unit, base) -> bool`, replaces the base's cells.
 
     >>> import artreplay as ar
     >>> history = ar.History(["red", "red", "blue", "blue"], [0, 0, 1, 1])
