@@ -17,6 +17,7 @@ from artreplay.cells.unit_cells import GridBoxes, Leaves, UnitCells, table_of
 from artreplay.compiling import arrays_of
 from artreplay.errors import InvalidFile
 from artreplay.replay.ledger import Ledger, filled_ledger, marks_of
+from artreplay.replay.log import Part
 from artreplay.replay.step import NO_ROW
 
 DEEPEST = {1: 10, 2: 5, 3: 3}
@@ -51,7 +52,7 @@ class Dividing(NamedTuple):
 def tree_ledger(cells, units, rewards, marks=None):
     size, rows = int(cells.size[0]), np.arange(len(units))
     leaves = UnitCells(Leaves(cells.dim), size, len(cells.child), cells.parent[:size], cells)
-    return filled_ledger(leaves, units, rewards, rows, len(units), marks)
+    return filled_ledger(leaves, Part(rows, units, rewards), len(units), marks)
 
 
 def take(ledger: Ledger, algorithm, unit):
@@ -241,7 +242,7 @@ def test_a_grid_is_served_by_the_same_ledger():
         update_logged = Deaf.update_logged
 
     boxes = UnitCells(GridBoxes(2), 3 * cells.places, own=cells)
-    ledger = filled_ledger(boxes, units, np.zeros(120), np.arange(120), 120)
+    ledger = filled_ledger(boxes, Part(np.arange(120), units, np.zeros(120)), 120)
     slow = SlowLedger(units)
     for place in rng.permutation(np.repeat(np.arange(120), 2)):
         unit = int(units[place])
@@ -256,7 +257,8 @@ def test_arms_are_served_by_the_same_ledger_and_their_marks_count(logged, asked,
     units = np.array(logged, np.int64)
 
     def opened(marks=None):
-        return filled_ledger(table_of(cell), units, np.arange(len(units)) / 1.0, marks=marks)
+        rows = np.arange(len(units))
+        return filled_ledger(table_of(cell), Part(rows, units, rows / 1.0), marks=marks)
 
     ledger, left = opened(), list(range(len(units)))
     for number, unit in enumerate(asked):
@@ -293,4 +295,4 @@ def test_memory_is_a_few_numbers_per_row_whatever_is_split(dim):
 @pytest.mark.parametrize("marks", [np.array([4]), np.array([1, 1, 1]), np.array([0, 9])])
 def test_marks_that_do_not_fit_the_log_are_refused(marks):
     with pytest.raises(InvalidFile, match="does not fit the log"):
-        filled_ledger(table_of(np.array([0])), np.zeros(3, np.int64), np.zeros(3), marks=marks)
+        filled_ledger(table_of(np.array([0])), Part(np.arange(3), np.zeros(3, np.int64), np.zeros(3)), marks=marks)

@@ -107,8 +107,7 @@ class PointStage:
         log = Log(base, history, "error", setting.drift)
         part = cast(Part, log.whole)
         if not setting.shows_log(base):
-            cells, rows = base.unit_cells(part.units), None if base.counts_rows else part.rows
-            ledger = filled_ledger(cells, part.units, part.rewards, rows, log.end, allowances=part.allowances)
+            ledger = filled_ledger(base.unit_cells(part.units), part, None if base.counts_rows else log.end)
             return ledger, PointLog(NO_UNITS, NO_NUMBERS, NO_ALLOWANCES)
         ledger = _ledger_of(part, base.unit_cells(NO_UNITS), shows_all=True)
         return ledger, PointLog(part.units, part.rewards, NO_ALLOWANCES if part.allowances is None else part.allowances)
@@ -145,7 +144,7 @@ def _ledger_of(part: Part, cells: UnitCells, shows_all: bool) -> Ledger:
     """The ledger of a log, without rows where all of them are shown first."""
     if shows_all:
         return empty_ledger(cells, allowed=part.allowances is not None)
-    return filled_ledger(cells, part.units, part.rewards, allowances=part.allowances)
+    return filled_ledger(cells, part)
 
 
 def _law_for(base: Base, env: ArmEnvironment | PointEnvironment) -> Any:

@@ -8,9 +8,10 @@ boxes.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artreplay.cells.boxes import WITHIN
 from artreplay.cells.forest import Forest
@@ -19,7 +20,11 @@ from artreplay.compiling import Floats, Ints, compiled, natural, resized
 from artreplay.errors import InvalidFile
 from artreplay.replay.step import NO_ROW, UNREAD, Learner
 
+if TYPE_CHECKING:
+    from artreplay.replay.log import Part
+
 L = TypeVar("L")
+V = TypeVar("V", np.int64, np.float64)
 
 UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of the cell it is a part of
 NO_ALLOWANCE = 0.0  # how far the mean of the day a row was logged may lie from today's
@@ -161,44 +166,36 @@ def with_spare_arrays(ledger: Ledger) -> Ledger:
     )
 
 
-def filled_ledger(
-    cells: UnitCells,
-    units: Ints,
-    rewards: Floats,
-    rows: Ints | None = None,
-    end: int | None = None,
-    marks: Ints | None = None,
-    allowances: Floats | None = None,
-) -> Ledger:
+def filled_ledger(cells: UnitCells, part: Part, end: int | None = None, marks: Ints | None = None) -> Ledger:
     """The ledger of rows in memory; those before the marks are used already.
 
-    `rows` has their numbers in the log, which ends before the row `end`; None where marks count the rows of a cell.
+    `end` is the mark after all rows of the log; None where marks count the rows of a cell.
     """
-    n_cells, cell = cells.size, cells.of(units)
+    n_cells, cell = cells.size, cells.of(part.units)
     counts = np.bincount(cell, minlength=n_cells).astype(np.int64)
     used = np.zeros(n_cells, np.int64)
     if marks is not None:
         known = np.zeros(n_cells, np.int64)
         known[: len(marks)] = marks[:n_cells]
-        used = known if rows is None else np.bincount(cell[rows < known[cell]], minlength=n_cells)
+        used = known if end is None else np.bincount(cell[part.rows < known[cell]], minlength=n_cells)
         if len(marks) > n_cells or (used > counts).any():
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
     stop = np.cumsum(counts)
-    if n_cells > 1:
-        narrow = n_cells <= 1 << 16  # then sorting takes linear time
-        order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable")
-        units, rewards, rows = units[order], rewards[order], None if rows is None else rows[order]
-        allowances = None if allowances is None else allowances[order]
-    copied = np.array if n_cells == 1 else np.ascontiguousarray  # dividing moves rows: those of the log stay
-    allowed = allowances is not None
-    ledger = empty_ledger(cells._replace(space=0), allowed=allowed)._replace(
-        unit=copied(units),
-        reward=copied(rewards),
-        allowance=np.zeros(1) if allowances is None else copied(allowances),
-        row=np.empty(0, np.int64) if rows is None else copied(rows),
+    narrow = n_cells <= 1 << 16  # then sorting takes linear time
+    order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable") if n_cells > 1 else np.arange(0)
+
+    def queued(column: NDArray[V]) -> NDArray[V]:
+        """A copy of a column, queue by queue: dividing moves rows, and those of the log stay."""
+        return column[order] if n_cells > 1 else column.copy()
+
+    ledger = empty_ledger(cells._replace(space=0), allowed=part.allowances is not None)._replace(
+        unit=queued(part.units),
+        reward=queued(part.rewards),
+        allowance=np.zeros(1) if part.allowances is None else queued(part.allowances),
+        row=np.empty(0, np.int64) if end is None else queued(part.rows),
         start=stop - counts + used,
         stop=stop,
-        read_until=counts if rows is None else np.full(n_cells, len(units) if end is None else end, np.int64),
+        read_until=counts if end is None else np.full(n_cells, end, np.int64),
     )
     return enlarged(with_spare_arrays(ledger), cells.space)
 

@@ -179,9 +179,7 @@ def open_ledger(
     if marks is not None:
         marks = inherited_marks(marks, cells.parent)
     if log.whole is not None:
-        part = log.whole
-        rows = None if counts else part.rows
-        return filled_ledger(cells, part.units, part.rewards, rows, log.end, marks, part.allowances), None
+        return filled_ledger(cells, log.whole, None if counts else log.end, marks), None
     ledger = empty_ledger(cells, _SPACE, counts, log.has_allowances)
     if marks is not None:
         if len(marks) > cells.size:
