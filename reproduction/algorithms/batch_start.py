@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm
+from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, compiled, copied
 from artreplay.errors import InvalidParameter
 
@@ -87,8 +88,9 @@ class BatchStart(ArmAlgorithm):
         """The most units in one proposal."""
         return self.base.width
 
-    def _tally(self) -> Any:
-        """Of what the base has taken in."""
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each arm."""
         base = copy.copy(self.base)
         base.component = self.component.rule
         return base.tally

@@ -9,6 +9,7 @@ import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, RewardRange
 from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
+from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Ints, Words, compiled
 from artreplay.history import Label
 from artreplay.parameters import Seed, checked
@@ -70,5 +71,8 @@ class PlainThompson(ArmAlgorithm):
         self.component = PosteriorSampling(np.zeros(1, np.uint64), posterior, np.zeros(1, np.int64))
         self.reseed(self.seed)
 
-    def _tally(self) -> Any:
-        return self.component.posterior.tally
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each arm."""
+        tally: Tally = self.component.posterior.tally
+        return tally

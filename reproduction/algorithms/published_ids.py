@@ -10,6 +10,7 @@ import numpy as np
 from artreplay.algorithms import ArmAlgorithm, RewardRange
 from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
 from artreplay.algorithms.ids import Outlook, outlook
+from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.history import Label
 from artreplay.parameters import Seed, checked
@@ -141,5 +142,8 @@ class PublishedIDS(ArmAlgorithm):
         )
         self.reseed(self.seed)
 
-    def _tally(self) -> Any:
-        return self.component.posterior.tally
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each arm."""
+        tally: Tally = self.component.posterior.tally
+        return tally

@@ -15,6 +15,7 @@ import numpy as np
 from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusTable, Scale, bound_of
 from artreplay.algorithms.bounds import FIXED, TableBound
 from artreplay.algorithms.open_index import Available, restricted
+from artreplay.algorithms.tally import Tally
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Growers, Ints, copied, is_component, state_of, views, with_room
@@ -382,19 +383,17 @@ class ArmAlgorithm(Algorithm):
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
         """For each arm: how many samples it was shown, their mean (nan if none), and its index if it has one."""
-        tally = self._tally()
+        tally = self.tally
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self.unscaled(tally.totals / tally.counts)
         values = self._values()
         return tally.counts.copy(), mean, None if values is None else self.unscaled(values)
 
     @property
-    def tally(self) -> Any:
+    def tally(self) -> Tally:
         """The count and the sum of each arm's samples."""
-        return self._tally()
-
-    def _tally(self) -> Any:
-        return self.component.tally
+        tally: Tally = self.component.tally
+        return tally
 
     def _values(self) -> Floats | None:
         return None

@@ -297,7 +297,9 @@ class ContextRegression(ArmAlgorithm):
             raise InvalidParameter("a ContextRegression must be asked and told with a context, as context={...}")
         return self.contexts.encode_one(context)
 
-    def _tally(self) -> Tally:
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each arm."""
         fits, shape = self.component.fits, (self.n_arms, self.contexts.n_segments, 2)
         counts = fits.counts.reshape(shape)[:, :, ALL].sum(axis=1)
         return Tally(counts, fits.totals.reshape(shape)[:, :, ALL].sum(axis=1))

@@ -10,6 +10,7 @@ import numpy as np
 
 from artreplay.algorithms.algorithm import ArmAlgorithm, RewardRange
 from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
+from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.history import Label
 from artreplay.parameters import Seed, checked
@@ -269,5 +270,8 @@ class IDS(ArmAlgorithm):
         )
         self.reseed(self.seed)
 
-    def _tally(self) -> Any:
-        return self.component.posterior.tally
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each arm."""
+        tally: Tally = self.component.posterior.tally
+        return tally

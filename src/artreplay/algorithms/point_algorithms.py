@@ -154,17 +154,6 @@ class PointAlgorithm(Algorithm):
         new.picker = copied(self.picker)
         return new
 
-    def region_of(self, cell: int) -> Box:
-        """Where the samples of a cell lie."""
-        return self.box_of(int(self.algorithm.cells.unit(cell)))
-
-    def lies_in(self, cell: int, units: Ints) -> NDArray[np.bool_]:
-        """Which units lie in a cell; −1, a row the base has no place for, lies in none."""
-        box = int(self.algorithm.cells.unit(cell))
-        within = (units & WITHIN) >> (self.dim * (self.lattice.bits - self.lattice.depth(box)))
-        inside: NDArray[np.bool_] = (units >= 0) & (units >> LEVEL_AT == box >> LEVEL_AT) & (within == box & WITHIN)
-        return inside
-
     def may_propose(self, number: int) -> bool:
         """Whether this is the number of a box, at a level there is, that lies in one cell."""
         level, code = number >> LEVEL_AT, number & WITHIN
@@ -215,14 +204,16 @@ class PointAlgorithm(Algorithm):
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
         """For each of `cell_numbers`: how many samples it was shown, their mean (nan if none), and its index."""
-        cells, tally, values = self.algorithm.cells, self._tally(), self._values()
+        cells, tally, values = self.algorithm.cells, self.tally, self._values()
         at = np.array([cells.locate(number) for number in self.cell_numbers().tolist()], np.int64)
         counts, totals = tally.counts[at], tally.totals[at]
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self.unscaled(totals / counts)
         return counts, mean, None if values is None else self.unscaled(values[at])
 
-    def _tally(self) -> Any:
+    @property
+    def tally(self) -> Any:
+        """The count and the sum of the samples of each cell."""
         return self.algorithm.index.tally
 
     def _values(self) -> Floats | None:

@@ -166,7 +166,9 @@ class RandomAllocation(GridPoints):
         """The most units in one proposal: `max_units`, or less if there are fewer boxes, or the budget pays less."""
         return self._most
 
-    def _tally(self) -> Tally:
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each cell."""
         made: Tally = self.component.tally
         return made
 

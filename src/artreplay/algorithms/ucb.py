@@ -16,6 +16,7 @@ from artreplay.algorithms.indices import MeanIndex, linear_index, mean_index
 from artreplay.algorithms.open_index import Available, OpenIndex, write_best
 from artreplay.algorithms.psi import Psi, SubGaussian, bound_of_psi, hoeffding
 from artreplay.algorithms.selectors import best, top
+from artreplay.algorithms.tally import Tally
 from artreplay.cells import Arms, feature_components
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter
@@ -46,8 +47,11 @@ class IndexArmAlgorithm(ArmAlgorithm):
             return super().propose_among(out, round_, None)
         return write_best(self.component.index.value[:-1], available, out)
 
-    def _tally(self) -> Any:
-        return self.component.index.tally
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each arm."""
+        tally: Tally = self.component.index.tally
+        return tally
 
     def _values(self) -> Floats | None:
         values: Floats = self.component.index.value[:-1]

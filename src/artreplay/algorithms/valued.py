@@ -257,7 +257,9 @@ class ValuedAlgorithm(ArmAlgorithm):
         """What was learnt, in a form that can be compared: equal if and only if the same was learnt."""
         return state_of(self.component.rule if self._is_certified else self.component)
 
-    def _tally(self) -> Any:
+    @property
+    def tally(self) -> Tally:
+        """The count and the sum of the samples of each arm."""
         logged, online = self.valued.logged, self.valued.online
         return Tally(logged.counts + online.counts, logged.totals + online.totals)
 
