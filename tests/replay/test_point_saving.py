@@ -202,7 +202,7 @@ def test_arrays_of_different_lengths_are_refused(path, name, what):
     assert arrays
     for array in arrays:
         with_array(path, array, lambda values: values[:3])
-        with pytest.raises(InvalidFile, match=r"do not (belong together|fit)"):
+        with pytest.raises(InvalidFile, match=r"(contradict each other|do not fit)"):
             ar.load(path, log_for(policy.base), **given_again(name))
 
 
@@ -212,7 +212,7 @@ def test_champions_that_are_no_leaves_are_refused(path, name, value):
     policy = some_policy(path, name)
     [leaf] = [part.removesuffix(".npy") for part in parts_of(path) if part.endswith(".leaf.npy")]
     with_array(path, leaf, entry(0, value))
-    with pytest.raises(InvalidFile, match="do not belong together"):
+    with pytest.raises(InvalidFile, match="contradict each other"):
         ar.load(path, log_for(policy.base), **given_again(name))
 
 
@@ -236,7 +236,7 @@ def test_arrays_that_are_no_regression_are_refused(path, array):
     policy.tell(policy.ask(), 0.5)
     policy.save(path)
     with_array(path, f"base.{array}", REGRESSION_DAMAGE[array])
-    with pytest.raises(InvalidFile, match="do not belong together"):
+    with pytest.raises(InvalidFile, match="contradict each other"):
         ar.load(path)
 
 

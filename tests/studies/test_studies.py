@@ -372,11 +372,11 @@ def test_past_the_horizon_is_said_once():
         ({"on_timeout": "forget"}, 'on_timeout must be "default" or "discard"'),
         ({"default": 2.0}, "reward is 2.0, expected a number in"),
         ({"history": ar.History([[0.5]], [1.0])}, "needs a log of arms"),
-        ({"history": [1, 2]}, "history must be a History, Totals, or what open_history gives, got list"),
+        ({"history": [1, 2]}, "history must be a History, Totals, or a log from open_history, got list"),
         ({"drift": -1.0}, "drift must be finite and at least 0, got -1.0"),
         ({"drift": {"pink": 0.1}}, "drift has 'pink', which is not an arm"),
-        ({"drift": [0.1, 0.2]}, "allowances of rows belong to the log"),
-        ({"drift": np.array([0.1, 0.2])}, "allowances of rows belong to the log"),
+        ({"drift": [0.1, 0.2]}, "Allowances of rows belong to the log"),
+        ({"drift": np.array([0.1, 0.2])}, "Allowances of rows belong to the log"),
         ({"history": ar.Totals(COLOURS, [1, 2], [0, 3])}, "expected a sum of 2 rewards"),
         ({"history": ar.Totals(COLOURS, [1, 2], [0, 1]), "drift": 0.1}, "drift is for rows"),
     ],
@@ -404,7 +404,7 @@ def test_a_change_of_how_the_log_is_treated_folds_the_journal_again(tmp_path):
         study.change(drift={"blue": 0.1})
         assert study.drift == {"blue": 0.1}
         for change, sentence in (
-            ({"drift": [0.1] * 60}, "allowances of rows belong to the log"),
+            ({"drift": [0.1] * 60}, "Allowances of rows belong to the log"),
             ({"drift": math.inf}, "drift must be finite"),
         ):
             with pytest.raises(InvalidParameter, match=sentence):

@@ -1,4 +1,4 @@
-"""How history reaches an algorithm: the one step, the ledger of unread rows, and the three policies."""
+"""How rows of a log reach an algorithm: one step, the ledger of unread rows, and the three policies."""
 
 from artreplay.replay import drift
 from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base, offers_value
