@@ -189,7 +189,7 @@ def test_a_policy_whose_reading_was_interrupted_decides_nothing_until_it_is_load
             lambda: policy.extend(store),
             lambda: policy.save(tmp_path / "broken"),
         ):
-            with pytest.raises(Interrupted, match="was interrupted in the middle of a step. Load it"):
+            with pytest.raises(Interrupted, match=r"was interrupted in the middle of a step\. Load it"):
                 call()
         assert not (tmp_path / "broken").exists()
         assert played(ar.load(tmp_path / "policy", store), 5, 1) == expected

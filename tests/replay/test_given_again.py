@@ -140,7 +140,7 @@ def test_a_relation_must_be_given_again_together_with_its_base(path):
 
 def test_a_relation_is_not_given_where_there_was_none(path):
     small_policy().save(path)
-    with pytest.raises(InvalidParameter, match="without a relation. Leave relation= out"):
+    with pytest.raises(InvalidParameter, match=r"without a relation\. Leave relation= out"):
         ar.load(path, small_log(), relation=equal)
 
 

@@ -110,8 +110,8 @@ class Policy:
             >>> import artreplay as ar
             >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
             >>> policy.tell("red", 0.0)
-            >>> policy.ask(), policy.rounds
-            ('blue', 1)
+            >>> policy.rounds
+            1
         """
         drive, base = self.drive, self.drive.base
         if base.is_list(action):
