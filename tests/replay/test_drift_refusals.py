@@ -261,9 +261,7 @@ def test_a_policy_keeps_its_drift_for_new_rows(drift, tmp_path):
 
 
 def test_simulations_over_drawn_logs_leave_no_arm_out():
-    with pytest.raises(
-        InvalidParameter, match="drift must be less than the range of rewards where history= is a number"
-    ):
+    with pytest.raises(InvalidParameter, match="drift must be less than the range of rewards if history= is a number"):
         ar.simulate(ar.KLUCB(2, 9), ar.environments.KArmed(2), history=5, drift={0: 1.0})
 
 
