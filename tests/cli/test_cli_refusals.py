@@ -102,7 +102,7 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
         ((*OPTIONS, "--algorithm", "lin-ucb"), "got 'lin-ucb'. Use ar.LinUCB from Python"),
         ((*OPTIONS, "--algorithm", "top-ucb"), "got 'top-ucb'. Use ar.TopUCB from Python"),
         ((*OPTIONS, "--algorithm", "tree-ucb"), "got 'tree-ucb'. Use ar.TreeUCB from Python"),
-        ((*OPTIONS, "--algorithm", "ucb1"), "ucb1 has no horizon: leave --horizon out"),
+        ((*OPTIONS, "--algorithm", "ucb1"), "ucb1 has no horizon. Leave --horizon out"),
         ((*OPTIONS, "--seed", 2), "kl-ucb has no seed"),
         ((*OPTIONS, "--reward-range", 1, 0), "--reward-range must be finite with low < high"),
         (("--unit", "arm", "--reward", "arm", "--horizon", 9), "two columns"),

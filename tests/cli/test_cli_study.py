@@ -117,7 +117,7 @@ def test_a_study_remembers_the_column_of_allowances(run: Run, refused: Refused, 
     rows[0] = rows[0].replace(",0.1", ",stale")
     Path("stale.csv").write_text("\n".join(rows) + "\n")
     run("study", "create", WHERE, "stale.csv", *OPTIONS, "--drift", "stale")
-    assert "the log may be stale: its rows say by how much" in run("study", "show", WHERE).out
+    assert "the log may be stale, and its rows say by how much" in run("study", "show", WHERE).out
     Path("stale.csv").write_text("\n".join([*rows, "red,1,0.3"]) + "\n")
     assert run("study", "extend", WHERE, "stale.csv").out == f"{WHERE} has a log of 201 samples\n"
     recommended = ("recommend", "stale.csv", *OPTIONS, "--state", "s")

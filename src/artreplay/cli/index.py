@@ -1,4 +1,4 @@
-"""`index`: a log laid out for reading in parts."""
+"""`index`: writes a log in the layout that policies read in parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import append_history, compact_history, index_history
 from artreplay.history.parquet import check_files, open_log
 
-_BAR = 30  # letters of the longest bar
+_BAR = 30  # characters of the longest bar
 
 
 def index(
@@ -23,22 +23,22 @@ def index(
     reward: Reward = None,
     path: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Where to lay the log out: a new folder, or an address (s3://…)."),
+        typer.Option("--output", "-o", help="Where to write the indexed log: a new folder, or an address (s3://…)."),
     ] = None,
     order: Order = None,
     order_seed: OrderSeed = None,
     allowance: Annotated[
         str | None, typer.Option(help="The column that says how far the mean of a row may lie from today's.")
     ] = None,
-    until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
+    until: Annotated[int | None, typer.Option(help="Use only this many rows, from the start of the log.")] = None,
     table: Table = None,
     csv: Csv = None,
-    memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
+    memory: Annotated[str, typer.Option(help="How much memory sorting may use.")] = "2GB",
     sorted_: Annotated[
         bool,
         typer.Option(
             "--sorted",
-            help="LOG is a folder of Parquet files that another engine sorted by arm and order: only look through it.",
+            help="LOG is a folder of Parquet files that are already sorted by arm and order. Only check them.",
         ),
     ] = False,
     append: Annotated[
@@ -48,18 +48,18 @@ def index(
         bool | None,
         typer.Option(
             "--grown/--no-grown",
-            help="With --append: LOG begins with the rows that are there and has grown, or all its rows are new.",
-            show_default="all are new, and what looks otherwise is refused",
+            help="With --append: LOG is the whole log, which has grown, or holds only new rows (--no-grown).",
+            show_default="only new rows; a log that seems to have grown is refused",
         ),
     ] = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Merge what was added to the indexed log LOG into one file.")
+        bool, typer.Option("--compact", help="Merge all files of the indexed log LOG into one.")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Compare the files of the indexed log LOG with their checksums.")
     ] = False,
 ) -> None:
-    """Index a log: write it to disk in an order that lets policies read only the part they need.
+    """Index a log: write it to disk in an order in which policies can read only the part they need.
 
     The folder appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it.
     """
@@ -102,9 +102,9 @@ def _check(path: str) -> None:
 
 
 class Stages:
-    """One progress bar over the stages of indexing, some of which run in threads of DuckDB."""
+    """One progress bar for all stages of indexing, some of which run in threads of DuckDB."""
 
-    _parts: ClassVar[dict[str, tuple[float, float]]] = {  # where each begins and ends
+    _parts: ClassVar[dict[str, tuple[float, float]]] = {  # the part of the bar for each
         "looking at the log": (0.0, 0.25),
         "ordering": (0.25, 0.45),
         "writing": (0.45, 1.0),
@@ -118,7 +118,7 @@ class Stages:
         return self
 
     def advance(self, stage: str, done: int, rows: int | None) -> None:
-        """Show how far a stage is; one of unknown length stays at its beginning."""
+        """Show how far a stage is. A stage of unknown length stays at its start."""
         first, last = self._parts[stage]
         self._bar.update(first + (last - first) * (done / rows if rows else 0.0))
 

@@ -1,4 +1,4 @@
-"""`inspect`: a look at a log, what it can decide, and what it will cost to read."""
+"""`inspect`: what a log covers, what it can decide, and how much of it replay will read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from artreplay.inspecting import Estimate, Group, Inspection, OffPolicy, inspect
 from artreplay.replay import ArtificialReplay
 
 _MOST_ROWS = 20
-_BAR = 30  # letters of the longest bar
+_BAR = 30  # characters of the longest bar
 _MOST_NAMED = 6
 _MOST_LOGGED = 1e12
 
@@ -53,20 +53,25 @@ def inspect(
     order_seed: OrderSeed = None,
     table: Table = None,
     csv: Csv = None,
-    horizon: Annotated[int | None, typer.Option(help="Rounds to come; by default as many as the log has rows.")] = None,
-    algorithm: Annotated[str, typer.Option(help="Whose bonus and reading are judged, over arms.")] = name_of(KLUCB),
+    horizon: Annotated[int | None, typer.Option(help="Rounds to come. By default as many as the log has rows.")] = None,
+    algorithm: Annotated[str, typer.Option(help="The algorithm to judge, over arms.")] = name_of(KLUCB),
     bonus: Bonus = None,
     prior: Prior = None,
     drift: Drift = None,
     reward_range: RewardBounds = None,
     propensity: Annotated[
-        str | None, typer.Option(help="The column with the probability of the logged choice: what would an arm earn?")
+        str | None,
+        typer.Option(
+            help="The column with the probability of the logged choice. Shows what the best arm would have earned."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Draw what the log can decide: .png, .pdf or .svg.")] = None,
-    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Draw what the log can decide in this file: .png, .pdf or .svg.")
+    ] = None,
+    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {_MOST_ROWS}.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Inspect a log: what it covers, what it can decide, what replay will read of it, and what could mislead."""
+    """Inspect a log: what it covers, what it can decide, how much replay will read, and what could mislead."""
     kind = None if out is None else checked_figure(out)
     cls = class_of(algorithm)
     given = tuning_of(level, bonus, prior) | {"reward_range": reward_range}
@@ -109,7 +114,9 @@ def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: d
 
 def _draw(decided: Decided | None, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
     if decided is None:
-        raise InvalidParameter("--out needs a log of arms with rewards in their range: there is nothing to draw")
+        raise InvalidParameter(
+            "--out needs a log of arms with rewards in their range, and this log has nothing to draw"
+        )
     from artreplay.plots.log_figures import draw_outlook
 
     headline, *more = what_it_decides(decided.outlook)
@@ -119,20 +126,20 @@ def _draw(decided: Decided | None, cls: type[ArmAlgorithm], out: Path, kind: str
 
 
 def _inspected(totals: Totals) -> Inspection:
-    """What can be said of totals: nothing of their order."""
+    """Report on totals, which say nothing of the order of rows."""
     whole = Totals.of(totals)
     rows = zip(whole.labels, whole.counts.tolist(), whole.sums.tolist(), strict=True)
     groups = [Group(arm, n, total / n, math.nan, False, 0) for arm, n, total in rows if n]
     found = Inspection(rows=len(totals), groups=groups)
     if not groups:
-        found.warnings.append("the log is empty: a policy over it starts from nothing")
+        found.warnings.append("the log is empty, so a policy over it starts from nothing")
     return found
 
 
 def _outlook(
     cls: type[ArmAlgorithm], given: dict[str, Any], found: Inspection, rounds: int | None, drift: str | None
 ) -> Decided | None:
-    """What the log can decide; None for points, an empty log, and rewards that are not in their range."""
+    """Return what the log can decide, or None for points, an empty log, and rewards outside their range."""
     low, high = given["reward_range"] or (0.0, 1.0)
     known = [] if math.isnan(found.low) else [found.low, found.high]
     if found.kind != "arms" or not found.groups or not all(low <= value <= high for value in known):
@@ -146,19 +153,19 @@ def _outlook(
 
 
 def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> dict[Any, float]:
-    """The allowance of each arm; the mean of its rows where the log has a column of them."""
+    """Return the allowance of each arm, or the mean of its rows if the log has a column of allowances."""
     labels = {str(label): label for label in base.arms}
     given = drift_of(drift, labels)
     if given is None and not (given := {group.name: group.allowance for group in groups if group.allowance}):
         return {}
-    ArtificialReplay(base, History([], []), drift=given)  # which refuses what cannot be
+    ArtificialReplay(base, History([], []), drift=given)  # refuses an impossible drift
     return given if isinstance(given, dict) else dict.fromkeys(labels.values(), given)
 
 
 def _off_policy(
     log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decided: Decided | None
 ) -> OffPolicy:
-    """What the arm that is recommended earns, against what was played."""
+    """Compare what the recommended arm would have earned with what was played."""
     if decided is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
         raise InvalidParameter("--propensity needs --unit and --reward, and a log of arms with rewards in their range")
     action = ArtificialReplay(decided.base, decided.totals).ask()
@@ -166,15 +173,15 @@ def _off_policy(
     return weighted_rows(log, columns["unit"], columns["reward"], propensity, **how).estimate(arm)
 
 
-# -- what is said ---------------------------------------------------------------------------------------------------
+# -- sentences ------------------------------------------------------------------------------------------------------
 
 
 def what_it_decides(found: Outlook) -> list[str]:
-    """What the log can decide, in sentences."""
+    """Say in sentences what the log can decide."""
     arms, worse = len(found.standings), sum(one.is_worse for one in found.standings)
     rewards = f"Rewards of {found.successes:,.0f} in all, over {arms:,} arms,"
     if arms < 2:
-        return ["The log has one arm only: there is nothing to decide."]
+        return ["The log has only one arm, so there is nothing to decide."]
     if worse == 0:
         said = [f"{rewards} cannot tell the arms apart."]
     elif found.undecided == 0:
@@ -182,7 +189,7 @@ def what_it_decides(found: Outlook) -> list[str]:
     else:
         names = [text_of(one.arm) for one in found.standings if not one.is_worse and one.arm != found.leader]
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        race = f"still in the race with it: {', '.join(names[:_MOST_NAMED])}{more}"
+        race = f"these may be as good: {', '.join(names[:_MOST_NAMED])}{more}"
         said = [f"{worse:,} of {arms:,} arms are clearly worse than {text_of(found.leader)}; {race}."]
     if found.undecided and math.isfinite(found.rows_for_half):
         which = "half of the others" if worse == 0 else "half of those that are left"
@@ -195,10 +202,10 @@ def what_it_decides(found: Outlook) -> list[str]:
 
 
 def what_is_read(found: Outlook, cls: type[ArmAlgorithm]) -> str:
-    """What replay will read, in a sentence."""
+    """Say in a sentence how much replay will read."""
     if math.isnan(found.read_share) and cls.offers_value:
         return (
-            f"With {name_of(cls)} replay reads until its choice is certain; how much that is cannot be said beforehand."
+            f"With {name_of(cls)} replay reads until its choice is certain. Nobody can say beforehand how much that is."
         )
     if math.isnan(found.read_share):
         return f"Under {name_of(cls)} the whole log is read."
@@ -212,14 +219,14 @@ def _more_warnings(found: Outlook, cls: type[ArmAlgorithm]) -> list[str]:
     other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
     return [
         f"the bonus of {name_of(cls)} is still {number(found.bonus)} after {found.rounds:,} rounds, wider than the "
-        f"{number(found.differences)} between the best and the worst arm: it will play nearly at random{other}"
+        f"{number(found.differences)} between the best and the worst arm, so it will play nearly at random{other}"
     ]
 
 
 def _off_policy_lines(found: OffPolicy) -> list[str]:
     return [
-        f"Always playing {text_of(found.arm)} would earn {_with_interval(found.earns)} a round by the log's "
-        f"propensities; what was played earned {_with_interval(found.was_earned)}.",
+        f"By the log's propensities, always playing {text_of(found.arm)} would earn {_with_interval(found.earns)} a "
+        f"round. What was played earned {_with_interval(found.was_earned)}.",
         f"The difference is {_with_interval(found.gain)} (95 % intervals, {found.rows:,} rows of that arm).",
     ]
 
@@ -229,7 +236,7 @@ def _with_interval(one: Estimate) -> str:
 
 
 def _rounded(rows: float) -> str:
-    """A number of rows with two digits that mean something."""
+    """Round a number of rows to two significant digits."""
     size = 10 ** max(int(math.log10(max(rows, 1.0))) - 1, 0)
     return f"{round(rows / size) * size:,}"
 

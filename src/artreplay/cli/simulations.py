@@ -34,7 +34,7 @@ from artreplay.console.output import show, show_json
 from artreplay.environments import ArmEnvironment, KArmed, Linear
 from artreplay.errors import InvalidParameter, checked_count
 
-_ARMS, _ROUNDS, _SAMPLES = 10, 1000, 1000  # of the demo, as in the paper
+_ARMS, _ROUNDS, _SAMPLES = 10, 1000, 1000  # the setting of the demo, as in the paper
 _DEFAULT_STARTS = (Start.IGNORANT, Start.FULL_START, Start.REPLAY)
 
 
@@ -44,18 +44,16 @@ def demo(
     ),
     replications: Replications = 10,
     seed: Seed = 0,
-    algorithm: Annotated[
-        str, typer.Option(help="The base algorithm: kl-ucb, or mon-ucb, which is the paper's.")
-    ] = "kl-ucb",
+    algorithm: Annotated[str, typer.Option(help="The base algorithm: kl-ucb, or the paper's mon-ucb.")] = "kl-ucb",
 ) -> None:
     """Show what Artificial Replay does, in a table and a figure.
 
-    There are ten arms, 1,000 rounds and a log of 1,000 samples: it has the regret of reading the whole log, but reads
-    only a part of it.
+    Plays ten arms for 1,000 rounds, with a log of 1,000 samples. Artificial Replay has the same regret as reading the
+    whole log, and reads only a part of it.
     """
     kind = checked_figure(out)
     cls = class_of(algorithm, (KLUCB, MonUCB))
-    base = KLUCB(_ARMS, _ROUNDS) if cls is KLUCB else MonUCB(_ARMS, _ROUNDS + 1)  # the paper's code has log(1 + T)
+    base = KLUCB(_ARMS, _ROUNDS) if cls is KLUCB else MonUCB(_ARMS, _ROUNDS + 1)  # the paper's code uses log(1 + T)
     contestants = [
         Contestant("random", RandomChoice(_ARMS), "ignorant"),
         Contestant("ignorant", base, "ignorant"),
@@ -73,11 +71,13 @@ def simulate(
     algorithm: Algorithm = None,
     n_arms: Annotated[int, typer.Option("--arms", help="How many arms there are.")] = 10,
     history: Annotated[int, typer.Option(help="Samples in the log.")] = 1000,
-    horizon: Annotated[int, typer.Option(help="Rounds played, which the algorithm knows.")] = 1000,
+    horizon: Annotated[int, typer.Option(help="How many rounds are played. The algorithm knows this number.")] = 1000,
     replications: Replications = 60,
     log: Annotated[
         str,
-        typer.Option(help="How often each arm is in the log: uniform, random; or a log of your own: what is it worth?"),
+        typer.Option(
+            help="How often each arm is in the log: uniform or random. Or your own log, to see what it is worth."
+        ),
     ] = LogShares.UNIFORM.value,
     unit: Units = None,
     reward: Reward = None,
@@ -90,29 +90,29 @@ def simulate(
     prior: Prior = None,
     drift: Drift = None,
     reward_range: RewardBounds = None,
-    out: Annotated[Path | None, typer.Option(help="With a log of your own: where a figure goes.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With your own log: the file for a figure.")] = None,
     bad_share: Annotated[
-        float | None, typer.Option(help="The share of the log that is on the worst fifth of the arms.")
+        float | None, typer.Option(help="The share of the log that belongs to the worst fifth of the arms.")
     ] = None,
     rewards: Annotated[Rewards, typer.Option(help="How rewards are distributed.")] = Rewards.BERNOULLI,
-    dim: Annotated[int | None, typer.Option(help="How many features an arm has (lin-ucb); 4 by default.")] = None,
+    dim: Annotated[int | None, typer.Option(help="How many features an arm has (lin-ucb). By default 4.")] = None,
     blocks: Annotated[
-        int | None, typer.Option(help="How many blocks the features form (lin-ucb); 1 by default.")
+        int | None, typer.Option(help="How many blocks the features form (lin-ucb). By default 1.")
     ] = None,
     start: Annotated[
-        list[Start] | None, typer.Option(help="A policy to run, may be repeated; by default the paper's three.")
+        list[Start] | None, typer.Option(help="A policy to run. May be repeated. By default the paper's three.")
     ] = None,
     seed: Seed = 0,
     threads: Annotated[
-        int | None, typer.Option(help="How many threads; by default one per core. The result is the same.")
+        int | None, typer.Option(help="How many threads. By default one per core. The result is the same.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies in simulated worlds.
 
-    Every policy plays the same replications of one algorithm, each with means and a log of its own. With --log LOG,
-    --unit and --reward the worlds are drawn from what your log says of its arms, and your log is the history: the
-    table says what it is worth.
+    Every policy plays the same replications of one algorithm, each with its own means and log. With --log LOG, --unit
+    and --reward, the worlds are drawn from what your log says of its arms, and your log is the history. The table then
+    shows what your log is worth.
     """
     tuning = tuning_of(level, bonus, prior)
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "table": table}
@@ -136,7 +136,7 @@ def simulate(
         setting |= {"replications": replications, "log": str(log), "bad_share": bad_share, "rewards": str(rewards)}
         _show_as_json(done, setting | {"seed": seed}, env)
         return
-    note = "" if cls.exact else f" ({name_of(cls)} is not exact: they need not be)"
+    note = "" if cls.exact else f" ({name_of(cls)} is not exact, so they may differ)"
     show_comparison(done, horizon, replications, note)
 
 
@@ -177,19 +177,19 @@ def _environment(
         )
     for option, value in (("--dim", dim), ("--blocks", blocks)):
         if value is not None:
-            raise InvalidParameter(f"{option} is for lin-ucb: {name_of(cls)} has no features")
+            raise InvalidParameter(f"{option} is for lin-ucb, and {name_of(cls)} has no features")
     return KArmed(arms, None, log.value, rewards.value, bad_share)
 
 
 def _refuse_without_log(options: dict[str, Any]) -> None:
-    """Options that speak of a log of the user's own."""
+    """Refuse options that need the user's own log."""
     for name, value in options.items():
         if value is not None:
-            raise InvalidParameter(f"--{name.replace('_', '-')} belongs to a log of your own: name it with --log")
+            raise InvalidParameter(f"--{name.replace('_', '-')} needs your own log. Name it with --log")
 
 
 def _base(cls: type[ArmAlgorithm], env: ArmEnvironment, given: dict[str, Any], horizon: int) -> ArmAlgorithm:
-    # Rounds are the simulation's; an algorithm that does not ask for their number is not told.
+    # The number of rounds belongs to the simulation. Only algorithms with a horizon get it.
     fixed = {"features": env.features} if isinstance(env, Linear) else {"n_arms": env.n_arms}
     return make_base(cls, given, **fixed, **({"horizon": horizon} if takes(cls, "horizon") else {}))
 

@@ -1,4 +1,4 @@
-"""Playing a world, and writing down each call, so that a counterexample can be run."""
+"""Plays a world and writes down each call, so that a user can run a counterexample."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from artreplay.history import Allocation, History
 from artreplay.testing.random_worlds import Points, Sample, Units, World
 
 _INDENT = "    "
-# What happens after a decision, and how often: its reward comes at once, late or never, another action is told, or the
-# log grows.
+# What happens after a decision, and how often: its reward arrives in the same round, late or never, another action is
+# told, or the log grows.
 _EVENTS = ("now",) * 10 + ("late",) * 5 + ("lost",) + ("foreign",) * 3 + ("grow",) * 3
 
 
@@ -35,11 +35,11 @@ class Calls:
         self._samples: list[Sample] = []
 
     def show(self, sample: Sample) -> None:
-        """A sample was shown to a base."""
+        """Write down that a sample was shown to a base."""
         self._samples.append(sample)
 
     def until(self, asked: int) -> list[str]:
-        """The calls before the ask of this number, counted from 0."""
+        """Return the calls before the ask of this number, counted from 0."""
         kept: list[str] = []
         for line in self.lines:
             if line == "policy.ask()":
@@ -50,7 +50,7 @@ class Calls:
         return kept
 
     def of_a_base(self, cut: int, row: int) -> str:
-        """What shows a base that changes its proposal."""
+        """Return a program in which a base changes its proposal."""
         first, rest = self._samples[:cut], self._samples[cut:]
         lines = ["base = make_base()", *(f"base.update({unit!r}, {reward!r})" for unit, reward in first)]
         lines.append("print(base.propose())")
@@ -58,7 +58,7 @@ class Calls:
         return "\n".join([*lines, "print(base.propose())"])
 
     def of_policies(self, relation: Any, left: list[int] | None = None, asked: int | None = None) -> str:
-        """What shows two policies that differ: in an ask, or in the state after rows that are left over."""
+        """Return a program in which two policies differ, in an ask or in their states after all rows are shown."""
         more = "" if relation is None else ", relation"
         both = f"(ar.FullStart(make_base(), history), ar.ArtificialReplay(make_base(), history{more}))"
         head = ["import artreplay as ar", "", f"history = {code_of(self.history)}", f"for policy in {both}:"]
@@ -73,7 +73,7 @@ class Calls:
 
 
 class Played(NamedTuple):
-    """A policy, what it did, the calls that brought it about, and how many rows of its log are unread."""
+    """A policy, what it did, the calls that led to it, and how many rows of its log are unread."""
 
     policy: Any
     actions: list[Any]
@@ -82,7 +82,7 @@ class Played(NamedTuple):
 
 
 def code_of(history: History | None) -> str:
-    """A history as Python."""
+    """Return a history as Python."""
     if history is None or len(history) == 0:
         return "ar.History([], [])"
     units = [history.unit(row) for row in range(len(history))]
@@ -94,12 +94,12 @@ def code_of(history: History | None) -> str:
 
 
 def _first(history: History, rows: int) -> History:
-    """The first rows of a history."""
+    """Return the first rows of a history."""
     return history.rows(np.arange(rows))
 
 
 class _Rewards:
-    """The rewards of a world, as they are asked for."""
+    """The rewards of a world, in the order they are asked for."""
 
     def __init__(self, world: World, units: Units) -> None:
         self._world = world
@@ -108,11 +108,11 @@ class _Rewards:
         self._pulls = [0] * len(self._number)
 
     def of(self, action: Any, round_: int) -> Any:
-        """The reward of an action, or one for each of its units."""
+        """Return the reward of an action, or one for each of its units."""
         return [self._of(unit, round_) for unit in action] if isinstance(action, list) else self._of(action, round_)
 
     def _of(self, unit: Any, round_: int) -> float:
-        """By the round for points, by how often it was pulled for arms."""
+        """Return a reward by the round for points, and by the number of pulls for arms."""
         if isinstance(self._units, Points):
             at: float = self._world.reward_at(unit, round_)
             return at
@@ -133,11 +133,11 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     rows = len(whole) if delays is None else 2 * len(whole) // 3
     policy = make_policy(_first(whole, rows))
     calls, rewards, actions = Calls(_first(whole, rows)), _Rewards(world, units), []
-    rng = random.Random(f"{world.salt} {delays}")  # the same for every policy, as long as they decide the same
+    rng = random.Random(f"{world.salt} {delays}")  # the same for every policy that makes the same decisions
     late: list[tuple[int, Any]] = []
 
     def tell(action: Any, round_: int) -> None:
-        """Tell an action, whenever it was decided on."""
+        """Tell the reward of an action."""
         reward = rewards.of(action, round_)
         policy.tell(action, reward)
         calls.lines.append(f"policy.tell({action!r}, {reward!r})")
@@ -167,7 +167,7 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
 
 
 def first_difference(full: Played, replayed: Played, relation: Any) -> Failure | None:
-    """Where two runs part."""
+    """Return the first round in which two runs differ, or None."""
     for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
         if mine != theirs:
             where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"
