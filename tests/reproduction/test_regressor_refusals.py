@@ -126,7 +126,7 @@ def test_all_of_an_action_is_checked_before_any_of_it_is_shown():
 
 
 def test_it_has_no_cells_with_a_mean_of_their_own_and_says_so():
-    with pytest.raises(InvalidParameter, match="Regressor is another kind; used_by_cell"):
+    with pytest.raises(InvalidParameter, match=r"and Regressor does not. used_by_cell"):
         ar.Ignorant(make()).cells()
 
 
