@@ -12,7 +12,7 @@ from typing import Any
 
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 
-_POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
+_POSTGRES_ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 _NEARLY = re.compile(r"^\s*postgres(ql)?(\+\w+)?(:|//)|(^|\s)password\s*=", re.IGNORECASE)
 _SECRET_NAMES = re.compile(r"pass|pwd|secret|token|key|sign|credential", re.IGNORECASE)
 _IN_A_FILE = ("sqlite", "duckdb")  # databases that are given as a path
@@ -20,7 +20,7 @@ _NOT_SUPPORTED = (
     *("bigquery", "clickhouse", "databricks", "jdbc", "mariadb", "mongodb", "mssql", "mysql", "odbc", "oracle"),
     *("presto", "redis", "redshift", "snowflake", "trino"),
 )
-_SHORT = 4  # letters below which a part of a password is found as a whole word only
+_MIN_LETTERS = 4  # letters below which a part of a password is found as a whole word only
 
 
 def is_address(where: object) -> bool:
@@ -30,12 +30,12 @@ def is_address(where: object) -> bool:
 
 def is_postgres(where: object) -> bool:
     """Whether this is the address of a PostgreSQL database, as libpq or as SQLAlchemy writes it."""
-    return isinstance(where, str) and _POSTGRES.match(where) is not None
+    return isinstance(where, str) and _POSTGRES_ADDRESS.match(where) is not None
 
 
 def for_libpq(address: str) -> str:
     """The address of a PostgreSQL database as its library takes it."""
-    return _POSTGRES.sub("postgresql://", address, count=1)
+    return _POSTGRES_ADDRESS.sub("postgresql://", address, count=1)
 
 
 def check_address(where: Any) -> None:
@@ -96,7 +96,7 @@ def masked(text: str, address: str) -> str:
     text = text.replace(address, shown(address))
     for secret in sorted(_secrets(address), key=len, reverse=True):
         found = re.escape(secret)
-        text = re.sub(found if len(secret) >= _SHORT else rf"(?<!\w){found}(?!\w)", "***", text)
+        text = re.sub(found if len(secret) >= _MIN_LETTERS else rf"(?<!\w){found}(?!\w)", "***", text)
     return text
 
 

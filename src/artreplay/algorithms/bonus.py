@@ -98,7 +98,7 @@ class KL:
 
 
 theory = Theory()
-Scale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
+BonusScale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
 
 
 @checked
@@ -157,7 +157,7 @@ class BonusTable:
 
 
 def bound_of(
-    bonus: Bonus, horizon: int, cells: int | None, scale: Scale
+    bonus: Bonus, horizon: int, cells: int | None, scale: BonusScale
 ) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
     """The compiled part for a bonus, and the table it reads from if there is one.
 

@@ -18,7 +18,9 @@ from artreplay.errors import InvalidParameter
 from artreplay.streams import fold
 
 POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # of effort, that a surface for all levels may grow with
-SLACK = 6.0  # nats of evidence that a hypothesis may lack; the roughest of four is doubted by as many from the start
+EVIDENCE_SLACK = (
+    6.0  # nats of evidence that a hypothesis may lack; the roughest of four is doubted by as many from the start
+)
 
 
 class LevelSums(NamedTuple):
@@ -39,7 +41,7 @@ class Surfaces(NamedTuple):
     basis: SurfaceBasis
     share: Floats  # (power, level): how a level scales a surface for all of them; no rows where there is none
 
-    def values(self, sums: LevelSums, width: float, slack: float = SLACK) -> Floats:
+    def values(self, sums: LevelSums, width: float, slack: float = EVIDENCE_SLACK) -> Floats:
         """What boxes are worth, (level, box): `width` standard deviations above what is expected, in [0, 1].
 
         Every hypothesis counts whose evidence is within `slack` of the best. A level without samples is worth 1.
@@ -102,7 +104,7 @@ class Predictions(NamedTuple):
     features: Floats  # (level, box, coordinate or level): in [-1, 1]
     seed: int
 
-    def values(self, sums: LevelSums, width: float, slack: float = SLACK) -> Floats:
+    def values(self, sums: LevelSums, width: float, slack: float = EVIDENCE_SLACK) -> Floats:
         """What is predicted. An estimator says nothing of how far it may be off."""
         seen = sums.counts > 0
         if not seen.any():

@@ -51,7 +51,7 @@ class OpenIndex:
             self._open[unit] -= times
         return True
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Write the available arms with the highest values, ties to the lower number; how many there are."""
         if self._component is not self._algorithm.component:
             self._component = self._algorithm.component
@@ -82,7 +82,7 @@ def _more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
     return Tally([tally.counts[arm] + samples], [tally.totals[arm] + total])  # type: ignore[arg-type]
 
 
-def write_best(value: Floats, available: Available | None, out: Any) -> int:
+def write_best(value: Floats, available: Available | None, out: Ints) -> int:
     """Write the numbers of the highest values among what is available; ties to the lower number."""
     if available is not None:
         value = np.where(available, value, -np.inf)

@@ -77,7 +77,7 @@ class RandomAllocationComponent(NamedTuple):
             slot += 1
         return slot
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 

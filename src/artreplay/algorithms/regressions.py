@@ -45,7 +45,7 @@ DECISION_STEPS = (
 # Standard deviations above the mean: with many rows, with none; and the rows with which they are halfway there.
 LAST_WIDTH, FIRST_WIDTH, ROWS_HALFWAY = 0.5, 2.0, 100
 MAX_SURFACE_DIMS = 2
-MAX_BOXES = 1 << 20
+MAX_SURFACE_BOXES = 1 << 20
 MODES_FROM_SIDE = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis, where it has more boxes than this
 
 
@@ -73,8 +73,10 @@ class _Regression(PointAlgorithm):
 
     def _compose(self, active: Ints, solver: Any, apart: bool) -> None:
         """Put cells, index and selector together."""
-        if self.side**self.dim > MAX_BOXES:
-            raise InvalidParameter(f"side must make at most {MAX_BOXES:,} boxes, got {self.side} along {self.dim} axes")
+        if self.side**self.dim > MAX_SURFACE_BOXES:
+            raise InvalidParameter(
+                f"side must make at most {MAX_SURFACE_BOXES:,} boxes, got {self.side} along {self.dim} axes"
+            )
         cells = surface_boxes(self.lattice, apart=apart)
         boxes, n_cells, most = len(cells.code), self._n_levels if apart else 1, solver.most
         box_at = np.argsort(mirrored(cells.code, self.dim * self.lattice.bits))

@@ -17,7 +17,9 @@ from artreplay.algorithms.gaussian_model import Posterior, posterior
 from artreplay.compiling import Floats, Ints
 
 LENGTHS = (0.5, 0.3, 0.17, 0.1)  # over which surfaces vary, as a share of the side of the space: one prior for each
-DOUBT = 2.0  # nats of evidence that a prior needs more than the one before it, which is smoother, to count as much
+NATS_PER_PRIOR = (
+    2.0  # nats of evidence that a prior needs more than the one before it, which is smoother, to count as much
+)
 REACH = 1.25  # the cosines are those of a box this many times as wide as the space: they lie level at its edges
 SPREAD = 0.25  # how far surfaces lie from flat, over all of the wider box
 SLOPE = 0.5  # of their planes
@@ -124,7 +126,7 @@ class SurfaceBasis(NamedTuple):
         # What the surfaces leave out, because they see means: the samples around the mean of their box.
         inside = max(sums.square - float((weight * mean * mean).sum()), 0.0) / noise
         inside += sums.samples * math.log(noise) - float(np.log(noise / weight[seen]).sum())
-        doubt = DOUBT * np.arange(len(self.prior))
+        doubt = NATS_PER_PRIOR * np.arange(len(self.prior))
         return Fit(self, sums, noise, learnt, learnt.evidence + 0.5 * (own - inside) - doubt)
 
 

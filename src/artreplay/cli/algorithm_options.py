@@ -11,13 +11,15 @@ from artreplay.errors import InvalidParameter
 
 _LEVELS = ("++", "log", "moss")
 
-Level = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
-Bonus = Annotated[
+LevelOption = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
+BonusOption = Annotated[
     str | None,
     typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++, for algorithms that take a bonus."),
 ]
-Prior = Annotated[str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")]
-Drift = Annotated[
+PriorOption = Annotated[
+    str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")
+]
+DriftOption = Annotated[
     str | None,
     typer.Option(
         metavar="V",

@@ -18,7 +18,7 @@ import typer
 
 from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.cli.log_arguments import split_labels
-from artreplay.console.options import Seed
+from artreplay.console.options import SeedOption
 from artreplay.console.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history.labels import as_label
@@ -52,7 +52,7 @@ def check(
     dim: Annotated[int | None, typer.Option(help="Units are points of the unit cube with this many axes.")] = None,
     levels: Annotated[str | None, typer.Option(metavar="A,B,C", help="Levels of effort of these points.")] = None,
     cases: Annotated[int, typer.Option(help="Random logs to try.")] = 200,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
     max_history: Annotated[int, typer.Option(help="The most samples in a log.")] = 12,
     horizon: Annotated[int, typer.Option(help="Rounds played in each case.")] = 12,
     rewards: Annotated[

@@ -11,24 +11,32 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, tuning_of
+from artreplay.cli.algorithm_options import (
+    BonusOption,
+    DriftOption,
+    LevelOption,
+    PriorOption,
+    column_or_drift,
+    drift_of,
+    tuning_of,
+)
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.options import (
-    AsJson,
-    Count,
-    Csv,
-    Order,
-    OrderSeed,
-    Reward,
-    RewardBounds,
-    Source,
-    Sum,
-    Table,
-    Units,
+    CountOption,
+    CsvOption,
+    JsonOption,
+    LogPlace,
+    OrderOption,
+    OrderSeedOption,
+    RewardOption,
+    RewardRangeOption,
+    SumOption,
+    TableOption,
+    UnitOption,
 )
-from artreplay.console.output import count, number, percent, show, show_json, text_of
+from artreplay.console.output import MAX_BAR, MAX_ROWS, count, number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.engine.log_outlook import Outlook, outlook
 from artreplay.errors import InvalidParameter, checked_count, errors_in
@@ -36,35 +44,32 @@ from artreplay.history import History, Totals, open_history
 from artreplay.inspecting import Estimate, Group, Inspection, OffPolicy, inspect_history, weighted_rows
 from artreplay.replay import ArtificialReplay
 
-_MOST_ROWS = 20
-_BAR = 30  # letters of the longest bar
-_MOST_NAMED = 6
-_MOST_LOGGED = 1e12
+_MAX_NAMED = 6
 
 
 def inspect(
-    log: Source,
-    unit: Units = None,
-    reward: Reward = None,
-    count_: Count = None,
-    sum_: Sum = None,
-    level: Level = None,
-    order: Order = None,
-    order_seed: OrderSeed = None,
-    table: Table = None,
-    csv: Csv = None,
+    log: LogPlace,
+    unit: UnitOption = None,
+    reward: RewardOption = None,
+    count_: CountOption = None,
+    sum_: SumOption = None,
+    level: LevelOption = None,
+    order: OrderOption = None,
+    order_seed: OrderSeedOption = None,
+    table: TableOption = None,
+    csv: CsvOption = None,
     horizon: Annotated[int | None, typer.Option(help="Rounds to come; by default as many as the log has rows.")] = None,
     algorithm: Annotated[str, typer.Option(help="Whose bonus and reading are judged, over arms.")] = name_of(KLUCB),
-    bonus: Bonus = None,
-    prior: Prior = None,
-    drift: Drift = None,
-    reward_range: RewardBounds = None,
+    bonus: BonusOption = None,
+    prior: PriorOption = None,
+    drift: DriftOption = None,
+    reward_range: RewardRangeOption = None,
     propensity: Annotated[
         str | None, typer.Option(help="The column with the probability of the logged choice: what would an arm earn?")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Draw what the log can decide: .png, .pdf or .svg.")] = None,
-    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
-    as_json: AsJson = False,
+    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {MAX_ROWS} at most.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Inspect a log: what it covers, what it can decide, what replay will read of it, and what could mislead."""
     kind = None if out is None else checked_figure(out)
@@ -181,8 +186,8 @@ def what_it_decides(found: Outlook) -> list[str]:
         said = [f"{text_of(found.leader)} is the best of {arms:,} arms beyond doubt."]
     else:
         names = [text_of(one.arm) for one in found.standings if not one.is_worse and one.arm != found.leader]
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        race = f"still in the race with it: {', '.join(names[:_MOST_NAMED])}{more}"
+        more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+        race = f"still in the race with it: {', '.join(names[:_MAX_NAMED])}{more}"
         said = [f"{worse:,} of {arms:,} arms are clearly worse than {text_of(found.leader)}; {race}."]
     if found.undecided and math.isfinite(found.rows_for_half):
         which = "half of the others" if worse == 0 else "half of those that are left"
@@ -245,7 +250,7 @@ def _show(
         lines.append(f"rewards from {found.low:g} to {found.high:g}")
     show(*lines, "")
     groups = sorted(found.groups, key=lambda group: -group.rows)
-    shown = groups if all_groups else groups[:_MOST_ROWS]
+    shown = groups if all_groups else groups[:MAX_ROWS]
     if shown:
         heading = "arm" if found.kind == "arms" else "region"
         show(table_of((heading, "share of the log", "rows", "", "mean"), _rows(shown, found), texts=2))
@@ -263,7 +268,7 @@ def _rows(groups: list[Group], found: Inspection) -> list[tuple[str, ...]]:
     return [
         (
             text_of(group.name),
-            "█" * max(round(_BAR * group.rows / most), 1),
+            "█" * max(round(MAX_BAR * group.rows / most), 1),
             count(group.rows),
             percent(group.rows / found.rows),
             number(group.mean),

@@ -20,7 +20,7 @@ from artreplay.history.sources import find_source
 _MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delim", "\\t"): "\t"}
 
 
-class Log(NamedTuple):
+class LogArgument(NamedTuple):
     """A log that was opened. Whether its labels are texts decides how other labels on the command line are read."""
 
     path: str
@@ -40,7 +40,7 @@ class Log(NamedTuple):
         return list(getattr(self.history, "labels", []))
 
 
-def read_log(path: str, columns: dict[str, Any]) -> Log:
+def read_log(path: str, columns: dict[str, Any]) -> LogArgument:
     """Open a log; an error names the file."""
     if columns.get("unit") is not None and columns["unit"] == columns.get("reward"):
         raise InvalidParameter(f"--unit and --reward must be two columns, both are {columns['unit']!r}")
@@ -56,7 +56,9 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
     if source is not None:
         say_dialect(source)
     labels = getattr(history, "labels", [])
-    return Log(path, history, not written and all(isinstance(label, str) for label in labels) and len(labels) > 0)
+    return LogArgument(
+        path, history, not written and all(isinstance(label, str) for label in labels) and len(labels) > 0
+    )
 
 
 def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:

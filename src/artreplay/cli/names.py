@@ -21,7 +21,7 @@ from artreplay.console.output import show, table
 from artreplay.errors import InvalidParameter
 from artreplay.parameters import required
 
-_SHORT: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
+_SHORT_NAMES: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
 
 ONLY_PYTHON = "(Python)"
 
@@ -35,7 +35,7 @@ def name_of(cls: type) -> str:
     >>> name_of(ar.MonUCB), name_of(ar.UCB1), name_of(ar.ThompsonSampling)
     ('mon-ucb', 'ucb1', 'thompson')
     """
-    return _SHORT.get(cls) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+    return _SHORT_NAMES.get(cls) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
 
 def takes(cls: type[Algorithm], parameter: str) -> bool:

@@ -4,45 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, tuning_of
+from artreplay.cli.algorithm_options import (
+    BonusOption,
+    DriftOption,
+    LevelOption,
+    PriorOption,
+    column_or_drift,
+    tuning_of,
+)
 from artreplay.cli.labelled_arms import HEADINGS, best_first, entry_of, row_of
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import name_of
 from artreplay.cli.state import Recommended, recommended, told
 from artreplay.console.options import (
-    Arms,
-    AsJson,
-    Count,
-    Csv,
-    Order,
-    OrderSeed,
+    ArmsOption,
+    CountOption,
+    CsvOption,
+    JsonOption,
+    LogPlace,
+    OrderOption,
+    OrderSeedOption,
     Request,
-    Source,
-    StateFile,
-    Sum,
-    Table,
-    Units,
-    Unknown,
-    WithLog,
+    StateFileOption,
+    SumOption,
+    TableOption,
+    UnitOption,
 )
-from artreplay.console.output import NONE, percent, show, show_json, text_of
+from artreplay.console.output import MAX_ROWS, NONE, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction
 from artreplay.history import History
-
-_MOST_ROWS = 20
+from artreplay.replay import Unknown
 
 
 def recommend(
-    log: Source,
-    unit: Units = None,
+    log: LogPlace,
+    unit: UnitOption = None,
     reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
-    count: Count = None,
-    sum_: Sum = None,
+    count: CountOption = None,
+    sum_: SumOption = None,
     horizon: Annotated[int | None, typer.Option(help="How many rounds are still to be played.")] = None,
     algorithm: Annotated[
         str | None,
@@ -51,7 +55,7 @@ def recommend(
     state: Annotated[
         Path | None, typer.Option(help="Keep the policy in this file: continue it if it exists, else create it.")
     ] = None,
-    arms: Arms = None,
+    arms: ArmsOption = None,
     unknown: Annotated[
         Unknown | None,
         typer.Option(help="Refuse rows that belong to no arm (error), or leave them out (skip)."),
@@ -60,10 +64,10 @@ def recommend(
         int | None,
         typer.Option(help="Use only this many rows of the log, from its beginning; later rows were told already."),
     ] = None,
-    order: Order = None,
-    order_seed: OrderSeed = None,
-    table: Table = None,
-    csv: Csv = None,
+    order: OrderOption = None,
+    order_seed: OrderSeedOption = None,
+    table: TableOption = None,
+    csv: CsvOption = None,
     allow_scan: Annotated[
         bool, typer.Option("--allow-scan", help="Read a PostgreSQL table although it lacks an index.")
     ] = False,
@@ -72,15 +76,15 @@ def recommend(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random; 0 by default.")] = None,
     policy: Annotated[
-        WithLog | None,
+        Literal["artificial-replay", "full-start"] | None,
         typer.Option(help="How the log is used; artificial-replay by default, full-start where --state needs it."),
     ] = None,
-    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {_MOST_ROWS}.")] = False,
-    level: Level = None,
-    bonus: Bonus = None,
-    prior: Prior = None,
-    drift: Drift = None,
-    as_json: AsJson = False,
+    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {MAX_ROWS}.")] = False,
+    level: LevelOption = None,
+    bonus: BonusOption = None,
+    prior: PriorOption = None,
+    drift: DriftOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Recommend which arm to play next, from a log.
 
@@ -104,7 +108,7 @@ def recommend(
 def tell(
     arm: Annotated[str, typer.Argument(help="The arm that was played.")],
     reward: Annotated[str, typer.Argument(help="What it earned.")],
-    state: StateFile,
+    state: StateFileOption,
 ) -> None:
     """Record the reward of an arm.
 
@@ -125,7 +129,7 @@ def outcome_value(text: str) -> float:
 
 def _show(found: Recommended, all_rows: bool) -> None:
     arms = best_first(found.policy)
-    shown = arms if all_rows else arms[:_MOST_ROWS]
+    shown = arms if all_rows else arms[:MAX_ROWS]
     headings, rows = HEADINGS, [row_of(arm) for arm in shown]
     if all(row[-1] == NONE for row in rows):  # an algorithm without an index
         headings, rows = headings[:-1], [row[:-1] for row in rows]

@@ -12,7 +12,7 @@ import numpy as np
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm, IndexArmAlgorithm, ThompsonSampling
 from artreplay.cli.algorithm_options import drift_of
-from artreplay.cli.log_arguments import Log, read_log
+from artreplay.cli.log_arguments import LogArgument, read_log
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.output import NONE, percent, show, show_json, table
@@ -74,7 +74,7 @@ def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rou
     return make_base(cls, given, arms=labels, **fixed)
 
 
-def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
+def _scaled(log: LogArgument, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
     """The log in memory with rewards in [0, 1], and what 1 is worth."""
     history = log.history.load() if isinstance(log.history, StoredLog) else log.history
     if len(history) == 0:

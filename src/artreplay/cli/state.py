@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from artreplay.algorithms import KLUCB, checked_reward
 from artreplay.cli.algorithm_options import drift_of
-from artreplay.cli.labelled_arms import Arms, base_over_arms, settings_of
-from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
+from artreplay.cli.labelled_arms import ArmsByText, base_over_arms, settings_of
+from artreplay.cli.log_arguments import LogArgument, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, name_of
 from artreplay.console.options import Request
 from artreplay.errors import InvalidFile, InvalidParameter, errors_in
@@ -56,7 +56,7 @@ def told(state: Path, label: str, reward: float) -> Told:
         raise InvalidFile(f"{state} does not exist")
     with Study.open(state, read_only=True) as look:
         base = look.base
-    arm = Arms(base).arm(label)
+    arm = ArmsByText(base).arm(label)
     checked_reward(reward, base.reward_range)
     with Study.open(state) as study:
         waiting = study.open_decisions()
@@ -73,7 +73,7 @@ def _observe(study: Study, arm: Hashable, reward: float) -> None:
         study.void(decision.id)
 
 
-def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
+def made_base(request: Request) -> tuple[Any, LogArgument, dict[str, Any]]:
     """A fresh base by the options, the log, and what is to be remembered of it."""
     algorithm = KLUCB if request.algorithm is None else class_of(request.algorithm)
     log, note = _read(request, {})
@@ -96,7 +96,7 @@ def _started(request: Request, state: Path) -> Study:
 def _continued(request: Request, state: Path) -> Study:
     with Study.open(state, read_only=True) as look:
         base, kept = look.base, look.note
-        Arms(base)  # which refuses what plays no arm
+        ArmsByText(base)  # which refuses what plays no arm
         _check_agrees(request, state, base, look)
     log, note = _read(request, kept)
     study = Study.open(state, log.history)
@@ -110,7 +110,7 @@ def _continued(request: Request, state: Path) -> Study:
     return study
 
 
-def _read(request: Request, note: dict[str, Any]) -> tuple[Log, dict[str, Any]]:
+def _read(request: Request, note: dict[str, Any]) -> tuple[LogArgument, dict[str, Any]]:
     """The log, by the columns given now or, failing that, last time."""
     given = {name: value for name, value in request.columns.items() if value is not None}
     columns = {name: note[name] for name in request.columns if note.get(name) is not None} | given

@@ -11,71 +11,78 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.algorithms import KLUCB
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, tuning_of
-from artreplay.cli.labelled_arms import Arms
+from artreplay.cli.algorithm_options import (
+    BonusOption,
+    DriftOption,
+    LevelOption,
+    PriorOption,
+    column_or_drift,
+    drift_of,
+    tuning_of,
+)
+from artreplay.cli.labelled_arms import ArmsByText
 from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.cli.recommend import outcome_value
 from artreplay.cli.state import asked_drift, made_base
-from artreplay.console.options import Arms as ArmLabels
 from artreplay.console.options import (
-    AsJson,
-    Count,
-    Csv,
-    Order,
+    ArmsOption,
+    CountOption,
+    CsvOption,
+    JsonOption,
+    LogPlace,
+    OrderOption,
     Request,
-    Reward,
-    Source,
-    Sum,
-    Table,
-    Units,
-    Unknown,
+    RewardOption,
+    SumOption,
+    TableOption,
+    UnitOption,
 )
+from artreplay.console.output import MAX_ROWS, number, percent, show, show_json, text_of
 from artreplay.console.output import count as counted
-from artreplay.console.output import number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import StoredLog
 from artreplay.history.labels import as_label
 from artreplay.history.parquet import ParquetLog
+from artreplay.replay import Unknown
 from artreplay.studies import Decision, Study
 
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
 
 Place = Annotated[str, typer.Argument(metavar="STUDY", help="The file of the study, or postgresql://…#name.")]
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_MOST_ROWS = 20
 
 
 @study.command()
 def create(
     place: Place,
     log: Annotated[str | None, typer.Argument(metavar="[LOG]", help="The log to start from, if there is one.")] = None,
-    unit: Units = None,
-    reward: Reward = None,
+    unit: UnitOption = None,
+    reward: RewardOption = None,
     horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
     algorithm: Annotated[str | None, typer.Option(help="The base algorithm; kl-ucb by default.")] = None,
-    count: Count = None,
-    sum_: Sum = None,
-    arms: ArmLabels = None,
+    count: CountOption = None,
+    sum_: SumOption = None,
+    arms: ArmsOption = None,
     seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random.")] = None,
     reward_range: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be.")
     ] = None,
     unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
     until: Annotated[int | None, typer.Option(help="Only the first so many rows are the log.")] = None,
-    order: Order = None,
-    table: Table = None,
-    csv: Csv = None,
+    order: OrderOption = None,
+    table: TableOption = None,
+    csv: CsvOption = None,
     wait: Annotated[
         str | None, typer.Option(metavar="2d", help="How long a reward is waited for: 30s, 15m, 12h, 2d, 1w.")
     ] = None,
     on_timeout: Annotated[str, typer.Option(help="What happens then: default, or discard.")] = "default",
     default: Annotated[float, typer.Option(help="The reward of a decision that nobody rewarded in time.")] = 0.0,
-    level: Level = None,
-    bonus: Bonus = None,
-    prior: Prior = None,
-    drift: Drift = None,
+    level: LevelOption = None,
+    bonus: BonusOption = None,
+    prior: PriorOption = None,
+    drift: DriftOption = None,
 ) -> None:
     """Make a study over a log, or over arms alone."""
     parameters = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
@@ -138,11 +145,11 @@ def decide(
     request_id: Annotated[str | None, typer.Option(help="A retry with the same id gets the same decision.")] = None,
     among: Annotated[list[str] | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
     many: Annotated[int | None, typer.Option("--count", help="So many decisions at once.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Decide what to do; the id is what its reward is told by."""
     with Study.open(place) as opened:
-        arms = Arms(opened.base)
+        arms = ArmsByText(opened.base)
         chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among else None
         made = opened.decide(request_id, among=chosen, count=many)
         _show_decisions(made if isinstance(made, list) else [made], as_json, many is None)
@@ -174,8 +181,8 @@ def arms(
     place: Place,
     add: Annotated[list[str] | None, typer.Option(help="An arm that comes, or comes back; once for each.")] = None,
     retire: Annotated[list[str] | None, typer.Option(help="An arm that goes; once for each.")] = None,
-    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
-    as_json: AsJson = False,
+    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {MAX_ROWS} at most.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the arms as they stand, after some have come or gone."""
     if add or retire:
@@ -203,11 +210,11 @@ def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
     ]
     show(
         table_of(
-            ("arm", "in the log", "used", "online", "open", "mean", "index"), rows if all_rows else rows[:_MOST_ROWS]
+            ("arm", "in the log", "used", "online", "open", "mean", "index"), rows if all_rows else rows[:MAX_ROWS]
         )
     )
-    if len(rows) > _MOST_ROWS and not all_rows:
-        show(f"… and {len(rows) - _MOST_ROWS:,} more (--all shows them)")
+    if len(rows) > MAX_ROWS and not all_rows:
+        show(f"… and {len(rows) - MAX_ROWS:,} more (--all shows them)")
 
 
 @study.command()
@@ -215,7 +222,7 @@ def change(
     place: Place,
     horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions there are to be in all.")] = None,
     unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
-    drift: Drift = None,
+    drift: DriftOption = None,
 ) -> None:
     """Change the settings of a study: its whole journal is folded again under them."""
     with Study.open(place) as opened:
@@ -231,11 +238,11 @@ def change(
 @study.command()
 def extend(
     place: Place,
-    log: Source,
-    unit: Units = None,
-    reward: Reward = None,
-    count: Count = None,
-    sum_: Sum = None,
+    log: LogPlace,
+    unit: UnitOption = None,
+    reward: RewardOption = None,
+    count: CountOption = None,
+    sum_: SumOption = None,
     exclude: Annotated[
         str | None, typer.Option(help="The column with decision ids: rows of the study's own are left out.")
     ] = None,
@@ -261,7 +268,7 @@ def extend(
 def show_study(
     place: Place,
     open_: Annotated[bool, typer.Option("--open", help="List the decisions that wait for a reward.")] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show how a study stands, also while another process owns it."""
     with Study.open(place, read_only=True) as opened:
@@ -293,7 +300,7 @@ def show_study(
             if log["rows"]
             else "no log"
         )
-        show(*(f"the log may be out of date: {one}" for one in wrong[:_MOST_ROWS]))
+        show(*(f"the log may be out of date: {one}" for one in wrong[:MAX_ROWS]))
         if hasattr(opened.base, "arms"):
             show("")
             _show_arms(opened, False, False)

@@ -28,7 +28,7 @@ R = TypeVar("R")
 # Seconds of interpretation after which machine code pays: to make it takes a few seconds, to load it about half of one.
 PATIENCE, PATIENCE_TO_LOAD = 1.0, 0.05
 
-FIRST_STEPS = 64  # of a loop, in its first slice
+FIRST_SLICE_STEPS = 64  # of a loop, in its first slice
 MAX_STEPS = 1 << 20  # in one slice
 SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 
@@ -159,7 +159,7 @@ class Slices:
         """`seconds` is how long the interpreter would take before it could be stopped for the first time."""
         self._loop = loop
         self._seconds = seconds
-        self._steps = FIRST_STEPS
+        self._steps = FIRST_SLICE_STEPS
         self._form: Callable[..., int] | None = None
 
     def run(self, *parts: Any) -> int:

@@ -147,7 +147,7 @@ def exact_bounds(self: Any, unit: int, round_: int, unread: int, fill: float, ex
     return value, value
 
 
-def natural(number: T) -> T:
+def assume_nonnegative(number: T) -> T:
     """The number itself. Compiled code relies on it not being negative, and so need not look for indices from the end.
 
     Nobody would find a negative number: use it only for numbers that were checked or computed here.

@@ -15,7 +15,7 @@ from artreplay.compiling import Floats, Ints, Words
 from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History, Totals
-from artreplay.replay import Base, ComponentBase, Drift, Log, ObjectBase, as_base, warn_of_short_horizon
+from artreplay.replay import Base, BaseLog, ComponentBase, Drift, ObjectBase, as_base, warn_of_short_horizon
 from artreplay.streams import fold, fold_each
 
 Start = Literal["artificial-replay", "full-start", "ignorant"]
@@ -105,14 +105,14 @@ class Setting:
 
 
 def checked_setting(
-    base: Any,
-    env: Any,
+    base: object,
+    env: object,
     start: Start,
     history: int | History | Totals,
     horizon: int,
     replications: int,
     seed: int,
-    keep: Any,
+    keep: Keep | Sequence[int],
     drift: DriftValue,
 ) -> Setting:
     """Check the arguments of `simulate`."""
@@ -134,10 +134,10 @@ def checked_setting(
     if has_log and isinstance(ready, Algorithm) and ready.wants_totals:
         if known is None:
             raise InvalidParameter('prior="log" needs a log to fit it to: pass history= as a History, not as a number')
-        ready.take_totals(*Log(ready, known, "error").totals())
+        ready.take_totals(*BaseLog(ready, known, "error").totals())
     allowed = _checked_drift(drift, ready, known) if has_log else Drift(0.0, ready)
     if has_log and isinstance(ready, Algorithm) and ready.counts_log and ready.log_rows is None:
-        ready.count_log(rows if known is None else Log(ready, known, "error", allowed).size)
+        ready.count_log(rows if known is None else BaseLog(ready, known, "error", allowed).size)
         warn_of_short_horizon(ready, rows)
     return Setting(
         user_base=base,
@@ -158,7 +158,7 @@ def checked_setting(
 
 def _rows_of_totals(base: Base, totals: Totals) -> list[tuple[int, int, float]]:
     """The arm, the samples and the sum of each row of totals, as the base sees them."""
-    part = Log(base, totals, "error").whole
+    part = BaseLog(base, totals, "error").whole
     if part is None or part.samples is None:
         return []
     return list(zip(part.units.tolist(), part.samples.tolist(), part.rewards.tolist(), strict=True))
@@ -168,7 +168,7 @@ def _checked_drift(drift: DriftValue, base: Base, history: History | Totals | No
     """The allowances of the log; the base is prepared to take them."""
     allowed = Drift(drift, base, history is not None and history.has_allowances)
     if history is not None:
-        Log(base, history, "error", allowed)
+        BaseLog(base, history, "error", allowed)
     elif allowed.leaves_out_arms:
         raise InvalidParameter(
             "drift must be less than the range of rewards where history= is a number: pass the log as a History"
@@ -178,7 +178,7 @@ def _checked_drift(drift: DriftValue, base: Base, history: History | Totals | No
     return allowed
 
 
-def _checked_rounds(keep: Any, horizon: int) -> Ints | None:
+def _checked_rounds(keep: object, horizon: int) -> Ints | None:
     """The rounds to keep: None for all, none for the last alone."""
     if isinstance(keep, str) and keep in ("all", "final"):
         return None if keep == "all" else np.empty(0, np.int64)
@@ -203,8 +203,8 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
     if isinstance(ready, ObjectBase) and isinstance(env, PointEnvironment):
         return  # what it plays is checked when it plays
     low, high = env.reward_range if isinstance(env, ArmEnvironment) else (0.0, 1.0)
-    if isinstance(env, PointEnvironment):
-        _check_space(base, env)
+    if isinstance(ready, PointAlgorithm) and isinstance(env, PointEnvironment):
+        _check_space(ready, env)
     if ready.reward_range[0] > low or ready.reward_range[1] < high:
         got = f"[{ready.reward_range[0]:g}, {ready.reward_range[1]:g}]"
         raise InvalidParameter(f"reward_range must cover the environment's [{low:g}, {high:g}], got {got}")
@@ -218,7 +218,7 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
             raise InvalidParameter(f"{name} has {ready.n_arms} arms, the environment has {env.n_arms}")
 
 
-def _check_space(base: Any, env: PointEnvironment) -> None:
+def _check_space(base: PointAlgorithm, env: PointEnvironment) -> None:
     """An algorithm and an environment must agree on the space, the levels, the budget."""
     for name in ("dim", "levels", "box", "budget", "max_units"):
         mine, theirs = getattr(base, name, None), getattr(env, name)
@@ -228,7 +228,7 @@ def _check_space(base: Any, env: PointEnvironment) -> None:
             raise InvalidParameter(f"the algorithm has {name} {mine}, the environment has {theirs}")
 
 
-def _edges(space: Any) -> tuple[tuple[float, float], ...]:
+def _edges(space: PointAlgorithm | PointEnvironment) -> tuple[tuple[float, float], ...]:
     """The box of an algorithm or an environment, as one (low, high) pair per axis."""
     low, high = checked_space(space.box, space.dim)
     return tuple(zip(low.tolist(), high.tolist(), strict=True))
@@ -237,7 +237,7 @@ def _edges(space: Any) -> tuple[tuple[float, float], ...]:
 def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
     """Refuse a log of other units than the environment has, or of rewards that the base cannot take."""
     if isinstance(history, Totals):
-        Log(base, history, "error")  # the arms are those of the environment, or it was refused before
+        BaseLog(base, history, "error")  # the arms are those of the environment, or it was refused before
         return
     judge = base if isinstance(base, Algorithm) else space_of(env)
     judge.numbers_of(history, skip=False)

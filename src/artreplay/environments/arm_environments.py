@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from artreplay.parameters import Count, Seed, Share, checked, checked_seed
 from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, fold, fold_each, uniforms
 
 Rewards = Literal["bernoulli", "beta", "normal"]
+LogShares = Literal["uniform", "random"]
 _LAWS: dict[str, Law] = {"bernoulli": Bernoulli(), "beta": Beta(), "normal": TruncatedNormal()}
 
 
@@ -51,7 +52,7 @@ class ArmEnvironment:
             raise InvalidParameter(f"budget must be at most the number of arms, got {self.budget} of {self.n_arms}")
         self.rewards: Rewards = rewards
         self.log: str | Floats = log if isinstance(log, str) else _checked_weights(log, self.n_arms)
-        if isinstance(log, str) and log not in ("uniform", "random"):
+        if isinstance(log, str) and log not in get_args(LogShares):
             raise InvalidParameter(f'log must be "uniform", "random" or one weight per arm, got {log!r}')
         self.bad_share = bad_share
         if bad_share is not None and n_arms < 2:

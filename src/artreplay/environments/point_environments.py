@@ -11,7 +11,7 @@ import numpy as np
 from artreplay.algorithms.budget import best_choice
 from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.cells import lattice
-from artreplay.compiling import Floats, Ints, Loop
+from artreplay.compiling import Floats, Ints, Loop, Words
 from artreplay.environments.arm_environments import world_keys
 from artreplay.environments.stack import Bernoulli, Certain
 from artreplay.errors import InvalidParameter, checked_count, checked_number
@@ -297,7 +297,7 @@ def _check_takes(function: Callable[..., Any], arguments: list[Floats]) -> None:
 
 
 @Loop
-def fill_draws(key: Any, purpose: int, first: int, numbers: Ints, out: Floats) -> int:
+def fill_draws(key: Words, purpose: int, first: int, numbers: Ints, out: Floats) -> int:
     """Uniform draws: one row for each number, one column for each of the units from `first` on."""
     for row in range(len(numbers)):
         for column in range(out.shape[1]):

@@ -39,7 +39,7 @@ class Known(NamedTuple):
     number: Floats  # the same memory as numbers
     size: Ints  # rows that are not empty, in one entry
 
-    def find(self, key: Any) -> int:
+    def find(self, key: np.uint64) -> int:
         """The row of a key, or the empty row where it belongs."""
         mask = np.uint64(len(self.word) - 1)
         row = key & mask
@@ -73,7 +73,7 @@ class Asked(NamedTuple):
 
 
 @compiled
-def key_of_point(bits: Words, level: int) -> Any:
+def key_of_point(bits: Words, level: int) -> np.uint64:
     """What a point and the number of its level are known by; never 0."""
     key = mixed(np.uint64(level + 1))
     for axis in range(len(bits)):
@@ -127,7 +127,7 @@ class PointRewards(NamedTuple):
         self.mean[slot] = self.known.number[row, MEAN]
         return AGAIN
 
-    def ask_for(self, key: Any, slot: int) -> None:
+    def ask_for(self, key: np.uint64, slot: int) -> None:
         """Ask for the mean of the point at hand."""
         place = self.asked.size[0]
         self.asked.size[0] = place + 1

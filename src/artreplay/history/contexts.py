@@ -71,7 +71,7 @@ class Numeric:
         return (float(self.high) - float(self.low)) / math.sqrt(12.0)
 
 
-class Scale(NamedTuple):
+class ColumnScale(NamedTuple):
     """A numeric column, frozen: z = clip((value − centre) / width, −3, 3)."""
 
     centre: float
@@ -380,7 +380,9 @@ class Contexts:
         try:
             if frozen["format"] != FORMAT:
                 raise InvalidFile(f"must be written as {FORMAT!r}, got {frozen['format']!r}")
-            numeric = {name: Scale(float(c), float(w), bool(missing)) for name, c, w, missing in frozen["numeric"]}
+            numeric = {
+                name: ColumnScale(float(c), float(w), bool(missing)) for name, c, w, missing in frozen["numeric"]
+            }
             categories = {str(name): list(values) for name, values in frozen["categories"]}
             named = {"segments": list(frozen["segments"]), "cosines": frozen["cosines"], "seed": frozen["seed"]}
         except (KeyError, TypeError, ValueError) as error:
@@ -430,11 +432,11 @@ def contexts_of(thing: Any) -> Contexts:
     return thing if isinstance(thing, Contexts) else Contexts.from_table(thing)
 
 
-def _checked_scale(name: str, given: Any) -> Scale:
-    if isinstance(given, Scale):
+def _checked_scale(name: str, given: Any) -> ColumnScale:
+    if isinstance(given, ColumnScale):
         scale = given
     elif isinstance(given, Numeric):
-        scale = Scale(given.centre, given.width, given.missing)
+        scale = ColumnScale(given.centre, given.width, given.missing)
     else:
         raise InvalidParameter(f"the column {name!r} must be ar.Numeric(low, high), got {given!r}")
     if not (math.isfinite(scale.centre) and 0.0 < scale.width < math.inf):
@@ -476,7 +478,7 @@ def _values_of(name: str, column: ContextColumn, keep: int | None) -> list[Categ
     return [column.values[code] for code in frequent.tolist()]
 
 
-def _scale_of(name: str, numbers: Floats) -> Scale:
+def _scale_of(name: str, numbers: Floats) -> ColumnScale:
     """Mean and standard deviation of what is not missing, from sums that do not depend on how the log is batched."""
     present = numbers[~np.isnan(numbers)]
     if len(present) == 0:
@@ -492,7 +494,7 @@ def _scale_of(name: str, numbers: Floats) -> Scale:
             f"is {first} in every row, so it says nothing. Leave the column out, or give ar.Numeric(low, high)",
             column=name,
         )
-    return Scale(first + mean, math.sqrt(variance), len(present) < len(numbers))
+    return ColumnScale(first + mean, math.sqrt(variance), len(present) < len(numbers))
 
 
 def _checked_value(name: str, value: Any) -> float:

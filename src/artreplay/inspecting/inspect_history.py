@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artreplay.compiling import Flags
 from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history import column_values
 from artreplay.history.history import History
@@ -20,8 +21,6 @@ from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
 from artreplay.history.sources.log_columns import check_seed_and_order
 from artreplay.inspecting.inspection import Inspection, inspected
-
-Flags = NDArray[np.bool_]
 
 
 def inspect_history(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from artreplay.engine.log_worth import Worth
 
 _LEADER, _OPEN, _WORSE, _DARK = "#0b6e4f", "#e08e0b", "#9aa0a6", "#202020"
-MAX_ARMS = 20
-MAX_LETTERS = 24  # of the name of an arm
+MAX_STANDINGS = 20
+MAX_LETTERS = 24  # of the label of an arm
 _BARS = (
     (_WORSE, "without the log", "without"),
     (_LEADER, "with it", "with_log"),
@@ -31,7 +31,7 @@ _BARS = (
 
 def draw_outlook(found: Outlook, headline: str, below: str) -> Figure:
     """Draw the range that the true mean of each arm very probably lies in; colours say what the log has decided."""
-    arms = found.standings[:MAX_ARMS]
+    arms = found.standings[:MAX_STANDINGS]
     figure = Figure(figsize=(10.0, 2.6 + 0.34 * max(len(arms), 3)), layout="constrained")
     axes = figure.subplots()
     for place, arm in enumerate(arms):

@@ -18,9 +18,9 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter
 from artreplay.plots.space import (
     COLOURS,
-    PLAYED,
-    UNUSED,
-    USED,
+    PLAYED_DOTS,
+    UNUSED_DOTS,
+    USED_DOTS,
     Dots,
     check_names,
     checked_kind,
@@ -103,12 +103,12 @@ def draw_surface(
             _draw_maps(figure, row, fit, fits, base, names)
         else:
             _draw_band(row[0], fit, base, names)
-        used, unused = len(fit.dots[USED]), len(fit.dots[UNUSED])
+        used, unused = len(fit.dots[USED_DOTS]), len(fit.dots[UNUSED_DOTS])
         where = kind_name(policy) if fit.level is None else f"{kind_name(policy)}, level {fit.level:g}"
         row[0].set_title(f"{where}: {counts_text(used, used + unused, None)}", fontsize=10, loc="left")
     if title is not None:
         figure.suptitle(title, fontsize=13, fontweight="bold")
-    draw_legend(figure, fits, PLAYED.name, None)
+    draw_legend(figure, fits, PLAYED_DOTS.name, None)
     if path is not None:
         write_figure(figure, Path(path), str(kind))
     return figure
@@ -125,7 +125,7 @@ def _fits(policy: Policy, base: Any, levels: Sequence[float | None], played: Seq
         corners = np.array([base.box_of(box).low for box in boxes[mine].tolist()])
         order = mine[np.lexsort(corners.T[::-1])]  # the last coordinate runs fastest
         shape = (base.side,) * base.dim
-        dots = logged_dots(policy, base, level) | {PLAYED: played_dots(base, level, played)}
+        dots = logged_dots(policy, base, level) | {PLAYED_DOTS: played_dots(base, level, played)}
         fits.append(_Fit(level, mean[order].reshape(shape), deviation[order].reshape(shape), dots))
     return fits
 

@@ -24,7 +24,7 @@ from artreplay.algorithms import (
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, exact_bounds, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
-from artreplay.history import History
+from artreplay.history import Action, History, Unit
 from artreplay.replay.certified import certify, is_certified, rule_of
 from artreplay.replay.object_states import generators_of, reseed_generator
 from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
@@ -56,11 +56,11 @@ class Base(Protocol):
     def log_changed(self) -> None: ...
     def allow_drift(self) -> None: ...
     def proposal_space(self) -> tuple[Ints, Ints]: ...
-    def action(self, proposed: Ints, units: int, round_: int) -> object: ...
+    def action(self, proposed: Ints, units: int, round_: int) -> Action: ...
     def is_list(self, action: object) -> bool: ...
     def checked_number(self, unit: object) -> int: ...
     def may_propose(self, number: int) -> bool: ...
-    def unit(self, number: int) -> Any: ...
+    def unit(self, number: int) -> Unit: ...
     def numbers_of(self, history: History, skip: bool) -> Ints: ...
     def scaled(self, rewards: R) -> R: ...
     def checked_reward(self, reward: object) -> float: ...
@@ -165,11 +165,11 @@ class OwnBase:
         """The rewards of a log, checked."""
         return np.asarray(checked_rewards(history, self.reward_range), dtype=np.float64)
 
-    def action(self, proposed: Ints, units: int, round_: int) -> object:
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The action that is played for the first `units` entries of a proposal."""
         return [self.unit(n) for n in proposed[:units]] if self.proposes_list else self.unit(proposed[0])
 
-    def unit(self, number: int) -> Any:
+    def unit(self, number: int) -> Unit:
         """The unit with a number."""
         raise NotImplementedError
 
@@ -222,7 +222,7 @@ class ComponentBase(OwnBase):
         """Whether this is the number of a unit."""
         return 0 <= number < self.n_arms
 
-    def unit(self, number: int) -> Any:
+    def unit(self, number: int) -> Unit:
         """A number is its unit, if it is one."""
         if not self.may_propose(number):
             name = type(self.thing).__qualname__
@@ -399,7 +399,7 @@ class ObjectBase(OwnBase):
         """Whether this is the number of a unit that was met."""
         return 0 <= number < len(self._units)
 
-    def unit(self, number: int) -> Any:
+    def unit(self, number: int) -> Unit:
         """The unit with a number, as it was first seen."""
         return _own_copy(self._units[number])
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from artreplay.cells.boxes import WITHIN
 from artreplay.cells.forest import Forest
 from artreplay.cells.unit_cells import Leaves, UnitCells
-from artreplay.compiling import Floats, Ints, compiled, natural, resized
+from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled, resized
 from artreplay.errors import InvalidFile
 from artreplay.replay.step import NO_ROW, UNREAD, Learner
 
@@ -59,7 +59,7 @@ class Ledger(NamedTuple):
 
     def locate(self, algorithm: object, unit: int) -> int:
         """The cell a unit lies in now."""
-        cell: int = natural(self.cells.find(algorithm, unit))
+        cell: int = assume_nonnegative(self.cells.find(algorithm, unit))
         if self.start[cell] < 0:
             self.cells.share(algorithm, self, cell)
         return cell
@@ -76,7 +76,9 @@ class Ledger(NamedTuple):
 
     def show(self, algorithm: Learner, cell: int, at: int) -> None:
         """Show the base the earliest unread row of a cell."""
-        algorithm.update_logged(natural(self.unit[at]), self.reward[at], self.allowance[at * self.allowance_step])
+        algorithm.update_logged(
+            assume_nonnegative(self.unit[at]), self.reward[at], self.allowance[at * self.allowance_step]
+        )
         self.start[cell] = at + 1
 
     def waiting(self, cell: int) -> int:

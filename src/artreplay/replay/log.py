@@ -8,18 +8,16 @@ from functools import cached_property
 from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, describe_range
-from artreplay.cells.unit_cells import Table, UnitCells
-from artreplay.compiling import Floats, Ints
+from artreplay.cells.unit_cells import CellTable, UnitCells
+from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in, exact
 from artreplay.history import History, StoredLog, Totals
 from artreplay.replay.bases import Base
 from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Drift
 
 AnyHistory = History | Totals | StoredLog
-Flags = NDArray[np.bool_]
 Unknown = Literal["error", "skip"]
 
 
@@ -58,7 +56,7 @@ class Part(NamedTuple):
         return np.bincount(self.units[which], self.samples[which], minlength=arms).astype(np.int64)
 
 
-class Log:
+class BaseLog:
     """A log in memory, or one that is read in parts, which is checked, as far as possible, without reading its rows."""
 
     def __init__(self, base: Base, history: AnyHistory, unknown: Unknown, drift: Drift | None = None) -> None:
@@ -111,9 +109,9 @@ class Log:
             columns = (part.rows, part.units, part.samples, part.rewards)
             yield from zip(*(column[start:].tolist() for column in columns), strict=True)
 
-    def in_memory(self) -> Log:
+    def in_memory(self) -> BaseLog:
         """The same log, all of it read."""
-        return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown, self._drift)
+        return self if self.whole is not None else BaseLog(self.base, self.store.load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
@@ -151,7 +149,7 @@ class Log:
 
     def is_readable_by(self, cells: UnitCells) -> bool:
         """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
-        if self.whole is not None or not isinstance(cells.find, Table):
+        if self.whole is not None or not isinstance(cells.find, CellTable):
             return False
         known = cells.of(self.numbers[self.numbers >= 0])
         if len(np.unique(known)) < len(known):

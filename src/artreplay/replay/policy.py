@@ -12,16 +12,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from artreplay.algorithms import Algorithm
-from artreplay.cells.unit_cells import Table, UnitCells, one_cell
-from artreplay.compiling import Floats, Ints
+from artreplay.cells.unit_cells import CellTable, UnitCells, one_cell
+from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History, Totals
+from artreplay.history import Action, Fingerprint, History, Totals
 from artreplay.parameters import checked
 from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
-from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
+from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_history, checked_unknown
 from artreplay.replay.reader import Reading, open_ledger
 from artreplay.replay.related import RelatedRows, Relation, checked_relation
 from artreplay.replay.standing import Cell, Contradiction, cells_of, online_of, used_by_cell
@@ -42,7 +42,7 @@ class Policy:
 
     kind: ClassVar[str]
     relation: Relation | None = None
-    log: Log  # as the base sees it; empty where there is none
+    log: BaseLog  # as the base sees it; empty where there is none
 
     def __init__(self, base: Base, history: AnyHistory, drift: object, unknown: Unknown) -> None:
         allowances = Drift(drift, base, checked_history(history).has_allowances)
@@ -74,7 +74,7 @@ class Policy:
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
-    def ask(self) -> Any:
+    def ask(self) -> Action:
         """The action to play next: a unit, or a list of units. The same until the next `tell`."""
         drive = self.drive
         units: int = drive.position.item(PENDING)
@@ -130,7 +130,7 @@ class Policy:
 
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
-    def choose(self, chooser: Any, round_: int) -> Any:
+    def choose(self, chooser: Any, round_: int) -> Action:
         """The action of a numbered decision, made while others are open; nothing is pending afterwards.
 
         `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
@@ -177,10 +177,10 @@ class Policy:
             if not said_before:
                 warn_of_short_horizon(base, self.log.size)
 
-    def check_extends(self, history: AnyHistory) -> Log:
+    def check_extends(self, history: AnyHistory) -> BaseLog:
         """Refuse what `extend` would refuse, and change nothing; the log as the base will see it."""
         self._check_growth(history, self.fingerprint(), self.log.is_totals, self.log.history)
-        return Log(self.drive.base, history, self.unknown, self._drift)
+        return BaseLog(self.drive.base, history, self.unknown, self._drift)
 
     def _check_growth(
         self, history: AnyHistory, known: Fingerprint, of_totals: bool, before: AnyHistory | None
@@ -208,7 +208,7 @@ class Policy:
     def _open_log(self, history: AnyHistory, marks: Ints | None) -> None:
         """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
-        log = Log(base, history, self.unknown, self._drift)
+        log = BaseLog(base, history, self.unknown, self._drift)
         if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
         loaded, reader = 0, None
@@ -230,7 +230,7 @@ class Policy:
             drive.position[SERVING] = 0
             base.log_changed()
 
-    def _cells(self, log: Log) -> UnitCells:
+    def _cells(self, log: BaseLog) -> UnitCells:
         """The cells that rows are read by: the base's own, or one for everything."""
         some = log.numbers if log.whole is None else log.whole.units
         return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
@@ -247,12 +247,12 @@ class Policy:
         else:
             self.drive.read_to_end(self._one_of_each_cell(log))
 
-    def _one_of_each_cell(self, log: Log) -> Ints:
+    def _one_of_each_cell(self, log: BaseLog) -> Ints:
         """A unit of each cell that rows are read by."""
         if not self._by_cell:
             return np.zeros(1, np.int64)
         ledger = self.drive.ledger
-        if isinstance(ledger, Ledger) and isinstance(ledger.cells, Table):
+        if isinstance(ledger, Ledger) and isinstance(ledger.cells, CellTable):
             return np.unique(ledger.cells.cell, return_index=True)[1]
         return np.unique(log.some_units())
 
@@ -263,7 +263,7 @@ class Policy:
         elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
             self.drive.read_to_end(units)
 
-    def _load_totals(self, log: Log) -> None:
+    def _load_totals(self, log: BaseLog) -> None:
         """Let the base take in the rows of totals that are left, in order."""
         for row, unit, samples, total in log.totals_after(self._loaded):
             with self.drive.whole():

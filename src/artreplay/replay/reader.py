@@ -19,7 +19,7 @@ from artreplay.replay.ledger import (
     filled_ledger,
     inherited_marks,
 )
-from artreplay.replay.log import Log
+from artreplay.replay.log import BaseLog
 
 V = TypeVar("V", np.int64, np.float64)
 
@@ -48,7 +48,7 @@ class Reader:
     hundred times even if all of a long log is read. If the `whole` log will be wanted it reads as much as it may.
     """
 
-    def __init__(self, log: Log, cell: Ints, n_cells: int, whole: bool) -> None:
+    def __init__(self, log: BaseLog, cell: Ints, n_cells: int, whole: bool) -> None:
         """`cell` has the cell of each unit."""
         self.log = log
         self.rows = 0  # that were read
@@ -170,7 +170,7 @@ def ledger_without_rows(base: Base) -> Ledger:
 
 
 def open_ledger(
-    log: Log, cells: UnitCells, counts: bool, marks: Ints | None, whole: bool = False
+    log: BaseLog, cells: UnitCells, counts: bool, marks: Ints | None, whole: bool = False
 ) -> tuple[Ledger, Reader | None]:
     """The ledger of a log, and what fills it if it is not in memory; rows before the marks are used already.
 

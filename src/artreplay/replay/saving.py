@@ -58,7 +58,7 @@ def load(
     *,
     base: object = None,
     relation: Relation | None = None,
-) -> Any:
+) -> Policy:
     """Load the policy that was saved at `path`.
 
     Parameters

@@ -12,7 +12,7 @@ from artreplay.studies.settings import Arm
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.whole_files import write_whole
 
-ROWS_AT_ONCE = 1 << 16  # rows that are written together
+EXPORT_ROWS = 1 << 16  # rows that are written together
 
 
 def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
@@ -35,7 +35,7 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
             part: list[dict[str, Any]] = []
             for row in unit_rows(journal, arms):
                 part.append(row)
-                if len(part) == ROWS_AT_ONCE:
+                if len(part) == EXPORT_ROWS:
                     writer.write_table(pa.Table.from_pylist(part, schema))
                     part = []
             writer.write_table(pa.Table.from_pylist(part, schema))

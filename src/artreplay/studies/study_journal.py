@@ -14,7 +14,7 @@ from artreplay.addresses import said
 from artreplay.errors import InvalidFile, StudyUnavailable
 
 VERSION = 3  # of the tables
-ROWS_AT_ONCE = 1000  # that are fetched together
+FETCH_ROWS = 1000  # that are fetched together
 POLL_SECONDS = 0.02  # between two looks at whether a study is free
 
 
@@ -52,8 +52,8 @@ def checksum(entry: Sequence[Any]) -> int:
 
 
 _pack = struct.Struct("<qdqqddq").pack
-_COLUMNS = ", ".join(Entry._fields)
-_APPEND = f"INSERT INTO entry ({_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
+_ENTRY_COLUMNS = ", ".join(Entry._fields)
+_APPEND = f"INSERT INTO entry ({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
 
 # Types are those of PostgreSQL, which SQLite takes as well.
 _SCHEMA = (
@@ -136,7 +136,7 @@ class Journal:
         if by_decision:
             conditions.append("decision IS NOT NULL")
         order = "decision, seq" if by_decision else "seq"
-        statement = f"SELECT {_COLUMNS} FROM entry WHERE {' AND '.join(conditions)} ORDER BY {order}"
+        statement = f"SELECT {_ENTRY_COLUMNS} FROM entry WHERE {' AND '.join(conditions)} ORDER BY {order}"
         new = tuple.__new__  # which a million entries feel
         for rows in self._each(statement, *values):
             for row in rows:
@@ -181,7 +181,7 @@ class Journal:
             found = self._executed(statement, values)
         while True:
             with self._reading:
-                rows = found.fetchmany(ROWS_AT_ONCE)
+                rows = found.fetchmany(FETCH_ROWS)
             if not rows:
                 return
             yield rows

@@ -72,7 +72,7 @@ class Calls:
         return "\n".join(head + [_INDENT + line for line in [*self.lines, *rows]])
 
 
-class Played(NamedTuple):
+class Playthrough(NamedTuple):
     """A policy, what it did, the calls that brought it about, and how many rows of its log are unread."""
 
     policy: Any
@@ -124,7 +124,7 @@ class _Rewards:
         return reward
 
 
-def play(make_policy: Callable[[History], Any], world: World, units: Units, delays: int | None = None) -> Played:
+def play(make_policy: Callable[[History], Any], world: World, units: Units, delays: int | None = None) -> Playthrough:
     """Let a policy play a world, round by round.
 
     With `delays` some rewards come up to that many rounds late or never, other actions are told, and the log grows.
@@ -163,10 +163,10 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
         for due in [entry for entry in late if entry[0] <= round_]:
             late.remove(due)
             tell(due[1], round_)
-    return Played(policy, actions, calls, rows - int(policy.used))
+    return Playthrough(policy, actions, calls, rows - int(policy.used))
 
 
-def first_difference(full: Played, replayed: Played, relation: Any) -> Failure | None:
+def first_difference(full: Playthrough, replayed: Playthrough, relation: Any) -> Failure | None:
     """Where two runs part."""
     for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
         if mine != theirs:

@@ -16,7 +16,7 @@ from artreplay.history.column_values import as_numbers, as_units
 from artreplay.history.context_columns import as_contexts
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History
-from artreplay.history.parquet.directory import Directory, LogFile, Runs
+from artreplay.history.parquet.directory import Directory, LabelRuns, LogFile
 from artreplay.history.parquet.log_import import Advance, LogStats
 from artreplay.history.parquet.manifest import (
     MANIFEST,
@@ -86,7 +86,7 @@ class _Found:
         self._folder = folder
         self._kind: Any = None  # of the column that orders rows
         self.files: list[LogFile] = []
-        self._appends: list[Runs] = []
+        self._appends: list[LabelRuns] = []
         self._entries: list[dict[str, int]] = []  # of the manifest, for each time files were added
         self._known_rows = 0
         self._whole = Fingerprint(0)
@@ -152,7 +152,7 @@ class _Found:
             rows += len(codes)
         codes = np.concatenate(lying)
         entry |= {"name": name, "rows": rows, "groups": footer.num_row_groups}
-        runs = Runs(codes, counts[codes] if rows else np.empty(0, np.int64))
+        runs = LabelRuns(codes, counts[codes] if rows else np.empty(0, np.int64))
         found = {role: np.array(values, np.int64) for role, values in checks.items()}
         self.files.append(LogFile(entry, runs, found))
 
@@ -216,7 +216,7 @@ class _Found:
         for append in self._appends:
             counts[append.codes] -= append.counts
         came = np.flatnonzero(counts)
-        directory = Directory(labels, self.files, [*self._appends, Runs(came, counts[came])])
+        directory = Directory(labels, self.files, [*self._appends, LabelRuns(came, counts[came])])
         whole = self._whole if self._columns.order is None else None
         partial = int(whole.digests[-1]) if whole is not None and rows else 0
         return {

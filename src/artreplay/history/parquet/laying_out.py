@@ -21,7 +21,7 @@ from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.labels import Label
 from artreplay.history.parquet.adopting import adopt
-from artreplay.history.parquet.directory import Directory, LogFile, Runs
+from artreplay.history.parquet.directory import Directory, LabelRuns, LogFile
 from artreplay.history.parquet.log_import import (
     Advance,
     Imported,
@@ -260,7 +260,7 @@ def _sorted_file(
         role: np.array([zlib.crc32(chunk_of(file, footer, group, column)[0]) for group in groups], np.int64)
         for role, column in names.items()
     }
-    return LogFile(entry, Runs(codes, counts[codes]), checks)
+    return LogFile(entry, LabelRuns(codes, counts[codes]), checks)
 
 
 def _as_units(labels: Sequence[Any]) -> Any:

@@ -28,7 +28,7 @@ from artreplay.whole_files import private_opener
 if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
 
-GROUP = 1 << 16  # rows of a row group: what is decoded at least
+ROWS_PER_GROUP = 1 << 16  # rows of a row group: what is decoded at least
 CACHE_BYTES = 1 << 28  # of decoded columns that one reader keeps
 _TAIL = 1 << 16  # bytes at the end of a file in which its footer is looked for
 _GAP = 1 << 9  # rows between two ranges that are read along, because that takes less time than another look
@@ -293,9 +293,9 @@ def write_rows(path: Path, tables: Iterable[Any], schema: Any) -> None:
         ) as writer:
             for table in tables:
                 waiting = pa.concat_tables([waiting, table])
-                whole = len(waiting) // GROUP * GROUP
+                whole = len(waiting) // ROWS_PER_GROUP * ROWS_PER_GROUP
                 if whole:
-                    writer.write_table(waiting[:whole], row_group_size=GROUP)
+                    writer.write_table(waiting[:whole], row_group_size=ROWS_PER_GROUP)
                     waiting = waiting[whole:].combine_chunks()
             if len(waiting):
                 writer.write_table(waiting)

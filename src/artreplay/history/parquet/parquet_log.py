@@ -19,7 +19,7 @@ from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, Invali
 from artreplay.history.context_columns import kind_called
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.log_protocol import NextRows, Rows
-from artreplay.history.parquet.directory import Runs, read_directory
+from artreplay.history.parquet.directory import LabelRuns, read_directory
 from artreplay.history.parquet.log_import import context_table, with_kinds
 from artreplay.history.parquet.manifest import MANIFEST, context_role, listed_files, read_arrays, read_manifest
 from artreplay.history.parquet.parquet_files import ParquetColumns
@@ -31,7 +31,7 @@ from artreplay.history.totals import Totals, added_in_order
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 1 << 20  # rows that are handed on together where all of a log is read
+_BATCH_ROWS = 1 << 20  # rows that are handed on together where all of a log is read
 _TRIES = 5
 
 
@@ -60,7 +60,7 @@ class ParquetLog(StoredLog):
             raise InvalidFile("must have the rows that its manifest says: index the log again", file=self.name)
         self._find_runs([file.runs for file in directory.files])
 
-    def _find_runs(self, runs: Sequence[Runs]) -> None:
+    def _find_runs(self, runs: Sequence[LabelRuns]) -> None:
         """Find the rows of each label: what a file has of it is one run, and runs lie one after the other."""
         code = np.concatenate([np.empty(0, np.int64), *(one.codes for one in runs)])
         count = np.concatenate([np.empty(0, np.int64), *(one.counts for one in runs)])
@@ -159,8 +159,8 @@ class ParquetLog(StoredLog):
         counts = resized(self._counts, len(self.directory.labels))  # the log may be cut to its first rows
         count = np.clip(counts[code] - self._before[order], 0, self._count[order])
         ends = np.cumsum(count)
-        for start in range(0, int(count.sum()), _BATCH):
-            stop = min(start + _BATCH, int(ends[-1]))
+        for start in range(0, int(count.sum()), _BATCH_ROWS):
+            stop = min(start + _BATCH_ROWS, int(ends[-1]))
             runs = slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop)) + 1)
             begins = ends[runs] - count[runs]
             first = place[runs] + np.maximum(start - begins, 0)
@@ -197,7 +197,7 @@ class ParquetLog(StoredLog):
         before._counts = counts[: len(known)]
         return before
 
-    def _counts_of(self, appends: Sequence[Runs]) -> Ints:
+    def _counts_of(self, appends: Sequence[LabelRuns]) -> Ints:
         """How many rows of each label came with some of the appends."""
         counts = np.zeros(len(self.directory.labels), np.int64)
         for append in appends:
@@ -209,7 +209,7 @@ class ParquetLog(StoredLog):
         if self.manifest["adopted"]:
             raise InvalidHistory(f"{self.name} can only be read as it was each time files were added, not at row {row}")
         found = np.zeros(len(after), np.int64)
-        for codes in np.array_split(np.flatnonzero(sizes), max(1, int(sizes.sum()) // _BATCH)):
+        for codes in np.array_split(np.flatnonzero(sizes), max(1, int(sizes.sum()) // _BATCH_ROWS)):
             numbers = self._columns.ranges("row", *self._places(codes, after[codes], sizes[codes]))
             owners = np.repeat(codes, sizes[codes])
             found += np.bincount(owners[numbers < row], minlength=len(found))

@@ -60,7 +60,7 @@ _PAGES = (
     " ORDER BY {order} OFFSET _asked.start LIMIT 1))"
     " ORDER BY _key LIMIT _asked.size) AS _page) AS _page) AS _pages ORDER BY _asked.place"
 )
-_PACKED = "string_agg(float8send(coalesce({0}, 'NaN')), ''::bytea ORDER BY _key)"
+_PACKED_COLUMN = "string_agg(float8send(coalesce({0}, 'NaN')), ''::bytea ORDER BY _key)"
 _ROW = (
     "SELECT {order}, {number} FROM {table} WHERE {unit} = %(arm)s::{unit_type} AND {order} <= {last}"
     " ORDER BY {order} OFFSET %(row)s LIMIT 1"
@@ -130,7 +130,7 @@ class PostgresLog(StoredLog):
             "unit_type": unit_type,
             "order_type": order_type,
             "values": ", ".join(f"{number} AS _{role}" for role, number in floats.items()),
-            "packed": ", ".join(_PACKED.format(f"_{role}") for role in floats),
+            "packed": ", ".join(_PACKED_COLUMN.format(f"_{role}") for role in floats),
             "sorting": ", ".join(map(quoted, dict.fromkeys([self._order, self._unit, *numbers, *self.context_names]))),
             "reward_as_float": floats["reward"],
             "contexts": "".join(f", {quoted(name)}" for name in self.context_names),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
 
 BATCH = 1 << 18  # rows of one batch
-_MOST_SAID = 100  # letters of a line that an engine says
+MAX_LETTERS_SAID = 100  # letters of a line that an engine says
 _ENGINES = (
     "_csv",
     "_duckdb",
@@ -168,5 +168,5 @@ def _not_in(encoding: str, name: object) -> InvalidFile:
 def _in_short(error: Exception) -> str:
     """What an engine says, in one line and without its advice, which is about options of its own."""
     said = re.split(r"\s*(?:Possible fixes|Possible Solution|LINE 1):", str(error) or type(error).__name__)[0]
-    lines = [line.strip()[:_MOST_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", said).splitlines()]
-    return textwrap.shorten(" ".join(lines), 3 * _MOST_SAID, placeholder=" …")
+    lines = [line.strip()[:MAX_LETTERS_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", said).splitlines()]
+    return textwrap.shorten(" ".join(lines), 3 * MAX_LETTERS_SAID, placeholder=" …")

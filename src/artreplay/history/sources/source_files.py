@@ -26,7 +26,7 @@ _KINDS = {
     FEATHER: (".feather", ".arrow", ".ipc"),
 }
 _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
-_PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"SQLite format 3\0": SQLITE}
 _MARKS = {  # with which text begins, those of UTF-32 first: one of them begins as one of UTF-16 does
     codecs.BOM_UTF32_LE: "utf-32",
@@ -75,13 +75,13 @@ class SourceFile(NamedTuple):
     @property
     def is_packed(self) -> bool:
         """Whether the name says that the file must be unpacked."""
-        return Path(self.path).suffix.lower() in _PACKED
+        return Path(self.path).suffix.lower() in _COMPRESSIONS
 
     def open(self) -> Any:
         """The bytes of the file, unpacked if its name says that it is packed."""
         import pyarrow as pa
 
-        packed = _PACKED.get(Path(self.path).suffix.lower())
+        packed = _COMPRESSIONS.get(Path(self.path).suffix.lower())
         return pa.input_stream(self.path if self.system is None else self.system.open(self.path, "rb"), packed)
 
     def encoding(self) -> str:
@@ -140,7 +140,7 @@ def kind_of(file: SourceFile) -> str:
 
 
 def _kind_by_name(path: str) -> str | None:
-    plain = path[: -len(Path(path).suffix)] if path.lower().endswith(tuple(_PACKED)) else path
+    plain = path[: -len(Path(path).suffix)] if path.lower().endswith(tuple(_COMPRESSIONS)) else path
     return _ENDINGS.get(Path(plain).suffix.lower())
 
 

@@ -29,7 +29,7 @@ _DELIMITERS = ("\t", ";", "|", ",")
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 _PLAIN = {"delim": ",", "quote": '"', "escape": '"', "skip": 0, "header": True, "comment": ""}
 _LONGEST = 1 << 21  # bytes of a line that DuckDB takes
-_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_OPTION_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "delim": (lambda value: _is_character(value) and value != "", "one character"),
     "quote": (lambda value: _is_character(value), "one character, or none"),
     "comment": (lambda value: _is_character(value), "one character, or none"),
@@ -39,7 +39,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "encoding": (lambda value: _is_encoding(value), "the name of an encoding of text, such as utf-16"),
 }
 _OURS = ("decimal_separator", "encoding")
-_OPTIONS = (*_CHECKS, "sep", "escape", "nullstr", "new_line", "null_padding", "strict_mode")
+_OPTIONS = (*_OPTION_CHECKS, "sep", "escape", "nullstr", "new_line", "null_padding", "strict_mode")
 
 
 def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
     for name, value in options.items():
         if name not in _OPTIONS:
             raise InvalidParameter(f"must be made of {', '.join(_OPTIONS)}, got {name!r}", parameter="csv")
-        good, expected = _CHECKS.get(name, (lambda value: True, ""))
+        good, expected = _OPTION_CHECKS.get(name, (lambda value: True, ""))
         if not good(value):
             raise InvalidParameter(f"option {name} must be {expected}, got {value!r}", parameter="csv")
     if options.get("delim") == options.get("quote", '"'):
