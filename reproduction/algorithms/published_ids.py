@@ -32,7 +32,7 @@ class SampledIDS(NamedTuple):
     drawn: Floats  # (draw, arm)
     committed: Ints  # the arm it commits to for ever, in one entry; −1 before
     fallback: int
-    best_arm_odds: BestArmOdds
+    outlook: BestArmOdds
 
     def propose(self, out: Ints) -> int:
         """The arm to play; the draw that settles a mixture or a tie is keyed by the proposal number."""
@@ -45,20 +45,20 @@ class SampledIDS(NamedTuple):
                     self.redraw(arm)
             self.look()
             for arm in range(len(self.stale)):
-                if self.best_arm_odds.optimal[arm] >= SURE:
+                if self.outlook.optimal[arm] >= SURE:
                     self.committed[0] = arm
         if self.committed[0] >= 0:
             out[0] = self.committed[0]
             return 1
-        self.best_arm_odds.weigh()
+        self.outlook.weigh()
         least = 0
         for arm in range(1, len(self.stale)):
-            if self.best_arm_odds.gain[arm] < self.best_arm_odds.gain[least]:
+            if self.outlook.gain[arm] < self.outlook.gain[least]:
                 least = arm
-        if self.fallback == 1 and self.best_arm_odds.gain[least] < LITTLE:
+        if self.fallback == 1 and self.outlook.gain[least] < LITTLE:
             out[0] = least
         else:
-            out[0] = self.best_arm_odds.choose(uniform(self.key[0], CHOICE, 0, number))
+            out[0] = self.outlook.choose(uniform(self.key[0], CHOICE, 0, number))
         return 1
 
     def reseed(self, key: Any) -> None:
@@ -82,7 +82,7 @@ class SampledIDS(NamedTuple):
         """Counts and means over the draws."""
         n_arms = len(self.stale)
         n_draws = len(self.drawn)
-        best_arm_odds = self.best_arm_odds
+        best_arm_odds = self.outlook
         for j in range(n_arms):
             best_arm_odds.mean[j] = 0.0
             best_arm_odds.optimal[j] = 0.0
@@ -138,7 +138,7 @@ class PublishedIDS(ArmAlgorithm):
             drawn=np.zeros((DRAWS, self.n_arms)),
             committed=np.full(1, -1, np.int64),
             fallback=int(self.fallback),
-            best_arm_odds=best_arm_odds(self.n_arms),
+            outlook=best_arm_odds(self.n_arms),
         )
         self.reseed(self.seed)
 

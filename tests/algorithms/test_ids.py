@@ -72,7 +72,7 @@ POSTERIORS = [
 def test_quadrature_agrees_with_the_distributions_themselves(wins, losses):
     base = show(ar.IDS(len(wins)), wins, losses)
     base.propose()
-    found = base.component.best_arm_odds
+    found = base.component.outlook
     mean, optimal, given_best, regret, gain = slow_outlook(wins, losses)
     np.testing.assert_allclose(found.mean, mean, atol=1e-4)
     np.testing.assert_allclose(found.optimal, optimal, atol=2e-4)
@@ -109,7 +109,7 @@ def test_proposals_are_the_mixture_with_the_least_ratio(wins, losses):
     base = show(ar.IDS(n_arms, seed=4), wins, losses)
     tries = 60
     played = np.bincount([base.propose() for _ in range(tries)], minlength=n_arms) / tries
-    regret, gain = base.component.best_arm_odds.regret, base.component.best_arm_odds.gain
+    regret, gain = base.component.outlook.regret, base.component.outlook.gain
     assert (played > 0).sum() <= 2
     grid = np.linspace(0, 1, 2001)
     least, share, pair = math.inf, None, None
@@ -139,7 +139,7 @@ def test_one_arm_is_always_played():
 def test_much_data_does_not_break_it():
     base = show(ar.IDS(3), (20_000, 10_000, 19_000), (10_000, 20_000, 11_000))
     assert base.propose() == 0
-    odds = base.component.best_arm_odds
+    odds = base.component.outlook
     for array in (odds.mean, odds.optimal, odds.given, odds.regret, odds.gain):
         assert np.isfinite(array).all()
 

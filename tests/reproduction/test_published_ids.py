@@ -33,7 +33,7 @@ def test_the_draws_agree_with_the_distributions():
     known.propose()
     for part, error in (("mean", 0.04), ("optimal", 0.06), ("given", 0.15)):
         np.testing.assert_allclose(
-            getattr(drawn.component.best_arm_odds, part), getattr(known.component.best_arm_odds, part), atol=error
+            getattr(drawn.component.outlook, part), getattr(known.component.outlook, part), atol=error
         )
 
 
@@ -67,8 +67,8 @@ def stale(fallback):
 def test_it_falls_back_to_the_arm_with_the_least_gain():
     base = stale(fallback=True)
     assert [base.propose() for _ in range(3)] == [2, 2, 2]
-    assert base.component.best_arm_odds.gain[2] < 1e-6
-    assert base.component.best_arm_odds.gain[:2].min() > 1e-6
+    assert base.component.outlook.gain[2] < 1e-6
+    assert base.component.outlook.gain[:2].min() > 1e-6
 
 
 def test_without_the_fallback_the_arm_with_the_least_gain_is_not_played():

@@ -130,7 +130,7 @@ class QuadratureIDS(NamedTuple):
     ratio: Floats  # (node, arm): mass at the node / probability below it
     mean_below: Floats  # (node, arm): the arm's mean given that it is below the node
     weight: Floats  # (node, arm): probability that the arm is the best and its mean is at the node
-    best_arm_odds: BestArmOdds
+    outlook: BestArmOdds
 
     def propose(self, out: Ints) -> int:
         """The arm to play; the draw is keyed by the proposal number."""
@@ -141,8 +141,8 @@ class QuadratureIDS(NamedTuple):
                 self.stale[arm] = 0
                 self.tabulate(arm)
         self.look()
-        self.best_arm_odds.weigh()
-        out[0] = self.best_arm_odds.choose(uniform(self.key[0], CHOICE, 0, number))
+        self.outlook.weigh()
+        out[0] = self.outlook.choose(uniform(self.key[0], CHOICE, 0, number))
         return 1
 
     def reseed(self, key: np.uint64) -> None:
@@ -181,13 +181,13 @@ class QuadratureIDS(NamedTuple):
             self.mean_below[m, arm] = (moment + 0.5 * mass * self.node[m]) / under if under > 0.0 else 0.0
             below += mass
             moment += mass * self.node[m]
-        self.best_arm_odds.mean[arm] = moment
+        self.outlook.mean[arm] = moment
 
     def look(self) -> None:
         """The chance of every arm to be the best, and the means if it is, by quadrature in a fixed order."""
         n_arms = len(self.stale)
-        optimal = self.best_arm_odds.optimal
-        given = self.best_arm_odds.given
+        optimal = self.outlook.optimal
+        given = self.outlook.given
         for j in range(n_arms):
             optimal[j] = 0.0
             for i in range(n_arms):
@@ -266,7 +266,7 @@ class IDS(ArmAlgorithm):
             ratio=table.copy(),
             mean_below=table.copy(),
             weight=table.copy(),
-            best_arm_odds=best_arm_odds(self.n_arms),
+            outlook=best_arm_odds(self.n_arms),
         )
         self.reseed(self.seed)
 

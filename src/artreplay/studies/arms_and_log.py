@@ -57,7 +57,7 @@ def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settin
 # -- arms that come and go --------------------------------------------------------------------------------------------
 
 
-def add_arm(state: StudyState, label: Label, features: Any) -> None:
+def add_arm(state: StudyState, label: Label, features: Sequence[float] | None) -> None:
     """Let an arm be chosen from now on: a new one, or one that was retired."""
     state.check_arms("add_arm")
     label = plain_label(label)
@@ -190,7 +190,7 @@ def without_own_rows(
 class ArmState:
     """An arm of a study as it stands: samples logged, used and online, their mean, the index, open decisions."""
 
-    label: Any
+    label: Label
     retired: bool
     logged: int
     used: int

@@ -6,7 +6,7 @@ import json
 import secrets
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from artreplay.errors import (
     InvalidAction,
@@ -16,7 +16,7 @@ from artreplay.errors import (
     UnknownDecision,
     checked_count,
 )
-from artreplay.history import Label
+from artreplay.history import Action, Label
 from artreplay.history.labels import plain_label
 from artreplay.replay import encode
 from artreplay.studies.decisions import (
@@ -47,7 +47,7 @@ def decide(
         return found[0] if count is None else found
     number, fold = state.counts["decisions"], state.fold()
     _warn_past_horizon(state, number + many)  # which may be raised: nothing is changed yet
-    actions: list[Any] = []
+    actions: list[Action] = []
     try:
         for place in range(number, number + many):
             actions.append(fold.decide(place, available))
@@ -75,9 +75,9 @@ def _decided(state: StudyState, requests: list[str] | list[None]) -> list[Decisi
     return found
 
 
-def _enter_decision(state: StudyState, action: Any, request: str | None, among: list[Any]) -> None:
+def _enter_decision(state: StudyState, action: Action, request: str | None, among: list[Any]) -> None:
     number = state.counts["decisions"] + 1
-    unit = state.numbers[action] if state.plays_one_arm else None
+    unit = state.numbers[cast(Label, action)] if state.plays_one_arm else None
     body: dict[str, Any] = {} if unit is not None else {"action": written_action(action)}
     body |= {"among": among} if among else {}
     state.enter(
@@ -98,7 +98,7 @@ def _warn_past_horizon(state: StudyState, decision: int) -> None:
         state.warned = True
 
 
-def reward(state: StudyState, id_: str, value: Any) -> StudyRefused | None:
+def reward(state: StudyState, id_: str, value: object) -> StudyRefused | None:
     """Take a reward in; what is refused and counted is returned, and raised after the commit."""
     state.expire()
     decision, outcome = find_decision(state, id_)
@@ -134,7 +134,7 @@ def void(state: StudyState, id_: str) -> None:
     state.enter("void", decision=decision.number, body=None if outcome is None else outcome.kind)
 
 
-def observe(state: StudyState, action: Any, value: Any, request: str | None) -> None:
+def observe(state: StudyState, action: Action, value: object, request: str | None) -> None:
     """Take in what came of an action that nobody asked for."""
     several = state.base.proposes_list
     action = list(action) if several and isinstance(action, (list, tuple)) else action
@@ -172,9 +172,9 @@ def _as_it_stands(state: StudyState, number: int) -> tuple[Decision, Entry | Non
     raise InvalidFile(f"is damaged: its journal has no decision {number}", file=state.journal.name)
 
 
-def _checked_value(state: StudyState, action: Any, value: Any) -> Value:
+def _checked_value(state: StudyState, action: Action, value: Any) -> Value:
     """A reward as it is kept: one number, or one for each unit."""
-    if not state.base.proposes_list:
+    if not isinstance(action, list):
         state.base.checked_reward(value)
         return float(value)
     if not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or len(value) != len(action):
@@ -195,5 +195,5 @@ def _requests(request: str | None, many: int, is_list: bool) -> list[str] | list
     return [f"{request} ({place} of {many})" for place in range(1, many + 1)] if is_list else [request]
 
 
-def _is_final(id_: str, known: Value, value: Value) -> StudyRefused:
+def _is_final(id_: str, known: Value | None, value: Value) -> StudyRefused:
     return StudyRefused(f"decision {id_} has the reward {known} already, which is final, got {value}")

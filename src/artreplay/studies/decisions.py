@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from artreplay.history import Allocation
+from artreplay.history import Action, Allocation, Unit
 from artreplay.history.labels import plain_label
 from artreplay.replay import decode, encode
 from artreplay.studies.settings import Arm
@@ -28,7 +28,7 @@ class Decision:
     """What to do. Its reward is told by the `id`, until `due`, or at any time where that is None."""
 
     id: str
-    action: Any
+    action: Action
     due: datetime | None
     asked: datetime
     number: int  # counted from 1
@@ -69,19 +69,20 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def action_of(entry: Entry, arms: Sequence[Arm]) -> Any:
+def action_of(entry: Entry, arms: Sequence[Arm]) -> Action:
     """The action of a decision, an outcome or an observation."""
     return arms[entry.unit].label if entry.unit is not None else read_action(json.loads(entry.body or "")["action"])
 
 
-def value_of(entry: Entry) -> Any:
+def value_of(entry: Entry) -> Value | None:
     """The reward in an entry, or one for each unit of a list; None if there is none."""
     if entry.reward is None and entry.body is not None:
-        return json.loads(entry.body)["rewards"]
+        rewards: Value | None = json.loads(entry.body)["rewards"]
+        return rewards
     return entry.reward
 
 
-def written_action(action: Any) -> Any:
+def written_action(action: object) -> Any:
     """An action as JSON holds it: a point, or a list of points or labels."""
     if isinstance(action, list):
         return [written_action(unit) for unit in action]
@@ -92,10 +93,11 @@ def written_action(action: Any) -> Any:
     return encode(plain_label(action))
 
 
-def read_action(written: Any) -> Any:
+def read_action(written: Any) -> Action:
     """The action that was written."""
     if isinstance(written, list):
-        return [read_action(unit) for unit in written]
+        return [cast(Unit, read_action(unit)) for unit in written]
     if isinstance(written, dict) and "level" in written:
         return Allocation(tuple(written["point"]), written["level"])
-    return decode(written)
+    label: Unit = decode(written)
+    return label

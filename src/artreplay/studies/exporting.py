@@ -69,7 +69,7 @@ def _rows_of(entry: Entry, decision: Decision | None, action: Any, outcome: Entr
         }
 
 
-def text_of(unit: Any) -> str:
+def text_of(unit: object) -> str:
     """A unit as a text: a label as it is, coordinates with commas between them."""
     if isinstance(unit, tuple):
         point, level = (unit.point, f" @ {unit.level:g}") if isinstance(unit, Allocation) else (unit, "")

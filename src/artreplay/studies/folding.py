@@ -11,7 +11,7 @@ import numpy as np
 
 from artreplay.algorithms import Available
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
-from artreplay.history import History
+from artreplay.history import Action, History
 from artreplay.replay import AnyHistory, ArtificialReplay, Policy, policy_as_bytes, policy_from_bytes
 from artreplay.studies.decisions import action_of, value_of
 from artreplay.studies.pending import Pending
@@ -63,7 +63,7 @@ class Fold:
         self.policy: Policy = first_policy(settings, base) if before is None else before
         self._renew_pending()
 
-    def _continued(self, seq: int, saved: bytes, base: Any) -> Policy | None:
+    def _continued(self, seq: int, saved: bytes, base: object) -> Policy | None:
         """The policy of a snapshot, over the log as it was then; one that cannot be read is no loss."""
         rows = [entry["rows"] for at, entry in self._logs if at <= seq]
         log = first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], [])
@@ -114,17 +114,17 @@ class Fold:
         """The log has grown."""
         self.log = log
 
-    def numbers(self, action: Any) -> list[int]:
+    def numbers(self, action: Action) -> list[int]:
         """The numbers of the units of an action."""
         base = self.policy.drive.base
-        return [base.checked_number(unit) for unit in (action if base.proposes_list else [action])]
+        return [base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
 
     def opened(self, entry: Entry) -> None:
         """A decision is open from now on."""
         units = self.numbers(action_of(entry, self._arms)) if entry.unit is None else [entry.unit]
         self.pending.opened(entry.decision or 0, units)
 
-    def decide(self, number: int, available: Available | None) -> Any:
+    def decide(self, number: int, available: Available | None) -> Action:
         """The action of a decision, by its number among all decisions."""
         policy, pending = self.policy, self.pending
         if self._log_is_new and policy.kind == ArtificialReplay.kind:

@@ -31,7 +31,7 @@ AnyDrift = float | Mapping[Label, float]
 class Arm:
     """An arm of a study: its label, its features where the algorithm wants some, and whether it is retired."""
 
-    label: Any
+    label: Label
     features: list[float] | None = None
     retired: bool = False
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, overload
 
 from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter, StudyRefused
-from artreplay.history import Label
+from artreplay.history import Action, Label
 from artreplay.replay import AnyHistory, Cell, Contradiction, FullStart, Policy, checked_unknown
 from artreplay.studies import arms_and_log, deciding
 from artreplay.studies.arms_and_log import ArmState
@@ -210,7 +210,7 @@ class Study(StudyConnection):
         """
         self._share(lambda state: deciding.void(state, decision_id))
 
-    def observe(self, action: Any, value: float | Sequence[float], request_id: str | None = None) -> None:
+    def observe(self, action: Action, value: float | Sequence[float], request_id: str | None = None) -> None:
         """Tell what came of an action that nobody asked for.
 
         Parameters

@@ -7,13 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, Available
 from artreplay.errors import InvalidFile, InvalidParameter, StudyRefused
-from artreplay.history import Label
+from artreplay.history import Action, Label
 from artreplay.history.labels import plain_label
 from artreplay.replay import AnyHistory, Base, Policy, as_base, decode, encode
 from artreplay.studies.decisions import Value, action_of, moment, value_of, written_action
@@ -112,7 +112,7 @@ class StudyState:
         self.journal.append([entry])
         self.take(entry)
 
-    def enter_value(self, kind: str, action: Any, value: Value, unit: int | None, **columns: Any) -> None:
+    def enter_value(self, kind: str, action: Action, value: Value, unit: int | None, **columns: Any) -> None:
         """Append an entry with a reward: numbers for one arm, JSON for points and lists."""
         body: dict[str, Any] = {} if unit is not None else {"action": written_action(action)}
         if isinstance(value, list):
@@ -194,7 +194,7 @@ class StudyState:
         """Rows of the log are read where the log is opened."""
 
     def _take_waiting(self, entry: Entry) -> None:
-        self.waiting[entry.decision or 0] = value_of(entry)
+        self.waiting[entry.decision or 0] = cast(Value, value_of(entry))
 
     def _close(self, entry: Entry) -> None:
         number = entry.decision or 0
@@ -257,7 +257,7 @@ class StudyState:
                 self.enter_value("reward", action_of(entry, self.arms), value, entry.unit, decision=number)
             elif self.settings.on_timeout == "default":
                 action, default = action_of(entry, self.arms), self.settings.default
-                value = [default] * len(action) if self.base.proposes_list else default
+                value = [default] * len(action) if isinstance(action, list) else default
                 self.enter_value("expiry", action, value, entry.unit, decision=number)
             else:
                 self.enter("expiry", decision=number)
