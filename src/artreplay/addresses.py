@@ -49,8 +49,8 @@ def check_address(where: Any) -> None:
         )
     if is_postgres(where) and "@" in _place(text):
         raise InvalidParameter(
-            f"the address of {shown(text)} must have one @ and no / before it: in a user name or a password write "
-            "%40 for @ and %2F for /"
+            f"the address of {without_password(text)} must have one @ and no / before it: in a user name or a "
+            "password write %40 for @ and %2F for /"
         )
 
 
@@ -68,15 +68,15 @@ def check_log_address(where: Any) -> None:
         )
     if database in _NOT_SUPPORTED:
         raise InvalidParameter(
-            f"{shown(where)} is of a database that is not supported: run the query with its own driver, and give the "
-            "result as a frame, such as pandas.read_sql makes"
+            f"{without_password(where)} is of a database that is not supported: run the query with its own driver, and "
+            "give the result as a frame, such as pandas.read_sql makes"
         )
 
 
-def shown(address: str) -> str:
+def without_password(address: str) -> str:
     """An address without its user, its password and its options; a path as it is.
 
-    >>> shown("postgresql://me:secret@localhost/shop?sslmode=require"), shown("logs/clicks.csv")
+    >>> without_password("postgresql://me:secret@localhost/shop?sslmode=require"), without_password("logs/clicks.csv")
     ('postgresql://localhost/shop', 'logs/clicks.csv')
     """
     scheme, _, rest = address.partition("://")
@@ -93,14 +93,14 @@ def shown(address: str) -> str:
 
 def masked(text: str, address: str) -> str:
     """What someone else says about an address, without the parts of it that are secret."""
-    text = text.replace(address, shown(address))
+    text = text.replace(address, without_password(address))
     for secret in sorted(_secrets(address), key=len, reverse=True):
-        found = re.escape(secret)
-        text = re.sub(found if len(secret) >= _MIN_LETTERS else rf"(?<!\w){found}(?!\w)", "***", text)
+        pattern = re.escape(secret)
+        text = re.sub(pattern if len(secret) >= _MIN_LETTERS else rf"(?<!\w){pattern}(?!\w)", "***", text)
     return text
 
 
-def said(error: Exception, address: str) -> str:
+def words_of(error: Exception, address: str) -> str:
     """The first line of what a driver says is wrong, without the parts of an address that are secret."""
     lines = [line.strip() for line in str(getattr(error, "strerror", None) or error).splitlines() if line.strip()]
     plain = re.sub(
@@ -110,10 +110,10 @@ def said(error: Exception, address: str) -> str:
 
 
 @contextmanager
-def said_in_a_sentence(
+def in_a_sentence(
     address: str, name: str, what: str = "read", errors: tuple[type[Exception], ...] = (Exception,)
 ) -> Iterator[None]:
-    """A block that reads or writes; what goes wrong in it is said without a password.
+    """A block that reads or writes; what goes wrong in it is said in a sentence, without a password.
 
     Drivers of buckets have errors of their own: by default every error counts.
     """
@@ -124,7 +124,7 @@ def said_in_a_sentence(
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidFile("does not exist", file=name) from None
     except errors as error:
-        raise InvalidFile(f"cannot be {what}: {said(error, address)}", file=name) from None
+        raise InvalidFile(f"cannot be {what}: {words_of(error, address)}", file=name) from None
 
 
 def _is_nearly_one(text: str) -> bool:
@@ -155,10 +155,10 @@ def _secrets(address: str) -> set[str]:
     """The password as it is written and as it is meant; and its parts, of which one can pass for a host or a port."""
     rest = address.partition("://")[2]
     user, colon, password = rest.rpartition("@")[0].partition(":")
-    found = {password if colon or is_postgres(address) else user, *_odd_ports(rest)}
+    secrets = {password if colon or is_postgres(address) else user, *_odd_ports(rest)}
     for option in filter(None, re.split(r"[?&]", rest)[1:]):
         name, equal, value = option.partition("=")
         if not equal or not is_postgres(address) or _SECRET_NAMES.search(name):
-            found.add(value if equal else name)
-    found |= {part for secret in found for part in re.split(r"[@/?#:&=\[\]\s,]", secret)}
-    return {secret for secret in found | set(map(urllib.parse.unquote, found)) if secret}
+            secrets.add(value if equal else name)
+    secrets |= {part for secret in secrets for part in re.split(r"[@/?#:&=\[\]\s,]", secret)}
+    return {secret for secret in secrets | set(map(urllib.parse.unquote, secrets)) if secret}

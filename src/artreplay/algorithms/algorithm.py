@@ -270,8 +270,8 @@ class Algorithm:
         if self.reward_range[1] == math.inf:
             return sums
         low, high = self.reward_range
-        scaled = (sums - low * samples) / (high - low) if self.scales else sums
-        within: Floats = np.clip(scaled, 0.0, samples)
+        sums_in_unit = (sums - low * samples) / (high - low) if self.scales else sums
+        within: Floats = np.clip(sums_in_unit, 0.0, samples)
         return within
 
     def parameters(self) -> dict[str, Any]:
@@ -279,8 +279,8 @@ class Algorithm:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __repr__(self) -> str:
-        given = {name: value for name, value in self.parameters().items() if value is not None}
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in given.items())
+        settings = {name: value for name, value in self.parameters().items() if value is not None}
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in settings.items())
         return f"{type(self).__name__}({shown})"
 
 

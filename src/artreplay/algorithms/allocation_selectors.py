@@ -60,8 +60,8 @@ def contest(value: Floats, places: int, levels: int) -> Contest:
     padded = 1 << (levels - 1).bit_length() if levels > 1 else 1
     key = np.full(padded * places + 1, -np.inf)
     key[: len(value) - 1] = value[:-1]
-    made = tournament(key)
-    return Contest(key, made, (len(made.winner) // 2) // places)
+    boxes = tournament(key)
+    return Contest(key, boxes, (len(boxes.winner) // 2) // places)
 
 
 @compiled(scratch=("candidates", "stale", "taken", "out_level", "out_rank"))
@@ -100,17 +100,17 @@ class BudgetedChoice(NamedTuple):
     def find_candidates(self, cells: GridCells | Forest, value: Floats, place: int) -> None:
         """The best boxes of one level: take out the best one, again and again, then put all back."""
         most = len(self.taken)
-        found = 0
+        count = 0
         cell = self.ranking.leader(cells, self.active[place])
-        while cell >= 0 and found < most:
-            self.candidates.value[place, found] = value[cell]
-            self.candidates.rank[place, found] = self.ranking.place(cells, cell)
-            self.taken[found] = cell
+        while cell >= 0 and count < most:
+            self.candidates.value[place, count] = value[cell]
+            self.candidates.rank[place, count] = self.ranking.place(cells, cell)
+            self.taken[count] = cell
             self.ranking.take_out(cells, cell, value)
-            found += 1
+            count += 1
             cell = self.ranking.leader(cells, self.active[place])
-        self.candidates.size[place] = found
-        for j in range(found):
+        self.candidates.size[place] = count
+        for j in range(count):
             self.ranking.put_back(cells, self.taken[j], value)
 
     def changed(self, cells: GridCells | Forest, cell: int, value: Floats) -> None:

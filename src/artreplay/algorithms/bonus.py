@@ -48,8 +48,8 @@ class Theory:
         >>> theory(lipschitz=2)
         Theory(delta=None, lipschitz=2, diameter=1.0)
         """
-        given = {"delta": delta, "lipschitz": lipschitz, "diameter": diameter}
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+        settings = {"delta": delta, "lipschitz": lipschitz, "diameter": diameter}
+        return replace(self, **{name: value for name, value in settings.items() if value is not None})
 
     def noise(self, horizon: int) -> float:
         """2 log(T/δ)."""

@@ -99,11 +99,11 @@ class GreedyChoice(NamedTuple):
 @compiled
 def is_among(rank: int, ranks: Ints, n_ranks: int) -> bool:
     """Whether one of the first ranks is this one."""
-    found = False
+    among = False
     for i in range(n_ranks):
         if ranks[i] == rank:
-            found = True
-    return found
+            among = True
+    return among
 
 
 @compiled(scratch=("box", "grains", "table"))

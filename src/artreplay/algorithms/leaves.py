@@ -134,10 +134,10 @@ class Champions(NamedTuple):
 def champions(cells: Forest, scattered: bool, inside: Ints | None = None) -> Champions:
     """The champions of a forest of roots; `inside` says by rank which finest boxes can be chosen, None for all."""
     leaf, rank = (np.zeros(len(cells.child), np.int64) for _ in range(2))
-    made = Champions(leaf, rank, int(scattered), np.empty(0, np.int64) if inside is None else inside)
+    new = Champions(leaf, rank, int(scattered), np.empty(0, np.int64) if inside is None else inside)
     for root in range(int(cells.size[0])):
-        made.born(cells, root)
-    return made
+        new.born(cells, root)
+    return new
 
 
 @compiled

@@ -68,8 +68,8 @@ class OpenIndex:
         if open_ == 0:
             return value
         count, total = index.tally.counts[arm], index.tally.totals[arm]
-        failed = int(self._algorithm.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
-        earned = open_ * (total / (count + failed)) if count else 0.0
+        failures = int(self._algorithm.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
+        earned = open_ * (total / (count + failures)) if count else 0.0
         allowance = float(index.allowances[arm]) if isinstance(index, DriftIndex) else 0.0
         value = index.bound.lowered(_more(index.tally, arm, open_, earned), 0, allowance / (count + open_), value)
         if isinstance(index, DriftIndex):

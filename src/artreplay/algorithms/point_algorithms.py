@@ -104,8 +104,8 @@ class PointAlgorithm(Algorithm):
                 numbers[levels == level] = number
             unknown = np.flatnonzero(numbers < 0)
             if len(unknown) and not skip:
-                row, known = unknown[0], ", ".join(map(exact, self.levels))
-                raise InvalidHistory(f"is {exact(levels[row])}, the levels are {known}", what="level", row=row)
+                row, level_list = unknown[0], ", ".join(map(exact, self.levels))
+                raise InvalidHistory(f"is {exact(levels[row])}, the levels are {level_list}", what="level", row=row)
         if len(rows):
             points = points.copy()
             points[rows] = self.lattice.low  # anywhere, but where the arithmetic does not overflow
@@ -174,8 +174,8 @@ class PointAlgorithm(Algorithm):
     def _level_number(self, level: Any) -> int:
         if self.levels is None:
             return 0
-        for number, known in enumerate(self.levels):
-            if isinstance(level, (int, float, np.number)) and level == known:
+        for number, own_level in enumerate(self.levels):
+            if isinstance(level, (int, float, np.number)) and level == own_level:
                 return number
         raise InvalidAction(f"level must be one of {', '.join(map(exact, self.levels))}, got {level!r}")
 
@@ -289,10 +289,10 @@ class GridPoints(PointAlgorithm):
 def _coordinates(point: Any) -> list[float]:
     """The coordinates of a point; an empty list if it is not made of numbers."""
     try:
-        given = np.asarray(point).reshape(-1)
-        if given.dtype.kind not in "biufO":  # texts and dates are no coordinates
+        values = np.asarray(point).reshape(-1)
+        if values.dtype.kind not in "biufO":  # texts and dates are no coordinates
             return []
-        coordinates: list[float] = given.astype(np.float64).tolist()
+        coordinates: list[float] = values.astype(np.float64).tolist()
     except (TypeError, ValueError, OverflowError):
         return []
     return coordinates

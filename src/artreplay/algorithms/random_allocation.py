@@ -169,8 +169,8 @@ class RandomAllocation(GridPoints):
     @property
     def tally(self) -> Tally:
         """The count and the sum of the samples of each cell."""
-        made: Tally = self.component.tally
-        return made
+        own: Tally = self.component.tally
+        return own
 
     def _values(self) -> None:
         return None

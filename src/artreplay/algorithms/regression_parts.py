@@ -64,11 +64,11 @@ class RegressionIndex(NamedTuple):
 
     def is_stale(self) -> bool:
         """Whether there are values to compute."""
-        found = False
+        stale = False
         for at in range(len(self.cell)):
             if self.stale[at] == 1:
-                found = True
-        return found
+                stale = True
+        return stale
 
 
 @compiled(scratch=("candidates", "out_level", "out_rank"))

@@ -177,10 +177,14 @@ class _Regression(PointAlgorithm):
     def is_sound(self) -> bool:
         """Whether what was read from a file can be a state of this algorithm; rows wait where there is space."""
         mine, fresh = self.component, type(self)(**self.parameters()).component
-        kept, made = state_of(mine), state_of(fresh)
+        saved_state, fresh_state = state_of(mine), state_of(fresh)
         index, candidates, chosen = mine.index, mine.selector.candidates, mine.chosen
         return bool(
-            all(np.array_equal(kept[name], made[name]) for name in made if not name.startswith("index."))
+            all(
+                np.array_equal(saved_state[name], fresh_state[name])
+                for name in fresh_state
+                if not name.startswith("index.")
+            )
             and np.array_equal(candidates.size, fresh.selector.candidates.size)
             and np.isin(candidates.rank, mine.selector.inside).all()
             and 0 <= chosen[-1] < len(chosen)
@@ -385,5 +389,5 @@ class CellRegression(Allocating, _Regression):
         """The coordinates of the middle of each box with each level, all in [-1, 1]."""
         axes = np.meshgrid(*[(2.0 * np.arange(self.side) + 1.0) / self.side - 1.0] * self.dim, indexing="ij")
         middles = np.stack([axis.ravel() for axis in axes], axis=1)
-        scaled = 2.0 * levels / self.levels[-1] - 1.0
-        return np.array([np.column_stack([middles, np.full(len(middles), level)]) for level in scaled])
+        effort = 2.0 * levels / self.levels[-1] - 1.0
+        return np.array([np.column_stack([middles, np.full(len(middles), level)]) for level in effort])

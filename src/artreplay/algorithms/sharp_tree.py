@@ -241,5 +241,5 @@ def sharp_tree(cells: Forest, selector: Any, value: Floats, samples: int) -> Spl
     tally = HalvesTally(counts, np.zeros(nodes), np.zeros(nodes), halves, np.zeros(nodes * fan), fan)
     whole: Any = HalvingAlgorithm(cells, SharpIndex(tally, value, cells.deepest), selector)
     links = np.zeros(samples, np.int64), np.full(nodes, -1, np.int64), np.zeros(nodes, np.int64)
-    kept = OwnSamples(np.zeros(samples, np.int64), np.zeros(samples), *links, np.zeros(1, np.int64), fan)
-    return SplittingAlgorithm(whole, EnoughSamples(cells.deepest), kept)
+    samples_of_leaf = OwnSamples(np.zeros(samples, np.int64), np.zeros(samples), *links, np.zeros(1, np.int64), fan)
+    return SplittingAlgorithm(whole, EnoughSamples(cells.deepest), samples_of_leaf)

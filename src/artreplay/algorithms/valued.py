@@ -115,8 +115,8 @@ def valued_arms(rule: Any, n_arms: int, n_segments: int = 1) -> ValuedArms:
 def quantile(a: float, b: float, u: float, exact: bool) -> tuple[float, float]:
     """Two numbers that the quantile of Beta(a, b) at u lies between; `exact` makes both of them the quantile."""
     if exact:
-        found = beta_quantile(a, b, u)
-        return found, found
+        x = beta_quantile(a, b, u)
+        return x, x
     return quantile_bounds(a, b, u)
 
 

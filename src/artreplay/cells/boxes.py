@@ -105,8 +105,8 @@ class Lattice(NamedTuple):
         """Whether a point lies between the edges of a box along one axis."""
         dim = len(self.low)
         depth = self.depth(box)
-        held: bool = self.coordinate(point, axis) >> (self.bits - depth) == gathered(box & WITHIN, axis, dim, depth)
-        return held
+        inside: bool = self.coordinate(point, axis) >> (self.bits - depth) == gathered(box & WITHIN, axis, dim, depth)
+        return inside
 
 
 def lattice(space: Any, dim: int, side: int) -> Lattice:

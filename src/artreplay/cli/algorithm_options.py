@@ -56,13 +56,13 @@ def drift_of(text: str | None, labels: dict[str, Any]) -> Any:
         return None
     if "=" not in text:
         return _number("--drift", text)
-    found = {}
+    by_arm = {}
     for part in text.split(","):
         name, _, value = part.rpartition("=")
         if name.strip() not in labels:
             raise InvalidParameter(f"--drift must name arms of the log, got {name.strip()!r}")
-        found[labels[name.strip()]] = _number("--drift", value)
-    return found
+        by_arm[labels[name.strip()]] = _number("--drift", value)
+    return by_arm
 
 
 def _bonus_of(text: str | None) -> Any:

@@ -89,8 +89,10 @@ def index(
             how = {"until": until, "seed": order_seed, **where, "memory": memory}
             index_history(log, path, **columns, **how, advance=stages.advance)
     laid_out = open_log(path)
-    rows, taken, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
-    show(f"{where}: {rows}, {taken}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {taken}")
+    rows, stored_size, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
+    show(
+        f"{where}: {rows}, {stored_size}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {stored_size}"
+    )
 
 
 def _check(path: str) -> None:

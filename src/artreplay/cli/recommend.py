@@ -19,7 +19,7 @@ from artreplay.cli.algorithm_options import (
 from artreplay.cli.labelled_arms import HEADINGS, best_first, entry_of, row_of
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import name_of
-from artreplay.cli.state import Recommended, recommended, told
+from artreplay.cli.state import Recommendation, recommendation_for, tell_state
 from artreplay.console.options import (
     ArmsOption,
     CountOption,
@@ -98,11 +98,13 @@ def recommend(
     columns |= {"count": count, "sum": sum_, "csv": csv_of(csv), "allowance": allowance}
     parameters: dict[str, Any] = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
-    found = recommended(Request(log, columns, algorithm, parameters, arms or None, unknown, policy, drift), state)
+    recommendation = recommendation_for(
+        Request(log, columns, algorithm, parameters, arms or None, unknown, policy, drift), state
+    )
     if as_json:
-        show_json(_as_json(found))
+        show_json(_as_json(recommendation))
     else:
-        _show(found, all_rows)
+        _show(recommendation, all_rows)
 
 
 def tell(
@@ -115,7 +117,7 @@ def tell(
     The policy is the one that `recommend --state` keeps. You may tell any arm, recommended or not, and do not need the
     log for it. Several processes may tell at the same time.
     """
-    played, value, rounds = told(state, arm, outcome_value(reward))
+    played, value, rounds = tell_state(state, arm, outcome_value(reward))
     show(f"round {rounds}: {text_of(played)} gave {value:g}")
 
 
@@ -127,19 +129,19 @@ def outcome_value(text: str) -> float:
         raise InvalidAction(f"reward is {text!r}, expected a number") from None
 
 
-def _show(found: Recommended, all_rows: bool) -> None:
-    arms = best_first(found.policy)
+def _show(recommendation: Recommendation, all_rows: bool) -> None:
+    arms = best_first(recommendation.policy)
     shown = arms if all_rows else arms[:MAX_ROWS]
     headings, rows = HEADINGS, [row_of(arm) for arm in shown]
     if all(row[-1] == NONE for row in rows):  # an algorithm without an index
         headings, rows = headings[:-1], [row[:-1] for row in rows]
-    show(f"next action: {text_of(found.action)}", "", table_of(headings, rows))
+    show(f"next action: {text_of(recommendation.action)}", "", table_of(headings, rows))
     if len(shown) < len(arms):
         show(f"… and {len(arms) - len(shown):,} more (--all shows them)")
-    show("", *_use_of_log(found))
+    show("", *_use_of_log(recommendation))
 
 
-def _use_of_log(found: Recommended) -> list[str]:
+def _use_of_log(found: Recommendation) -> list[str]:
     policy, rounds = found.policy, found.rounds
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
@@ -153,13 +155,13 @@ def _use_of_log(found: Recommended) -> list[str]:
     return lines + [f"the log may be out of date: {found}" for found in policy.contradictions()]
 
 
-def _as_json(found: Recommended) -> dict[str, Any]:
-    policy = found.policy
+def _as_json(recommendation: Recommendation) -> dict[str, Any]:
+    policy = recommendation.policy
     return {
-        "action": found.action,
+        "action": recommendation.action,
         "algorithm": name_of(type(policy.base)),
         "policy": policy.kind,
-        "rounds": found.rounds,
+        "rounds": recommendation.rounds,
         "log": {"samples": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
         "reading": dataclasses.asdict(policy.reading),
         "arms": [entry_of(arm) for arm in best_first(policy)],

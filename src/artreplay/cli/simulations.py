@@ -75,10 +75,10 @@ def demo(
         Contestant(FULL_START, base, "full-start"),
         Contestant(REPLAY, base, "artificial-replay"),
     ]
-    done = compare(contestants, KArmed(_ARMS), _SAMPLES, _ROUNDS, replications, seed)
-    _draw(done, out, kind)
+    result = compare(contestants, KArmed(_ARMS), _SAMPLES, _ROUNDS, replications, seed)
+    _draw(result, out, kind)
     show(f"{_ARMS} arms, {_ROUNDS:,} rounds, a log of {_SAMPLES:,} samples, {name_of(cls)}", "")
-    show_comparison(done, _ROUNDS, replications)
+    show_comparison(result, _ROUNDS, replications)
     show(f"the figure is in {out}")
 
 
@@ -134,8 +134,10 @@ def simulate(
     if log not in get_args(LogShares):
         how = {"rounds": checked_count("horizon", horizon), "seed": seed, "threads": threads}
         how["worlds"] = checked_count("replications", replications)
-        given = {name: value for name, value in (columns | {"allowance": allowance}).items() if value is not None}
-        simulate_log(log, given, algorithm, tuning | {"reward_range": reward_range}, number, how, out, as_json)
+        columns_given = {
+            name: value for name, value in (columns | {"allowance": allowance}).items() if value is not None
+        }
+        simulate_log(log, columns_given, algorithm, tuning | {"reward_range": reward_range}, number, how, out, as_json)
         return
     _refuse_without_log({**columns, "drift": drift, "reward_range": reward_range, "out": out})
     cls = class_of(algorithm or "kl-ucb", IN_SIMULATIONS)
@@ -143,26 +145,26 @@ def simulate(
     base = _base(cls, env, tuning, horizon)
     starts = list(dict.fromkeys(start or StartChoice))
     contestants = [Contestant(each.replace("-", " "), base, each.value) for each in starts]
-    done = compare(contestants, env, history, horizon, replications, seed, threads)
+    result = compare(contestants, env, history, horizon, replications, seed, threads)
     if as_json:
         setting = {"algorithm": name_of(cls), "arms": n_arms, "history": history, "horizon": horizon}
         setting |= {"replications": replications, "log": str(log), "bad_share": bad_share, "rewards": str(rewards)}
-        _show_as_json(done, setting | {"seed": seed}, env)
+        _show_as_json(result, setting | {"seed": seed}, env)
         return
     note = "" if cls.exact else f" ({name_of(cls)} is not exact: they need not be)"
-    show_comparison(done, horizon, replications, note)
+    show_comparison(result, horizon, replications, note)
 
 
-def _show_as_json(done: PolicyRuns, setting: dict[str, Any], env: ArmEnvironment) -> None:
+def _show_as_json(result: PolicyRuns, setting: dict[str, Any], env: ArmEnvironment) -> None:
     if isinstance(env, Linear):
         setting |= {"dim": env.dim, "blocks": env.blocks}
     show_json(
         {
             "setting": setting,
-            "policies": [row | {"policy": row["policy"].replace(" ", "-")} for row in done.summaries()],
-            "identical_replications": done.identical,
-            "seconds": done.seconds,
-            "loops_compiled": done.compiled,
+            "policies": [row | {"policy": row["policy"].replace(" ", "-")} for row in result.summaries()],
+            "identical_replications": result.identical,
+            "seconds": result.seconds,
+            "loops_compiled": result.compiled,
         }
     )
 
@@ -201,20 +203,20 @@ def _refuse_without_log(options: dict[str, Any]) -> None:
             raise InvalidParameter(f"--{name.replace('_', '-')} belongs to a log of your own: name it with --log")
 
 
-def _base(cls: type[ArmAlgorithm], env: ArmEnvironment, given: dict[str, Any], horizon: int) -> ArmAlgorithm:
+def _base(cls: type[ArmAlgorithm], env: ArmEnvironment, parameters: dict[str, Any], horizon: int) -> ArmAlgorithm:
     # Rounds are the simulation's; an algorithm that does not ask for their number is not told.
     fixed = {"features": env.features} if isinstance(env, Linear) else {"n_arms": env.n_arms}
-    return make_base(cls, given, **fixed, **({"horizon": horizon} if takes(cls, "horizon") else {}))
+    return make_base(cls, parameters, **fixed, **({"horizon": horizon} if takes(cls, "horizon") else {}))
 
 
-def _draw(done: PolicyRuns, out: Path, kind: str) -> None:
+def _draw(result: PolicyRuns, out: Path, kind: str) -> None:
     from artreplay.plots import headline
 
     figure = headline(
-        random=done.runs["random"],
-        ignorant=done.runs["ignorant"],
-        full_start=done.runs[FULL_START],
-        replay=done.runs[REPLAY],
+        random=result.runs["random"],
+        ignorant=result.runs["ignorant"],
+        full_start=result.runs[FULL_START],
+        replay=result.runs[REPLAY],
         setting=f"{_ARMS} Bernoulli arms, a log of {_SAMPLES:,} samples",
     )
     write_figure(figure, out, kind)

@@ -24,7 +24,7 @@ from artreplay.cli.labelled_arms import ArmsByText
 from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.cli.recommend import outcome_value
-from artreplay.cli.state import asked_drift, made_base
+from artreplay.cli.state import drift_of_request, new_base
 from artreplay.console.options import (
     ArmsOption,
     CountOption,
@@ -98,28 +98,28 @@ def create(
     }
     allowance, drift = column_or_drift(drift)
     columns |= {"csv": csv_of(csv), "allowance": allowance}
-    given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
+    settings: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
     request = Request(log or "", columns, algorithm, parameters, arms or None, unknown, None, drift)
     if log is None:
         base, history = _base_without_log(algorithm, parameters, arms), None
     else:
-        base, opened, given["note"] = made_base(request)
-        history = opened.history
+        base, history_argument, settings["note"] = new_base(request)
+        history = history_argument.history
         if isinstance(history, StoredLog) and not isinstance(history, ParquetLog):
             raise InvalidParameter(
                 f"{place_of(log)} must be indexed first, so that the study finds it again: "
                 "`artreplay index LOG --output STORE` does that"
             )
     with errors_in(file="the study" if log is None else place_of(log)):
-        drift_ = asked_drift(request, base)
-        made = Study.create(place, base, history, unknown=unknown or "error", drift=drift_, **given)
-    with made:
+        drift_ = drift_of_request(request, base)
+        new = Study.create(place, base, history, unknown=unknown or "error", drift=drift_, **settings)
+    with new:
         rows = "no log" if history is None else f"a log of {len(history):,} samples"
-        show(f"{made.place}: {name_of(type(base))} over {_many(made)}, {rows}")
+        show(f"{new.place}: {name_of(type(base))} over {_many(new)}, {rows}")
 
 
-def _many(made: Study) -> str:
-    base = made.base
+def _many(new: Study) -> str:
+    base = new.base
     return f"{base.n_arms:,} arms" if hasattr(base, "arms") else f"points of {base.dim} coordinates"
 
 
@@ -133,10 +133,10 @@ def _base_without_log(algorithm: str | None, parameters: dict[str, Any], arms: l
 def _duration(text: str | None) -> timedelta | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
+    if match is None:
         raise InvalidParameter(f"--wait must be a number and a unit, as in 30s, 15m, 12h, 2d or 1w, got {text!r}")
-    return timedelta(**{_UNITS[found[2]]: float(found[1])})
+    return timedelta(**{_UNITS[match[2]]: float(match[1])})
 
 
 @study.command()
@@ -151,8 +151,8 @@ def decide(
     with Study.open(place) as opened:
         arms = ArmsByText(opened.base)
         chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among else None
-        made = opened.decide(request_id, among=chosen, count=many)
-        _show_decisions(made if isinstance(made, list) else [made], as_json, many is None)
+        decisions = opened.decide(request_id, among=chosen, count=many)
+        _show_decisions(decisions if isinstance(decisions, list) else [decisions], as_json, many is None)
 
 
 @study.command(context_settings={"ignore_unknown_options": True})
@@ -198,15 +198,15 @@ def arms(
 
 
 def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
-    found = opened.arms()
+    states = opened.arms()
     if as_json:
         names = ("retired", "logged", "used", "online", "open", "mean", "index")
-        show_json([{"arm": arm.label} | {name: getattr(arm, name) for name in names} for arm in found])
+        show_json([{"arm": arm.label} | {name: getattr(arm, name) for name in names} for arm in states])
         return
     rows = [
         (text_of(arm.label), counted(arm.logged), counted(arm.used), counted(arm.online), counted(arm.open))
         + (number(arm.mean), "retired" if arm.retired else number(arm.index))
-        for arm in found
+        for arm in states
     ]
     show(
         table_of(
@@ -249,10 +249,10 @@ def extend(
 ) -> None:
     """Go on with a log that has grown, or with a store that has moved; columns are those of the study's making."""
     with Study.open(place, read_only=True) as look:
-        known = look.note
-    given = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
-    columns = {name: known.get(name) if value is None else value for name, value in given.items()}
-    columns |= {name: known[name] for name in ("until", "order", "table", "allowance") if known.get(name) is not None}
+        note = look.note
+    options = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
+    columns = {name: note.get(name) if value is None else value for name, value in options.items()}
+    columns |= {name: note[name] for name in ("until", "order", "table", "allowance") if note.get(name) is not None}
     history = read_log(log, {name: value for name, value in columns.items() if value is not None}).history
     with Study.open(place, history if isinstance(history, StoredLog) else None) as opened:
         with errors_in(file=place_of(log)):

@@ -20,7 +20,7 @@ from numba.core.typing.templates import (
 from numba.extending import lower_builtin, overload, register_jitable
 
 from artreplay.compiling.components import MARK, UNBOUNDED
-from artreplay.compiling.interrupts import Uninterrupted
+from artreplay.compiling.interrupts import NoInterrupt
 from artreplay.compiling.marker import assume_nonnegative, least_room
 
 # Without reference counting of arrays a step costs a fraction; the option is private to numba, so it may be refused.
@@ -176,7 +176,7 @@ def _whole(entry: Any) -> Any:
 
     def compile_whole(signature: Any) -> Any:
         """What numba calls when it meets new types."""
-        with Uninterrupted():
+        with NoInterrupt():
             return compiled_for(signature)
 
     entry.compile = compile_whole

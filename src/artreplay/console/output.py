@@ -67,12 +67,12 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1)
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, header in enumerate(headers):
-        made.add_column(header, justify="left" if place < texts else "right", overflow="fold")
+        grid.add_column(header, justify="left" if place < texts else "right", overflow="fold")
     for row in rows:
-        made.add_row(*row)
-    return made
+        grid.add_row(*row)
+    return grid
 
 
 def _plain_table(rows: Sequence[Sequence[str]], texts: int) -> str:

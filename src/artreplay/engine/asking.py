@@ -221,11 +221,11 @@ class PointReplication:
     def _played(self, coordinates: list[float], level: int) -> PlayedUnit:
         """A point with its mean, which is worked out once."""
         point = np.array(coordinates) + 0.0  # one zero, not two
-        known = self._known.get((point.tobytes(), level))
-        if known is None:
+        unit = self._known.get((point.tobytes(), level))
+        if unit is None:
             env = self._env
             mean = float(env.means(point[None, :], np.array([env.level_values()[level]]))[0])
             number = int(env.lattice.unit(point, level)) & WITHIN
-            known = PlayedUnit(number, level, mean, key_of_point(point.view(np.uint64), level))
-            self._known[point.tobytes(), level] = known
-        return known
+            unit = PlayedUnit(number, level, mean, key_of_point(point.view(np.uint64), level))
+            self._known[point.tobytes(), level] = unit
+        return unit

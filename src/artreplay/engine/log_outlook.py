@@ -194,6 +194,6 @@ class _Indices:
         before, after = self.values[rows, inside - 1], self.values[rows, inside]
         with np.errstate(invalid="ignore", divide="ignore"):
             part = np.where(before > after, (before - level) / (before - after), 1.0).clip(0.0, 1.0)
-        found = np.exp(logs[inside - 1] + part * (logs[inside] - logs[inside - 1]))
-        found = np.where(above == 0, 1.0, found)
-        return np.asarray(np.where(above == len(logs), 2.0 * self.sizes[-1], found))
+        samples = np.exp(logs[inside - 1] + part * (logs[inside] - logs[inside - 1]))
+        samples = np.where(above == 0, 1.0, samples)
+        return np.asarray(np.where(above == len(logs), 2.0 * self.sizes[-1], samples))

@@ -29,7 +29,7 @@ class Worth:
     read_share: float  # of the log
 
     @property
-    def made_worse(self) -> float:
+    def makes_worse(self) -> float:
         """The share of worlds in which the log made it worse; half of them would be chance."""
         return float((self.with_log > self.without).mean())
 

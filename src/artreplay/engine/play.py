@@ -189,9 +189,9 @@ def show_log(algorithm: Player, log: ArmLog | PointLog, session: Session, positi
 def meet(rewards: Rewards, proposal: Ints, units: int, round_: int) -> int:
     """Look at the units that are to be played; AGAIN, or what is in the way."""
     for j in range(units):
-        found: int = rewards.meet(proposal[j], round_, j)
-        if found != AGAIN:
-            return found
+        status: int = rewards.meet(proposal[j], round_, j)
+        if status != AGAIN:
+            return status
     return AGAIN
 
 

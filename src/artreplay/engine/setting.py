@@ -86,12 +86,12 @@ class Setting:
 
     def outputs(self) -> Outputs:
         """Arrays for all replications."""
-        size, kept = self.replications, self.horizon if self.keep_all else 1
+        size, rounds = self.replications, self.horizon if self.keep_all else 1
         shape = (size, self.horizon if self.keep_all else 0, self.width)
         arms = self.env.n_arms if self.keep_all and isinstance(self.env, ArmEnvironment) else 0
         return Outputs(
-            regret=np.zeros((size, kept)),
-            used=np.zeros((size, kept), np.int64),
+            regret=np.zeros((size, rounds)),
+            used=np.zeros((size, rounds), np.int64),
             actions=np.full(shape, -1, np.int64),
             levels=np.full(shape if self.levels is not None else (size, 0, self.width), -1, np.int64),
             by_arm=np.zeros((size, arms), np.int64),
@@ -124,27 +124,27 @@ def checked_setting(
     rounds = _checked_rounds(keep, horizon)
     ready = as_base(base)
     _check_base(ready, env)
-    known = history if isinstance(history, (History, Totals)) else None
+    log = history if isinstance(history, (History, Totals)) else None
     rows = len(history) if isinstance(history, (History, Totals)) else checked_count("history", history, least=0)
-    if known is not None:
-        _check_log(ready, env, known)
+    if log is not None:
+        _check_log(ready, env, log)
     if isinstance(env, OwnEnvironment):
         env.rows = rows
     has_log = start != "ignorant"
     if has_log and isinstance(ready, Algorithm) and ready.wants_totals:
-        if known is None:
+        if log is None:
             raise InvalidParameter('prior="log" needs a log to fit it to: pass history= as a History, not as a number')
-        ready.take_totals(*BaseLog(ready, known, "error").totals())
-    allowed = _checked_drift(drift, ready, known) if has_log else Drift(0.0, ready)
+        ready.take_totals(*BaseLog(ready, log, "error").totals())
+    allowed = _checked_drift(drift, ready, log) if has_log else Drift(0.0, ready)
     if has_log and isinstance(ready, Algorithm) and ready.counts_log and ready.log_rows is None:
-        ready.count_log(rows if known is None else BaseLog(ready, known, "error", allowed).size)
+        ready.count_log(rows if log is None else BaseLog(ready, log, "error", allowed).size)
         warn_of_short_horizon(ready, rows)
     return Setting(
         user_base=base,
         base=ready,
         env=env,
         start=start,
-        history=known,
+        history=log,
         rows=rows if has_log else 0,
         horizon=horizon,
         replications=replications,
@@ -152,7 +152,7 @@ def checked_setting(
         rounds=rounds,
         user_drift=drift if has_log else 0.0,
         drift=allowed,
-        totals=_rows_of_totals(ready, known) if isinstance(known, Totals) and has_log else [],
+        totals=_rows_of_totals(ready, log) if isinstance(log, Totals) and has_log else [],
     )
 
 

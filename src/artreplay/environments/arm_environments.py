@@ -223,10 +223,10 @@ class Linear(ArmEnvironment):
     def draw_means(self, keys: Words) -> Floats:
         """φ·θ, with θ drawn per replication."""
         theta = uniforms(keys, THETA, self.dim).reshape(len(keys), self.blocks, -1)
-        scaled = (theta / np.cumsum(theta, axis=2)[:, :, -1:]).reshape(len(keys), self.dim)
+        shares = (theta / np.cumsum(theta, axis=2)[:, :, -1:]).reshape(len(keys), self.dim)
         means = np.zeros((len(keys), self.n_arms))
         for place in range(self.dim):  # in a fixed order, whatever the number of rows
-            means += self.features[:, place] * scaled[:, place, None]
+            means += self.features[:, place] * shares[:, place, None]
         return np.clip(means, 0.0, 1.0)
 
 

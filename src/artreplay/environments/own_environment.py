@@ -83,8 +83,8 @@ class OwnRewards(NamedTuple):
         number = self.pulls[arm]
         self.pulls[arm] = number + 1
         reward = self.own.reward(arm, round_, uniform(self.key[0], REWARD, arm, number))
-        seen: float = (reward - self.scale.low) / self.scale.span
-        return seen
+        value: float = (reward - self.scale.low) / self.scale.span
+        return value
 
     def draw_rows(self, first: int, last: int, arms: Ints, values: Floats) -> None:
         """Rows of the log, in which all arms are equally likely; they were logged before round 0."""

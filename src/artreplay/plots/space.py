@@ -172,8 +172,8 @@ def checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float 
     if level is None:
         return levels
     if level not in levels:
-        known = "none" if base.levels is None else ", ".join(exact(one) for one in base.levels)
-        raise InvalidParameter(f"level must be one of the levels of the algorithm ({known}), got {level!r}")
+        level_list = "none" if base.levels is None else ", ".join(exact(one) for one in base.levels)
+        raise InvalidParameter(f"level must be one of the levels of the algorithm ({level_list}), got {level!r}")
     return (level,)
 
 
@@ -224,14 +224,14 @@ def logged_dots(policy: Policy, base: PointAlgorithm, level: float | None) -> di
     history: Any = policy.history
     if history is None or history.points is None:
         return {UNUSED_DOTS: np.empty((0, 2)), USED_DOTS: np.empty((0, 2))}
-    known = base.numbers(history.points, history.levels, skip=True) >= 0
+    is_inside = base.numbers(history.points, history.levels, skip=True) >= 0
     if history.levels is not None:
-        known &= history.levels == level
+        is_inside &= history.levels == level
     unused = np.zeros(len(history), np.bool_)
     unused[policy.unused_rows()] = True
     columns = [history.points, history.rewards[:, None]] if base.dim == 1 else [history.points]
     places = np.concatenate(columns, axis=1)
-    return {UNUSED_DOTS: places[known & unused], USED_DOTS: places[known & ~unused]}
+    return {UNUSED_DOTS: places[is_inside & unused], USED_DOTS: places[is_inside & ~unused]}
 
 
 def played_dots(base: PointAlgorithm, level: float | None, played: Sequence[Any]) -> Floats:
@@ -354,13 +354,13 @@ def _draw_cells(
             left, right, bottom = low[0], high[0], heights[0]
             top = max(cell.index, heights[0]) if scale is not None else heights[1]
         shapes.append([(left, bottom), (right, bottom), (right, top), (left, top)])
-    drawn = PolyCollection(shapes, edgecolors="#4a4a4a", linewidths=0.6, zorder=1)
+    boxes = PolyCollection(shapes, edgecolors="#4a4a4a", linewidths=0.6, zorder=1)
     if scale is None:
-        drawn.set_facecolor("#ffffff")
+        boxes.set_facecolor("#ffffff")
     else:
         indices = np.array([cell.index for cell in cells])
-        drawn.set(array=np.ma.masked_invalid(indices), cmap=COLOURS, norm=scale)  # outside a mask there is no colour
-    axes.add_collection(drawn, autolim=False)
+        boxes.set(array=np.ma.masked_invalid(indices), cmap=COLOURS, norm=scale)  # outside a mask there is no colour
+    axes.add_collection(boxes, autolim=False)
 
 
 def stroke(dots: Dots, size: float) -> dict[str, Any]:

@@ -293,15 +293,15 @@ def study_page(view: View) -> str:
 
 
 def _sentences(view: View) -> list[str]:
-    facts, known = view.facts, view.reward[~np.isnan(view.reward)]
+    facts, rewards = view.facts, view.reward[~np.isnan(view.reward)]
     states = facts["decisions"]
     outcomes = ", ".join(f"{count:,} {state}" for state, count in states.items()) or "none so far"
     lines = [f"{facts['algorithm']} has made {sum(states.values()):,} decisions: {outcomes}."]
     if facts["horizon"] is not None:
         lines[0] += f" Its horizon is {facts['horizon']:,} decisions."
-    if len(known):
+    if len(rewards):
         against = "" if math.isnan(view.log_mean) else f"; the log has {view.log_mean:.4g}"
-        lines.append(f"The mean reward of a decision is {known.mean():.4g}{against}.")
+        lines.append(f"The mean reward of a decision is {rewards.mean():.4g}{against}.")
     log = facts["log"]
     if log["rows"]:
         share = log["used"] / log["rows"]

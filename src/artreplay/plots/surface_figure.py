@@ -88,9 +88,9 @@ def draw_surface(
     """
     base = policy.base if isinstance(policy, Policy) else None
     if not isinstance(base, (PointRegression, CellRegression)):
-        found = type(policy if base is None else base).__name__
+        name = type(policy if base is None else base).__name__
         raise InvalidParameter(
-            f"a surface is fitted by PointRegression and CellRegression, got {found}: draw_space draws others"
+            f"a surface is fitted by PointRegression and CellRegression, got {name}: draw_space draws others"
         )
     kind = None if path is None else checked_kind(Path(path))
     check_names(names, base)
@@ -145,8 +145,8 @@ def _draw_maps(
     )
     for axes, (name, values, colours, doubt) in zip(row, parts, strict=True):
         low, high = _range([each.deviation if doubt else each.mean for each in fits])
-        drawn = axes.pcolormesh(x, y, values.T, cmap=colours, vmin=0.0 if doubt else low, vmax=high, rasterized=True)
-        figure.colorbar(drawn, ax=axes, shrink=0.9, pad=0.02).set_label(name)
+        image = axes.pcolormesh(x, y, values.T, cmap=colours, vmin=0.0 if doubt else low, vmax=high, rasterized=True)
+        figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02).set_label(name)
         draw_dots(axes, fit.dots, None)
         axes.set_xlim(x[0], x[-1])
         axes.set_ylim(y[0], y[-1])
@@ -157,8 +157,8 @@ def _draw_maps(
 
 def _range(values: Sequence[Floats]) -> tuple[float, float]:
     """The lowest and the highest of all that are known; something where nothing is."""
-    known = np.concatenate([each[np.isfinite(each)] for each in values])
-    return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    finite = np.concatenate([each[np.isfinite(each)] for each in values])
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
 
 
 def _draw_band(axes: Axes, fit: _Fit, base: Any, names: Sequence[str]) -> None:

@@ -91,8 +91,8 @@ def as_base(thing: object, plain: bool = False) -> Base:
     if reads_values:
         bottom, top = (float(base.scaled(edge)) for edge in base.reward_range)
         base.component = certify(base.component, n_arms, bottom, top)
-    made: Base = base
-    return made
+    new: Base = base
+    return new
 
 
 def offers_value(thing: object) -> bool:
@@ -120,8 +120,8 @@ class OwnBase:
         if not isinstance(stated, bool):
             raise InvalidParameter(f"reads_whole_log of {name} must be True or False, got {stated!r}")
         self.reads_whole_log = stated
-        if (given := getattr(thing, "reward_range", None)) is not None:
-            self.reward_range = checked_range(given)
+        if (own_range := getattr(thing, "reward_range", None)) is not None:
+            self.reward_range = checked_range(own_range)
 
     @property
     def thing(self) -> Any:
@@ -381,19 +381,19 @@ class ObjectBase(OwnBase):
         """The number of a unit, a new one if it was never seen."""
         key = _hashable(unit)
         try:
-            known = self._numbers.get(key)
+            number = self._numbers.get(key)
         except TypeError:
             raise InvalidAction(f"a unit must be hashable, got {type(unit).__name__}") from None
-        if known is None:
+        if number is None:
             if is_certified(self.component):
                 arms = f"{type(self.thing).__name__} chooses among"
                 raise InvalidAction(f"{unit!r} is not one of the {len(self.component.high)} arms that {arms}")
             if self._checks_units:
                 _ask(self.thing.check_unit, unit)
-            known = len(self._units)
+            number = len(self._units)
             self._units.append(_own_copy(unit))
-            self._numbers[key] = known
-        return known
+            self._numbers[key] = number
+        return number
 
     def may_propose(self, number: int) -> bool:
         """Whether this is the number of a unit that was met."""
@@ -453,10 +453,10 @@ class ObjectBase(OwnBase):
         if not self._has_cells:
             return number
         name: Hashable = self.thing.cell(self._units[number])
-        if (known := self._names.setdefault(number, name)) != name:
+        if (before := self._names.setdefault(number, name)) != name:
             raise InvalidAction(
                 f"{described(self.thing, 'cell')} must always give the same name: {self._units[number]!r} was in "
-                f"{known!r} before, and is in {name!r} now"
+                f"{before!r} before, and is in {name!r} now"
             )
         return name
 

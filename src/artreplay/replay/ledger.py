@@ -177,9 +177,9 @@ def filled_ledger(cells: UnitCells, part: Part, end: int | None = None, marks: I
     counts = np.bincount(cell, minlength=n_cells).astype(np.int64)
     used = np.zeros(n_cells, np.int64)
     if marks is not None:
-        known = np.zeros(n_cells, np.int64)
-        known[: len(marks)] = marks[:n_cells]
-        used = known if end is None else np.bincount(cell[part.rows < known[cell]], minlength=n_cells)
+        rows_of_cell = np.zeros(n_cells, np.int64)
+        rows_of_cell[: len(marks)] = marks[:n_cells]
+        used = rows_of_cell if end is None else np.bincount(cell[part.rows < rows_of_cell[cell]], minlength=n_cells)
         if len(marks) > n_cells or (used > counts).any():
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
     stop = np.cumsum(counts)

@@ -153,10 +153,10 @@ class Policy:
 
     # -- the log, which may grow ------------------------------------------------------------------------------
 
-    def resume(self, history: AnyHistory, known: Fingerprint, marks: Ints, of_totals: bool) -> None:
+    def resume(self, history: AnyHistory, fingerprint: Fingerprint, marks: Ints, of_totals: bool) -> None:
         """Go on with a log that was known by a fingerprint and read up to these marks, and may have grown."""
-        self._check_growth(history, known, of_totals, None)
-        self._open_log(history, marks if known.rows else None)
+        self._check_growth(history, fingerprint, of_totals, None)
+        self._open_log(history, marks if fingerprint.rows else None)
 
     def extend(self, history: AnyHistory) -> None:
         """Continue with a log that has grown.
@@ -169,10 +169,10 @@ class Policy:
         The new rows join the journal now, after what was told before. Any other change is refused, and the error names
         the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
         """
-        known, before, base = self.fingerprint(), self.log, self.drive.base
-        self._check_growth(history, known, before.is_totals, before.history)
-        self._open_log(history, self.marks() if known.rows else None)
-        if history.n_rows > known.rows and isinstance(base, Algorithm) and base.log_rows is not None:
+        fingerprint, before, base = self.fingerprint(), self.log, self.drive.base
+        self._check_growth(history, fingerprint, before.is_totals, before.history)
+        self._open_log(history, self.marks() if fingerprint.rows else None)
+        if history.n_rows > fingerprint.rows and isinstance(base, Algorithm) and base.log_rows is not None:
             said_before = base.why_horizon_is_short(max(before.size, base.log_rows)) is not None
             if not said_before:
                 warn_of_short_horizon(base, self.log.size)
@@ -183,15 +183,15 @@ class Policy:
         return BaseLog(self.drive.base, history, self.unknown, self._drift)
 
     def _check_growth(
-        self, history: AnyHistory, known: Fingerprint, of_totals: bool, before: AnyHistory | None
+        self, history: AnyHistory, fingerprint: Fingerprint, of_totals: bool, before: AnyHistory | None
     ) -> None:
         """Refuse a log that is not the known one with more rows; it was `before`, if that is at hand."""
         self.drive.check_whole()
-        if known.rows and isinstance(checked_history(history), Totals) != of_totals:
+        if fingerprint.rows and isinstance(checked_history(history), Totals) != of_totals:
             kind, other = ("totals", "rows") if of_totals else ("rows", "totals")
             raise InvalidHistory(f"a log of {kind} can only go on with {kind}, got one of {other}")
         self._drift.check_log(checked_history(history))
-        history.check_continues(known, before)
+        history.check_continues(fingerprint, before)
 
     def go_on_from(self, before: Policy) -> None:
         """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
@@ -211,21 +211,21 @@ class Policy:
         log = BaseLog(base, history, self.unknown, self._drift)
         if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
-        loaded, reader = 0, None
+        first_row, reader = 0, None
         ledger: Ledger | RelatedRows = drive.ledger
         if self.relation is not None:
             ledger = RelatedRows(base, log, self.relation, marks)
             left = len(ledger.rows) - len(ledger.used_rows())
         elif log.is_totals:
-            loaded = 0 if marks is None else int(marks[0])
-            left = log.samples_after(loaded)
+            first_row = 0 if marks is None else int(marks[0])
+            left = log.samples_after(first_row)
         else:
             ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
             left = unread_rows(ledger)
         if log.whole is not None and left != log.size - self.used:
             raise InvalidFile("the marks in the file do not fit the number of rows that were used")
         with drive.whole():
-            self.log, self.skipped, self._loaded = log, log.skipped, loaded
+            self.log, self.skipped, self._loaded = log, log.skipped, first_row
             drive.replace(ledger, reader)
             drive.position[SERVING] = 0
             base.log_changed()
@@ -388,8 +388,8 @@ class Ignorant(Policy):
 
     @checked
     def __init__(self, base: object) -> None:
-        made = as_base(base)
-        self._begin(made, Drift(0.0, made), "error")
+        new = as_base(base)
+        self._begin(new, Drift(0.0, new), "error")
         self._open_log(History([], []), None)
 
     def extend(self, history: AnyHistory) -> None:

@@ -93,8 +93,8 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
     members: dict[int, list[int]] = {}
     for unit, cell in zip(units.tolist(), cells.of(units).tolist(), strict=True):
         members.setdefault(cell, []).append(unit)
-    named = [([base.unit(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
-    return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in named}
+    groups = [([base.unit(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
+    return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in groups}
 
 
 def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
@@ -148,8 +148,8 @@ class Online:
 
     def go_on_from(self, before: Online) -> None:
         """Take over what was told of the first arms."""
-        for mine, known in zip(self._columns(), before._columns(), strict=True):
-            mine[: len(known)] = known
+        for mine, theirs in zip(self._columns(), before._columns(), strict=True):
+            mine[: len(theirs)] = theirs
 
     def _columns(self) -> tuple[list[Any], ...]:
         return self.counts, self.sums, self.counts_before, self.sums_before
@@ -166,12 +166,12 @@ class Online:
         chance = self._spread * (np.sqrt(CHANCE_NATS / played[arms]) + np.sqrt(CHANCE_NATS / logged[arms]))
         index = getattr(base.component, "index", None)
         allowed = index.allowances[arms] / logged[arms] if isinstance(index, DriftIndex) else 0.0
-        found = []
+        cells = []
         for at in np.flatnonzero(np.abs(online_mean - logged_mean) > chance + allowed).tolist():
             one, other = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
             arm = arms[at]
-            found.append(Contradiction(base.arms[arm], one, int(played[arm]), other, int(logged[arm])))
-        return found
+            cells.append(Contradiction(base.arms[arm], one, int(played[arm]), other, int(logged[arm])))
+        return cells
 
     def kept(self) -> dict[str, Ints | Floats]:
         """What a file must have of it."""
@@ -190,5 +190,5 @@ def online_of(base: object) -> Online | None:
     """What keeps the online rewards of a base: over arms, where it is known how far rewards can spread by chance."""
     if not isinstance(base, ArmAlgorithm):
         return None
-    known = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))
-    return Online(base) if known else None
+    is_bounded = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))
+    return Online(base) if is_bounded else None

@@ -55,13 +55,13 @@ def decision_of(entry: Entry, arms: Sequence[Arm], state: str = "open") -> Decis
 def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterable[tuple[Entry, Decision, Entry | None]]:
     """For each decision, from entries that come by decision: its entry, the decision as it stands, what came of it."""
     for _, of_one in groupby(entries, attrgetter("decision")):
-        made, outcome, state = None, None, "open"
+        first, outcome, state = None, None, "open"
         for entry in of_one:
-            made = entry if entry.kind == "decision" else made
+            first = entry if entry.kind == "decision" else first
             outcome = entry if entry.kind in ("reward", "expiry") else outcome
             state = STATES.get(entry.kind, state)
-        if made is not None:
-            yield made, decision_of(made, arms, state), outcome
+        if first is not None:
+            yield first, decision_of(first, arms, state), outcome
 
 
 def moment(seconds: float) -> datetime:
@@ -71,7 +71,9 @@ def moment(seconds: float) -> datetime:
 
 def action_of(entry: Entry, arms: Sequence[Arm]) -> Action:
     """The action of a decision, an outcome or an observation."""
-    return arms[entry.unit].label if entry.unit is not None else read_action(json.loads(entry.body or "")["action"])
+    return (
+        arms[entry.unit].label if entry.unit is not None else action_from_json(json.loads(entry.body or "")["action"])
+    )
 
 
 def value_of(entry: Entry) -> Value | None:
@@ -82,10 +84,10 @@ def value_of(entry: Entry) -> Value | None:
     return entry.reward
 
 
-def written_action(action: object) -> Any:
+def action_as_json(action: object) -> Any:
     """An action as JSON holds it: a point, or a list of points or labels."""
     if isinstance(action, list):
-        return [written_action(unit) for unit in action]
+        return [action_as_json(unit) for unit in action]
     if isinstance(action, Allocation):
         return {"point": [float(value) for value in action.point], "level": float(action.level)}
     if isinstance(action, np.ndarray):
@@ -93,10 +95,10 @@ def written_action(action: object) -> Any:
     return encode(plain_label(action))
 
 
-def read_action(written: Any) -> Action:
+def action_from_json(written: Any) -> Action:
     """The action that was written."""
     if isinstance(written, list):
-        return [cast(Unit, read_action(unit)) for unit in written]
+        return [cast(Unit, action_from_json(unit)) for unit in written]
     if isinstance(written, dict) and "level" in written:
         return Allocation(tuple(written["point"]), written["level"])
     label: Unit = decode(written)

@@ -45,8 +45,8 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
 
 def unit_rows(journal: Journal, arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
     """A row for each unit: what was decided, in order, then what was observed, and what came of it."""
-    for made, decision, outcome in stories(journal.read(by_decision=True), arms):
-        yield from _rows_of(made, decision, decision.action, None if decision.state == "void" else outcome)
+    for start, decision, outcome in stories(journal.read(by_decision=True), arms):
+        yield from _rows_of(start, decision, decision.action, None if decision.state == "void" else outcome)
     for entry in journal.read(kinds=("observation",)):
         yield from _rows_of(entry, None, action_of(entry, arms), entry)
 

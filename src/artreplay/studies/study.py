@@ -16,7 +16,7 @@ from artreplay.replay import AnyHistory, Cell, Contradiction, FullStart, Policy,
 from artreplay.studies import arms_and_log, deciding
 from artreplay.studies.arms_and_log import ArmState
 from artreplay.studies.decisions import Decision, decision_of, stories
-from artreplay.studies.settings import AnyDrift, Close, OnTimeout, PolicyKind, drift_again, settings_of
+from artreplay.studies.settings import AnyDrift, Close, OnTimeout, PolicyKind, drift_from_json, settings_of
 from artreplay.studies.study_connection import Clock, StudyConnection
 from artreplay.studies.study_databases import SQLiteJournal, journal_at
 
@@ -104,8 +104,8 @@ class Study(StudyConnection):
             base = FullStart(base, history, unknown=checked_unknown(unknown)).base
         allowed = getattr(history, "has_allowances", False)
         how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
-        settings, arms, made = settings_of(base, *how)
-        settings = arms_and_log.check_start(settings, made, history)
+        settings, arms, log = settings_of(base, *how)
+        settings = arms_and_log.check_start(settings, log, history)
         journal = journal_at(place)
         study = cls(journal, clock, history)
         journal.own(SECONDS_TO_OWN)
@@ -351,7 +351,7 @@ class Study(StudyConnection):
     @property
     def drift(self) -> AnyDrift:
         """How far the log's means may lie from today's: a number, or numbers by arm; 0 if its rows say so."""
-        return drift_again(self._read(lambda state: state.settings.drift))
+        return drift_from_json(self._read(lambda state: state.settings.drift))
 
     @property
     def note(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from artreplay.addresses import said
+from artreplay.addresses import words_of
 from artreplay.errors import InvalidFile, StudyUnavailable
 
 VERSION = 3  # of the tables
@@ -178,10 +178,10 @@ class Journal:
     def _each(self, statement: str, *values: int | str) -> Iterator[list[Any]]:
         """Return the rows that a statement finds, many at a time."""
         with self._reading:
-            found = self._executed(statement, values)
+            cursor = self._executed(statement, values)
         while True:
             with self._reading:
-                rows = found.fetchmany(FETCH_ROWS)
+                rows = cursor.fetchmany(FETCH_ROWS)
             if not rows:
                 return
             yield rows
@@ -247,7 +247,7 @@ class Journal:
         """Let go, and say in a sentence what could not be done, if this is an error of the database."""
         if isinstance(error, self._errors):
             self.undo()
-            raise StudyUnavailable(f"{self.name} cannot be {what}: {said(error, self._address)}") from error
+            raise StudyUnavailable(f"{self.name} cannot be {what}: {words_of(error, self._address)}") from error
 
     # -- the owner ------------------------------------------------------------------------------------------------
 
@@ -301,10 +301,10 @@ class Journal:
     def _owner(self) -> str:
         """Who wrote last, as it said of itself."""
         try:
-            found = self.query("SELECT owner FROM study")
+            rows = self.query("SELECT owner FROM study")
         except StudyUnavailable:
-            found = []
-        return found[0][0] if found and found[0][0] else "another process"
+            rows = []
+        return rows[0][0] if rows and rows[0][0] else "another process"
 
 
 def _this_process() -> str:

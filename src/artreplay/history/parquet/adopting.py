@@ -36,7 +36,7 @@ from artreplay.history.sources.source_files import by_number
 _SORT = "write each file sorted by arm and order"
 
 
-def adopt(source: Any, given: dict[str, Any], advance: Advance) -> None:
+def adopt(source: Any, options: dict[str, Any], advance: Advance) -> None:
     """Look through the files of a folder, and write a manifest beside them. Files of an earlier manifest are known.
 
     `given` are the columns as `index_history` takes them.
@@ -53,14 +53,14 @@ def adopt(source: Any, given: dict[str, Any], advance: Advance) -> None:
         if mine and folder.path is not None:
             remove_leftovers(folder.path / NEW)
             folder.remove_unfinished(() if before is None else listed_files(before.manifest), adopted=True)
-        found = _Found(folder, before, given, names)
-        for number, name in enumerate(names[len(found.files) :]):
-            found.take(name)
+        folder_files = _FolderFiles(folder, before, options, names)
+        for number, name in enumerate(names[len(folder_files.files) :]):
+            folder_files.take(name)
             advance("looking at the log", number + 1, len(names))
-        if before is not None and len(before.directory.files) == len(found.files):
+        if before is not None and len(before.directory.files) == len(folder_files.files):
             return
         with staging(folder.path and folder.path / NEW) as work:
-            manifest = found.manifest(work)
+            manifest = folder_files.manifest(work)
             for entry in (manifest["directory"], manifest["digests"]):
                 if entry is not None:
                     folder.take(work / entry["name"])
@@ -79,7 +79,7 @@ def _parquet_files(folder: StoreFolder) -> list[str]:
     return sorted(names, key=by_number)
 
 
-class _Found:
+class _FolderFiles:
     """What is known of a folder so far."""
 
     def __init__(self, folder: StoreFolder, before: ParquetLog | None, given: dict[str, Any], names: list[str]) -> None:
