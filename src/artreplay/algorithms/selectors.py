@@ -13,7 +13,7 @@ from artreplay.compiling import Floats, Ints, compiled
 Numbers = NDArray[np.uint32]
 
 
-class Cells(Protocol):
+class CellUnits(Protocol):
     """The cells that are chosen from."""
 
     def unit(self, cell: int) -> int: ...
@@ -68,12 +68,12 @@ class Best(NamedTuple):
 
     tournament: Tournament
 
-    def select(self, cells: Cells, value: Floats, out: Ints) -> int:
+    def select(self, cells: CellUnits, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         out[0] = cells.unit(self.tournament.winner[1])
         return 1
 
-    def changed(self, cells: Cells, cell: int, value: Floats) -> None:
+    def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         self.tournament.repair(cell, value)
 
@@ -95,13 +95,13 @@ class Top(NamedTuple):
     key: Floats  # the index of each cell that is not chosen, else minus infinity
     others: Tournament
 
-    def select(self, cells: Cells, value: Floats, out: Ints) -> int:
+    def select(self, cells: CellUnits, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         for j in range(len(self.chosen)):
             out[j] = cells.unit(self.chosen[j])
         return len(self.chosen)
 
-    def changed(self, cells: Cells, cell: int, value: Floats) -> None:
+    def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         last = len(self.chosen) - 1
         if self.rank[cell] < 0:

@@ -134,10 +134,10 @@ def simulate(
     if log not in get_args(LogShares):
         how = {"rounds": checked_count("horizon", horizon), "seed": seed, "threads": threads}
         how["worlds"] = checked_count("replications", replications)
-        columns_given = {
+        column_options = {
             name: value for name, value in (columns | {"allowance": allowance}).items() if value is not None
         }
-        simulate_log(log, columns_given, algorithm, tuning | {"reward_range": reward_range}, number, how, out, as_json)
+        simulate_log(log, column_options, algorithm, tuning | {"reward_range": reward_range}, number, how, out, as_json)
         return
     _refuse_without_log({**columns, "drift": drift, "reward_range": reward_range, "out": out})
     cls = class_of(algorithm or "kl-ucb", IN_SIMULATIONS)

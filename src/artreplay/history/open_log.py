@@ -123,8 +123,8 @@ def open_history(
     columns.check(located.column_names())  # before anything is said of a source that is not there
     if is_address(source) and not is_postgres(source) and not source.lower().startswith("file:"):
         warnings.warn(
-            f"{without_password(source)} is read whole each time it is opened: `artreplay index` lays it out, also in a "
-            "bucket, so that little of it is read",
+            f"{without_password(source)} is read whole each time it is opened: `artreplay index` lays it out, also in "
+            "a bucket, so that little of it is read",
             stacklevel=2,
         )
     return read_whole(located, columns, until, seed)

@@ -26,7 +26,7 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory
 from artreplay.replay.policy import ArtificialReplay, FullStart, Ignorant, Policy
 from artreplay.replay.related import Relation, checked_relation
-from artreplay.replay.step import KEPT, PENDING
+from artreplay.replay.step import PENDING, SAVE_SIZE
 from artreplay.whole_files import write_whole
 
 FORMAT = 6
@@ -139,7 +139,7 @@ def _check_given(document: Json, history: object, base: object, relation: object
 def _described(policy: Policy) -> tuple[Json, Arrays]:
     """A policy as JSON and arrays."""
     policy.drive.check_whole()
-    arrays: Arrays = {"position": policy.drive.position[:KEPT]}
+    arrays: Arrays = {"position": policy.drive.position[:SAVE_SIZE]}
     fingerprint = policy.fingerprint()
     arrays |= {"digests": fingerprint.digests, "marks": policy.marks()}
     arrays |= {} if policy._online is None else policy._online.kept()
@@ -261,9 +261,9 @@ def _drift_again(document: Json, base: Base) -> Drift:
 
 def _restore_position(policy: Policy, document: Json, arrays: Arrays) -> None:
     position, drive, base = arrays["position"], policy.drive, policy.drive.base
-    if position.shape != (KEPT,) or position.dtype != np.int64 or (position < 0).any():
+    if position.shape != (SAVE_SIZE,) or position.dtype != np.int64 or (position < 0).any():
         raise InvalidFile("the position in the file is not one of a policy")
-    drive.position[:KEPT] = position
+    drive.position[:SAVE_SIZE] = position
     pending = document["pending"]
     if pending is None:
         drive.position[PENDING] = 0

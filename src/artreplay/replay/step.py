@@ -15,7 +15,7 @@ SLOT = 4  # ... which of them is served next
 SHOWN = 5  # ... and how many were shown something
 READ_UNITS = 6  # units whose cells `read_to_end` is done with
 PLACES = 7  # how many of these there are
-KEPT = 3  # how many of them a saved policy has
+SAVE_SIZE = 3  # how many of them a saved policy has
 
 # What can come of a piece of work. A number above 0 is none of these: it counts units to play.
 (

@@ -113,7 +113,7 @@ def extend(state: StudyState, log: AnyHistory) -> None:
     else:
         for packed in packed_rows(log, rows if is_kept else 0):
             state.enter("rows", data=packed)
-    fold.extended(log)
+    fold.extend(log)
     state.enter("log", body=json.dumps(description(log)))
 
 

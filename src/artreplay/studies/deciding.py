@@ -51,10 +51,10 @@ def decide(
     try:
         for place in range(number, number + many):
             actions.append(fold.decide(place, available))
-            fold.pending.opened(place + 1, fold.numbers(actions[-1]))
+            fold.pending.open(place + 1, fold.numbers(actions[-1]))
     except BaseException:  # the log could not be read, or Ctrl-C was pressed: none of them was made
         for place in range(number, number + len(actions)):
-            fold.pending.closed(place + 1)
+            fold.pending.close(place + 1)
         raise
     among_entries = [] if among is None else [encode(plain_label(label)) for label in among]
     for action, one in zip(actions, requests, strict=True):

@@ -110,7 +110,7 @@ class Fold:
         """Whether the log at hand has this many rows."""
         return self.log is not None and self.log.n_rows >= rows
 
-    def extended(self, log: AnyHistory) -> None:
+    def extend(self, log: AnyHistory) -> None:
         """The log has grown."""
         self.log = log
 
@@ -119,10 +119,10 @@ class Fold:
         base = self.policy.drive.base
         return [base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
 
-    def opened(self, entry: Entry) -> None:
+    def open(self, entry: Entry) -> None:
         """A decision is open from now on."""
         units = self.numbers(action_of(entry, self._arms)) if entry.unit is None else [entry.unit]
-        self.pending.opened(entry.decision or 0, units)
+        self.pending.open(entry.decision or 0, units)
 
     def decide(self, number: int, available: Available | None) -> Action:
         """The action of a decision, by its number among all decisions."""

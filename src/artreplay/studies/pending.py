@@ -32,14 +32,14 @@ class Pending:
         """Whether the base would choose otherwise by itself, or would not choose the same again."""
         return bool(self._open) or self.available is not None or not self._base.exact
 
-    def opened(self, decision: int, units: list[int]) -> None:
+    def open(self, decision: int, units: list[int]) -> None:
         """A decision for these units is open from now on."""
         if decision not in self._open:
             self._open[decision] = units
             if self._answer is not None:
                 self._answer.count_open(units)
 
-    def closed(self, decision: int) -> None:
+    def close(self, decision: int) -> None:
         """A decision is no longer open."""
         units = self._open.pop(decision, [])
         if self._answer is not None and not self._answer.uncount_open(units):

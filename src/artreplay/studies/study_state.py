@@ -160,7 +160,7 @@ class StudyState:
         self.counts["decisions"] = entry.decision
         self._remember(entry)
         if self._fold is not None:
-            self._fold.opened(entry)
+            self._fold.open(entry)
 
     def _remember(self, entry: Entry) -> None:
         number = entry.decision or 0
@@ -202,7 +202,7 @@ class StudyState:
         if self.open.pop(number, None) is None:
             raise self._damaged(entry)
         if self._fold is not None:
-            self._fold.pending.closed(number)
+            self._fold.pending.close(number)
 
     def _learn(self, entry: Entry) -> None:
         if self._backlog is not None:
@@ -280,7 +280,7 @@ class StudyState:
                 self._fold = Fold(self.journal, self.settings, self.arms, self.logs, self.outside_log)
                 self._fold.begin(self._backlog, self.undone)
                 for entry in self.open.values():
-                    self._fold.opened(entry)
+                    self._fold.open(entry)
             elif self._backlog is not None:
                 self._fold.take_in(self._backlog)
         except BaseException:  # some may have been taken in: the journal is folded again
@@ -305,7 +305,7 @@ class StudyState:
         if fold is not None and fold.grown(self.settings, self.arms):
             self._fold, self._backlog = fold, Backlog(self.seq)
             for entry in self.open.values():
-                fold.opened(entry)
+                fold.open(entry)
             fold.keep_snapshot(self.seq)
 
     @property

@@ -70,7 +70,7 @@ class StoreFolder:
         """A file to be read by ranges."""
         return StoredFile(self, name)
 
-    def opened(self, name: str) -> Any:
+    def handle(self, name: str) -> Any:
         """What the system opens: the number of an open file, or an object that reads ranges."""
         if self.path is not None:
             return os.open(self._inside(name), os.O_RDONLY)
@@ -146,14 +146,14 @@ class StoredFile:
         self.name = f"{folder.name}/{name}"
         self._file: Any = None
         with in_a_sentence(folder.address, self.name):
-            self._file = folder.opened(name)
+            self._file = folder.handle(name)
             self.size: int = os.fstat(self._file).st_size if isinstance(self._file, int) else int(self._file.size)
 
     def read(self, start: int, size: int) -> bytes:
         """The bytes [start, start + size)."""
         with in_a_sentence(self._folder.address, self.name):
             if self._file is None:
-                self._file = self._folder.opened(self._name)
+                self._file = self._folder.handle(self._name)
             data = self._some(start, size)
             while len(data) < size:
                 more = self._some(start + len(data), size - len(data))
