@@ -77,7 +77,7 @@ Source = Annotated[
     typer.Argument(
         metavar="LOG",
         help="The log: a file (CSV, JSON lines, Parquet, Feather, SQLite, DuckDB), a folder of them, a pattern, a "
-        "bucket, a store, postgresql://…",
+        "bucket, an indexed folder, postgresql://…",
     ),
 ]
 Order = Annotated[
