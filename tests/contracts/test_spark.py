@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from store_logs import Log, played, random_log, stands
@@ -106,11 +107,10 @@ def test_what_was_not_sorted_is_refused(session, log, tmp_path):
 
 def test_a_folder_that_spark_wrote_is_a_source(session, tmp_path):
     frame = session.range(20).selectExpr("id % 2 AS arm", "id % 3 AS click", "id AS at").repartition(12)
-    frame.write.partitionBy("arm").parquet(str(tmp_path / "raw"))
+    frame.write.parquet(str(tmp_path / "raw"))
+    frame.write.partitionBy("arm").parquet(str(tmp_path / "by arm"))
     table = pa.table({"arm": [row % 2 for row in range(20)], "click": [row % 3 for row in range(20)]})
-    history = ar.open_history(tmp_path / "raw", "arm", "click", order="at")
-    assert (
-        history.fingerprint.digests.tolist()
-        == ar.History.from_frame(table, "arm", "click").fingerprint.digests.tolist()
-    )
+    expected = ar.History.from_frame(table, "arm", "click").fingerprint.digests.tolist()
+    for source in (tmp_path / "raw", pyarrow.dataset.dataset(tmp_path / "by arm", partitioning="hive")):
+        assert ar.open_history(source, "arm", "click", order="at").fingerprint.digests.tolist() == expected
     assert Path(tmp_path / "raw" / "_SUCCESS").exists()
