@@ -150,7 +150,7 @@ def logistic_fits(n_linear: int, n_features: int, n_cells: int) -> LogisticFits:
 
 
 def fits_bytes(n_linear: int, n_features: int, n_cells: int) -> int:
-    """How much memory the covariances of so many cells take."""
+    """How much memory the covariances of `n_cells` cells take."""
     maps = 1 if n_features == n_linear else 2
     return 8 * 2 * n_cells * sum(size * size for size in (n_linear, n_features)[:maps])
 

@@ -37,7 +37,7 @@ class OpenIndex:
         self._index: Any = None
         self._value: Floats = np.full(algorithm.n_arms, np.nan)
         self._open: Ints = np.zeros(algorithm.n_arms, np.int64)
-        self._seen: Ints = np.full((2, algorithm.n_arms), -1, np.int64)  # samples and open units behind each value
+        self._seen: Ints = np.full((2, algorithm.n_arms), -1, np.int64)  # samples and open units that each value counts
         self.count_open(units)
 
     def count_open(self, units: Iterable[int]) -> None:

@@ -135,7 +135,7 @@ def split_labels(*texts: str, option: str = "--arms") -> list[str]:
 
 
 def _size_or_text(label: Hashable) -> tuple[float, str]:
-    """Sorts numbers by size, also those among texts, and everything else behind them."""
+    """Sorts numbers by size, also those among texts, and everything else after them."""
     text = str(label)
     try:
         size = float(text)

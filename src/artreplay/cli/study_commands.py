@@ -70,7 +70,7 @@ def create(
         tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be.")
     ] = None,
     unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
-    until: Annotated[int | None, typer.Option(help="Only the first so many rows are the log.")] = None,
+    until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     order: OrderOption = None,
     table: TableOption = None,
     csv: CsvOption = None,
@@ -108,7 +108,7 @@ def create(
         if isinstance(history, StoredLog) and not isinstance(history, ParquetLog):
             raise InvalidParameter(
                 f"{place_of(log)} must be indexed first, so that the study finds it again: "
-                "`artreplay index LOG --output STORE` does that"
+                "`artreplay index LOG --output FOLDER` does that"
             )
     with errors_in(file="the study" if log is None else place_of(log)):
         drift_ = drift_of_request(request, base)
@@ -247,7 +247,7 @@ def extend(
         str | None, typer.Option(help="The column with decision ids: rows of the study's own are left out.")
     ] = None,
 ) -> None:
-    """Go on with a log that has grown, or with a store that has moved; columns are those of the study's making."""
+    """Go on with a log that has grown, or with an indexed folder that has moved; columns are those it was made with."""
     with Study.open(place, read_only=True) as look:
         note = look.note
     options = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}

@@ -39,7 +39,7 @@ LogPlace = Annotated[
     typer.Argument(
         metavar="LOG",
         help="The log: a file (CSV, JSON lines, Parquet, Feather, SQLite, DuckDB), a folder of them, a pattern, a "
-        "bucket, a store, postgresql://…",
+        "bucket, an indexed folder, postgresql://…",
     ),
 ]
 OrderOption = Annotated[

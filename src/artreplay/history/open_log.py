@@ -94,8 +94,8 @@ def open_history(
             "order": order,
             "allowance": allowance,
             "seed": seed,
+            "contexts": contexts,
         }
-        others["contexts"] = contexts
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
     options: dict[str, Any] = {
@@ -105,8 +105,8 @@ def open_history(
         "order": order,
         "seed": seed,
         "allowance": allowance,
+        "contexts": contexts,
     }
-    options["contexts"] = contexts
     if is_laid_out(source):
         _refuse_until(until, source)
         return open_log(source, options)

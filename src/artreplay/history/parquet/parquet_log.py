@@ -216,20 +216,20 @@ class ParquetLog(StoredLog):
         return below
 
     def known_fingerprint(self, rows: int) -> Fingerprint | None:
-        """That of the log as it stood each time it grew."""
-        if self._digests is None:
-            return None
+        """That of the log as it stood each time it grew; None where nobody hashed its rows."""
         ends = np.cumsum([entry["rows"] for entry in self.manifest["appends"]]).tolist()
-        if rows not in ends:
+        if rows not in ends or (known := self._all_digests) is None:
             return None
         block, entry = self.manifest["block"], self.manifest["appends"][ends.index(rows)]
-        digests = self._all_digests[: -(-rows // block)].copy()
+        digests = known[: -(-rows // block)].copy()
         digests[-1:] = entry["partial"]
         return Fingerprint(rows, block, digests)
 
     @cached_property
-    def _all_digests(self) -> np.ndarray[Any, Any]:
-        assert self._digests is not None
+    def _all_digests(self) -> np.ndarray[Any, Any] | None:
+        """A hash of each block of rows; None for files that another engine wrote."""
+        if self._digests is None:
+            return None
         digests = read_arrays(self._digests, self.manifest["digests"]).get("digests", np.empty(0))
         if digests.dtype != np.uint64 or digests.shape != (-(-self.manifest["rows"] // self.manifest["block"]),):
             raise InvalidFile("must have a number for each block of rows: index the log again", file=self._digests.name)
