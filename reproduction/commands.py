@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import artreplay as ar
-from artreplay.console import Seed, run_command, seconds, show, table
+from artreplay.console import SeedOption, run_command, seconds, show, table
 from artreplay.errors import InvalidFile
 from reproduction.catalogue import Experiment, Scale, experiments, scale_of
 from reproduction.result_store import Store
@@ -51,7 +51,7 @@ def reproduce(
     only: Only = None,
     smoke: Smoke = False,
     replications: Replicated = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
     jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Compute finished settings again.")] = False,
     backend: Annotated[
@@ -101,7 +101,7 @@ def report(
     only: Only = None,
     smoke: Smoke = False,
     replications: Replicated = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
     results: ResultsFolder = Path("results"),
     out: ReportFolder = None,
     jobs: Jobs = None,

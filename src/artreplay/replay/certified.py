@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SLACK = 1e-9  # rounding can push a sum, added row by row, past its bound
 
 
-class Valued(Protocol):
+class HasValues(Protocol):
     """A rule whose choice can be certain before all rows are read."""
 
     def value(self, unit: int, round_: int, unread: int, fill: float) -> float: ...
@@ -44,7 +44,7 @@ class Valued(Protocol):
 class Certified(NamedTuple):
     """A base that offers values of its arms, and the bounds on these values in the current round."""
 
-    rule: Valued  # the user's or our own algorithm, which offers the values
+    rule: HasValues  # the user's or our own algorithm, which offers the values
     bottom: float  # the lowest possible reward
     top: float  # the highest possible reward
     allowed: Ints  # of each arm: 0 if it cannot be chosen now
@@ -162,8 +162,8 @@ class Certified(NamedTuple):
 
     def is_known(self, arm: int) -> bool:
         """Return whether unread rows cannot change the value of an arm: it has none, or its value is infinite."""
-        known: bool = self.waiting[arm] == 0 or self.low[arm] == math.inf
-        return known
+        exact: bool = self.waiting[arm] == 0 or self.low[arm] == math.inf
+        return exact
 
     def forget(self) -> None:
         """Mark all bounds as out of date, because the log has changed."""
@@ -204,7 +204,7 @@ class Certified(NamedTuple):
         return units
 
 
-def certify(rule: Valued, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
+def certify(rule: HasValues, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
     """Wrap a rule that offers values. No value has been computed yet."""
     return Certified(
         rule,
