@@ -40,6 +40,12 @@ class Comparison:
         ----------
         name
             The name of the policy.
+
+        >>> import artreplay as ar
+        >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
+        >>> result = ar.compare(policies, ar.environments.KArmed(3), horizon=5, replications=3)
+        >>> result.difference("greedy").shape
+        (3, 5)
         """
         return self.runs[name].regret - self.runs[self.baseline].regret
 
@@ -65,7 +71,14 @@ class Comparison:
         return pa.concat_tables(parts)
 
     def to_latex(self) -> str:
-        """Write the last round as a LaTeX table: regret, difference to the baseline, and rows read."""
+        """Write the last round as a LaTeX table: regret, difference to the baseline, and rows read.
+
+        >>> import artreplay as ar
+        >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
+        >>> result = ar.compare(policies, ar.environments.KArmed(3), horizon=5, replications=3)
+        >>> "greedy" in result.to_latex()
+        True
+        """
         lines = [
             r"\begin{tabular}{lrrr}",
             rf"policy & regret & difference to {_escaped(self.baseline)} & rows read \\",

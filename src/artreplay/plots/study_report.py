@@ -267,6 +267,12 @@ def write_study_report(study: Study, path: str | Path) -> None:
         The study to report on.
     path
         The file to write.
+
+    >>> import artreplay as ar, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = ar.Study.create(":memory:", ar.MonUCB(arms=["a", "b"], horizon=10))
+    ...     write_study_report(study, pathlib.Path(folder) / "report.html")
+    ...     study.close()
     """
     page = study_page(view_of(study)).encode()
     write_whole(Path(path), lambda file: file.write(page))

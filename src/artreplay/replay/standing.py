@@ -31,6 +31,14 @@ class Cell:
 
     In a tree, `count` and `mean` include samples that a box inherited from the box it was split from. These may lie
     elsewhere in that box, and its siblings count them too. `logged` and `used` count rows within the box itself.
+
+    >>> import artreplay as ar
+    >>> policy = ar.FullStart(ar.MonUCB(2, horizon=100), ar.History([0, 1, 1], [1.0, 0.0, 0.5]))
+    >>> policy.ask()
+    0
+    >>> cell = policy.cells()[1]
+    >>> cell.unit, cell.count, cell.mean, cell.logged, cell.used
+    (1, 2, 0.25, 2, 2)
     """
 
     unit: Label | Box

@@ -382,7 +382,15 @@ class Study(StudyConnection):
     # -- looking at it ------------------------------------------------------------------------------------------
 
     def open_decisions(self) -> list[Decision]:
-        """List the decisions that wait for a reward, in order."""
+        """List the decisions that wait for a reward, in order.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> [one.id for one in study.open_decisions()] == [decision.id]
+        True
+        >>> study.close()
+        """
         return self._read(lambda state: [decision_of(entry, state.arms) for entry in state.open.values()])
 
     def decision(self, decision_id: str) -> Decision:
@@ -392,25 +400,64 @@ class Study(StudyConnection):
         ----------
         decision_id
             The `id` of the decision.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> study.decision(decision.id) == decision
+        True
+        >>> study.close()
         """
         return self._read(lambda state: deciding.find_decision(state, decision_id)[0])
 
     def decisions(self) -> list[Decision]:
-        """List all decisions, in order."""
+        """List all decisions, in order.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> _ = study.decide(count=3)
+        >>> [one.number for one in study.decisions()]
+        [1, 2, 3]
+        >>> study.close()
+        """
         return self._read(
             lambda state: [one for _, one, _ in stories(self._journal.read(by_decision=True), state.arms)]
         )
 
     def arms(self) -> list[ArmState]:
-        """List the arms in order, retired ones as well. See `ArmState`."""
+        """List the arms in order, retired ones as well. See `ArmState`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> study.retire_arm("red")
+        >>> [(arm.label, arm.retired) for arm in study.arms()]
+        [('red', True), ('blue', False)]
+        >>> study.close()
+        """
         return self._read(arms_and_log.arms_of)
 
     def cells(self) -> list[Cell]:
-        """List what is known of every arm or box, from the whole journal. See `Policy.cells`."""
+        """List what is known of every arm or box, from the whole journal. See `Policy.cells`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> study.observe("red", 1.0)
+        >>> [(cell.unit, cell.count) for cell in study.cells()]
+        [('red', 1), ('blue', 0)]
+        >>> study.close()
+        """
         return self._read(lambda state: state.settled().cells())
 
     def facts(self) -> dict[str, Any]:
-        """Collect a few numbers: decisions by state, observations, late rewards, and how much of the log was read."""
+        """Collect a few numbers: decisions by state, observations, late rewards, and how much of the log was read.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> study.facts()["decisions"]["open"]
+        1
+        >>> study.close()
+        """
         return self._read(arms_and_log.facts_of)
 
     @property
@@ -419,7 +466,14 @@ class Study(StudyConnection):
         return self._read(lambda state: state.counts["late"])
 
     def contradictions(self) -> list[Contradiction]:
-        """List the arms whose rewards contradict the log. See `Policy.contradictions`."""
+        """List the arms whose rewards contradict the log. See `Policy.contradictions`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> study.contradictions()
+        []
+        >>> study.close()
+        """
         return self._read(lambda state: state.fold().policy.contradictions())
 
     @property
@@ -458,7 +512,15 @@ class Study(StudyConnection):
         return self._journal.name
 
     def rows(self) -> list[dict[str, Any]]:
-        """List a row for each unit that was decided or observed, with its reward. See `export`."""
+        """List a row for each unit that was decided or observed, with its reward. See `export`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> len(study.rows())
+        1
+        >>> study.close()
+        """
         from artreplay.studies.exporting import unit_rows
 
         return self._read(lambda state: list(unit_rows(self._journal, state.arms)))
@@ -470,6 +532,14 @@ class Study(StudyConnection):
         ----------
         path
             The file to write. An existing file is replaced.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.export(pathlib.Path(folder) / "decisions.parquet")
+        >>> study.close()
         """
         from artreplay.studies.exporting import export
 
@@ -482,6 +552,13 @@ class Study(StudyConnection):
         ----------
         path
             A file that does not exist yet.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.backup(pathlib.Path(folder) / "copy.study")
+        >>> study.close()
         """
         self._read(lambda state: self._copy_to(Path(path)))
 
