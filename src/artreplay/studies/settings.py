@@ -87,7 +87,7 @@ def checked_note(note: dict[str, Any]) -> dict[str, Any]:
     try:
         copy = json.loads(json.dumps(note, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"note must be a dict that JSON can hold, got {error}") from None
+        raise InvalidParameter(f"note must be a dict that JSON can hold: {error}") from None
     if not isinstance(copy, dict):
         raise InvalidParameter(f"note must be a dict that JSON can hold, got {note!r}")
     return copy
