@@ -40,8 +40,8 @@ NAMES: list[Any] = [
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are several row groups."""
-    monkeypatch.setattr(parquet_files, "GROUP", 16)
-    monkeypatch.setattr(parquet_log, "_BATCH", 50)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_GROUP", 16)
+    monkeypatch.setattr(parquet_log, "_BATCH_ROWS", 50)
 
 
 def log_of(rows: int, seed: int = 0) -> pa.Table:

@@ -167,7 +167,7 @@ def kill_many(folder: Path, times: int, seed: int) -> None:
     """In a process that has no threads, kill others. Each time somebody else looks at what is left."""
     import duckdb  # noqa: F401 - what takes time to import is there before the first one begins
 
-    parquet_files.GROUP, parquet_log._BATCH, sorter._BATCH = 64, 300, 400
+    parquet_files.ROWS_PER_GROUP, parquet_log._BATCH_ROWS, sorter._BATCH_ROWS = 64, 300, 400
     rng, lasting = random.Random(seed), durations(folder)
     for number in range(times):
         place = folder / str(number) / "log"
