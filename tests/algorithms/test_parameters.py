@@ -37,8 +37,8 @@ def refused(make, sentence):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "give either n_arms or arms="),
-        ({"n_arms": 2, "arms": ["a", "b"]}, "give either n_arms or arms="),
+        ({}, "either n_arms or arms, a list of labels, must be given"),
+        ({"n_arms": 2, "arms": ["a", "b"]}, "either n_arms or arms, a list of labels, must be given"),
         ({"n_arms": 0}, "n_arms must be at least 1, got 0"),
         ({"n_arms": -3}, "n_arms must be at least 1, got -3"),
         ({"n_arms": 2.0}, r"n_arms must be an integer of at least 1, got 2\.0"),
@@ -46,10 +46,10 @@ def refused(make, sentence):
         ({"arms": []}, "arms must have at least one label"),
         ({"arms": "abc"}, "arms must be a list of labels, got the text 'abc'"),
         ({"arms": 3}, "arms must be a list of labels, got 3"),
-        ({"arms": ["a", "b", "a"]}, "arms must be distinct, 'a' is there twice"),
+        ({"arms": ["a", "b", "a"]}, "arms must be distinct, got 'a' twice"),
         ({"arms": [1, 1.0]}, "arms must be distinct"),
         ({"arms": [["a"], ["b"]]}, "arms must be hashable"),
-        ({"arms": ["a", None]}, "arms must be labels, one is missing"),
+        ({"arms": ["a", None]}, "arms must be labels, and one of them is missing"),
     ],
     ids=str,
 )

@@ -97,7 +97,7 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
         ((*OPTIONS, "--arms", "red"), ": --unknown skip leaves such rows out"),
         ((*OPTIONS, "--arms", "red,,blue"), "labels separated by commas"),
         ((*OPTIONS, "--arms", ""), "labels separated by commas"),
-        ((*OPTIONS, "--arms", "red,red"), "'red' is there twice"),
+        ((*OPTIONS, "--arms", "red,red"), "got 'red' twice"),
         ((*OPTIONS, "--algorithm", "best"), "--algorithm must be one of kl-ucb, mon-ucb, "),
         ((*OPTIONS, "--algorithm", "lin-ucb"), "got 'lin-ucb'. Use ar.LinUCB from Python"),
         ((*OPTIONS, "--algorithm", "top-ucb"), "got 'top-ucb'. Use ar.TopUCB from Python"),

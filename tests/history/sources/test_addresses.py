@@ -36,7 +36,7 @@ def test_a_missing_package_is_named(address, install, monkeypatch):
 
 def test_without_fsspec_the_package_is_named_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(MissingPackage, match=r"gs://bucket/log.csv needs .*: pip install gcsfs$"):
+    with pytest.raises(MissingPackage, match=r"gs://bucket/log.csv needs .*. Run pip install gcsfs$"):
         ar.open_history("gs://bucket/log.csv", **COLUMNS)
 
 
@@ -50,8 +50,8 @@ def test_without_fsspec_the_package_is_named_too(monkeypatch):
         ("sqlite:////data/shop.db?mode=ro", r"give the path of the file, '/data/shop.db', and the name of a table$"),
         ("duckdb:///shop.duckdb", r"duckdb:// is no address .* 'shop.duckdb', and the name of a table$"),
         ("mysql+pymysql://me:secret@host/shop", r"^mysql\+pymysql://host/shop is .* not supported: .* as a frame"),
-        ("bigquery://project/shop", "^bigquery://project/shop is of a database that is not supported"),
-        ("jdbc:mysql://host/shop", "^jdbc:mysql://host/shop is of a database that is not supported"),
+        ("bigquery://project/shop", "^bigquery://project/shop is in a database that is not supported"),
+        ("jdbc:mysql://host/shop", "^jdbc:mysql://host/shop is in a database that is not supported"),
     ],
 )
 def test_other_databases_are_refused_with_what_helps(address, sentence):
