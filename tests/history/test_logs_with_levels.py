@@ -90,7 +90,7 @@ def test_a_log_of_points_without_rows_may_have_levels(levels):
     assert len(log) == 0
     assert log.levels.tolist() == []
     assert len(log.shuffled(1)) == 0
-    assert repr(log) == "<History of 0 samples at points of dimension 2, at 0 levels>"
+    assert repr(log) == "<History of 0 rows at points of dimension 2, at 0 levels>"
     assert log.fingerprint.rows == 0
     log_of([(0.0, 0.0, 1.0, 0.5)]).check_continues(log.fingerprint)
 

@@ -104,7 +104,7 @@ class History(Recognised):
     Traceback (most recent call last):
     artreplay.errors.InvalidHistory: reward in row 1 is nan, expected a finite number
     >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1])
-    <History of 2 samples at points of dimension 2, at 2 levels>
+    <History of 2 rows at points of dimension 2, at 2 levels>
     >>> History(["red", "blue"], [1, 0], allowance=[0.1, 0]).allowances
     array([0.1, 0. ])
     >>> History(["red", "blue"], [1, 0], contexts={"age": [31, None], "country": ["NL", "DE"]}).contexts.column_names
@@ -204,7 +204,7 @@ class History(Recognised):
         >>> import pyarrow as pa
         >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
         >>> History.from_frame(log, unit="arm", reward="click")
-        <History of 3 samples on 2 arms>
+        <History of 3 rows on 2 arms>
         """
         units = (
             column_values.column(frame, unit)
@@ -225,8 +225,8 @@ class History(Recognised):
     def __repr__(self) -> str:
         if self.points is not None:
             effort = "" if self.levels is None else f", at {len(np.unique(self.levels))} levels"
-            return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}{effort}>"
-        return f"<History of {len(self)} samples on {len(self.labels)} arms>"
+            return f"<History of {len(self)} rows at points of dimension {self.points.shape[1]}{effort}>"
+        return f"<History of {len(self)} rows on {len(self.labels)} arms>"
 
     @property
     def has_allowances(self) -> bool:
