@@ -49,7 +49,9 @@ def test_rows_that_the_log_gained_are_added(run: Run, refused: Refused, folder: 
     before = sorted(path.name for path in store.rglob("*"))
     write_csv(log, [("red", 0), *samples(260)])
     sentence = refused("index", log, "--append", "--grown", "-o", store)
-    assert "row 0 changed: the log must be the one the folder was made of, and may only have gained rows" in sentence
+    assert (
+        "row 0 has changed. The log must be the one the folder was made of, and may only have gained rows" in sentence
+    )
     write_csv(log, samples(100))
     assert "rows and had 260: a log may only gain rows" in refused("index", log, "--append", "--grown", "-o", store)
     assert sorted(path.name for path in store.rglob("*")) == before
@@ -88,7 +90,7 @@ def test_a_table_of_duckdb(run: Run, refused: Refused, folder: Path, log: Path) 
         (("log.csv", *COLUMNS, "-o", "log.csv"), "log.csv exists already"),
         (
             ("log.csv", *COLUMNS, "-o", "x.d", "--order", "shuffle"),
-            '--order "shuffle" needs a seed: give one, such as --order-seed 0',
+            '--order "shuffle" needs a seed. Give one, such as --order-seed 0',
         ),
         (("log.csv", "--append", "-o", "x.d"), "x.d does not exist"),
         (("log.csv", "--check"), "log.csv is not an indexed log"),

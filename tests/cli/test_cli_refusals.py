@@ -14,15 +14,15 @@ from command_kit import COLUMNS, OPTIONS, Refused, Run
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "--unit must name one column, got 'arm'; the columns are none"),
+        ("", "--unit must name one column, got 'arm'. The columns are none"),
         ("arm,click\nred,1\nblue,\n", "reward (column 'click') in row 1 is nan"),
         ("arm,click\nred,1\nblue,nan\n", "reward (column 'click') in row 1 is nan"),
         ("arm,click\nred,1\nblue,often\n", "reward (column 'click') in row 1 is 'often', expected a number"),
         ("arm,click\nred,1\nblue,1\nred,7\n", "reward in row 2 is 7, expected a number in [0, 1]"),
         ("arm,click\nred,1\n,1\n", "unit (column 'arm') in row 1 is missing"),
         ("arm,click\nred,1,2\n", "the columns are 'red', '1', '2'"),
-        ("arm,clicks\nred,1\n", "--reward must name one column, got 'click'; the columns are 'arm', 'clicks'"),
-        ("arm;clicks\nred;1\n", "--reward must name one column, got 'click'; the columns are 'arm', 'clicks'"),
+        ("arm,clicks\nred,1\n", "--reward must name one column, got 'click'. The columns are 'arm', 'clicks'"),
+        ("arm;clicks\nred;1\n", "--reward must name one column, got 'click'. The columns are 'arm', 'clicks'"),
         ("arm,click,arm\nred,1,blue\n", "--unit must name one column, got 'arm'"),
         ("arm,click\nred,2024-01-01\n", "reward (column 'click') in row 0 is "),
     ],
@@ -38,7 +38,7 @@ def test_bad_logs(refused: Refused, folder: Path, content: str, words: str) -> N
 
 def test_a_log_that_is_not_utf8(refused: Refused, folder: Path) -> None:
     (folder / "log.csv").write_bytes(b"arm,click\n\xff\xfe,1\n")
-    sentence = "log.csv is not in utf-8: name its encoding, as in --csv encoding=latin-1"
+    sentence = "log.csv is not in utf-8. Name its encoding, as in --csv encoding=latin-1"
     assert refused("recommend", "log.csv", *OPTIONS) == sentence
 
 
@@ -50,7 +50,7 @@ def test_no_log(refused: Refused, folder: Path) -> None:
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
 def test_an_empty_file_has_no_columns(refused: Refused, folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"")
-    sentence = f"{name}: --unit must name one column, got 'arm'; the columns are none"
+    sentence = f"{name}: --unit must name one column, got 'arm'. The columns are none"
     assert refused("index", name, *COLUMNS, "-o", "x.arh") == sentence
 
 

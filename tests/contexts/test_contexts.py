@@ -130,7 +130,7 @@ def test_cosines_are_spread_as_the_columns_are() -> None:
         ({"x": ["a", [1]]}, "x in row 1 is \\[1\\], expected a number, a text or a boolean"),
         ({"x": [1, 2], "y": [1]}, "must have the same number of rows: 'x' has 2, 'y' has 1"),
         ({"x": "text"}, "column 'x' must have one value per row, got 'text'"),
-        (7, "expected a pandas, polars or pyarrow frame, got int"),
+        (7, "must be a pandas, polars or pyarrow frame, got int"),
     ],
 )
 def test_tables_that_cannot_be_used(table: Any, sentence: str) -> None:

@@ -288,7 +288,7 @@ ORDER, REWARD = r"order \(column 'at'\) in row 1 ", r"reward \(column 'click'\)"
         (
             {"arms": [0, 0], "click": [1, 1]},
             None,
-            "unit must name one column, got 'arm'; the columns are 'arms', 'click'",
+            "unit must name one column, got 'arm'. The columns are 'arms', 'click'",
         ),
         ({"arm": [0, 0], "click": [1, 1]}, "at", "order must name one column, got 'at'"),
     ],

@@ -211,7 +211,9 @@ def test_an_error_inside_the_function_comes_out_as_it_is():
 
 
 def test_levels_without_a_common_unit_have_no_optimum_and_the_sentence_is_about_that():
-    with pytest.raises(InvalidParameter, match="must have a common unit for the optimum to be found, got") as refused:
+    with pytest.raises(
+        InvalidParameter, match="must have a larger common unit for the optimum to be found, got"
+    ) as refused:
         Metric(lambda points, levels: points[:, 0], levels=(1, 2**0.5), budget=4, max_units=10)
     assert "solver" not in str(refused.value)
 

@@ -44,7 +44,7 @@ def samples_of(log: ar.History) -> list[tuple]:
 
 def changed_row(known: ar.History, log: ar.History, old: ar.History | None = None) -> int:
     """The row an error names."""
-    with pytest.raises(ChangedHistory, match=r"^row \d+ changed: ") as refused:
+    with pytest.raises(ChangedHistory, match=r"^row \d+ has changed\. ") as refused:
         log.check_continues(known.fingerprint, old)
     assert refused.value.row is not None
     return refused.value.row

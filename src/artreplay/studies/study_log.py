@@ -44,12 +44,12 @@ def opened_log(journal: Journal, known: dict[str, Any], given: AnyHistory | None
         return given
     if known["kind"] == "given":
         raise StudyUnavailable(f"the log of this study, {known['place']}, is not kept in it").advising(
-            "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
+            "Give it with Study.open(place, history=)", "Ask it by the command, or the program, that made it"
         )
     if not is_laid_out(known["place"]):
         raise StudyUnavailable(f"the log of this study is not at {known['place']}").advising(
-            "bring it back, or say where it is with Study.open(place, history=)",
-            "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
+            "Bring it back, or say where it is with Study.open(place, history=)",
+            "Bring it back, or say where it is with `artreplay study extend STUDY LOG`",
         )
     return open_log(known["place"])
 
