@@ -133,7 +133,7 @@ def test_a_log_that_is_damaged_is_noticed(run: Run, refused: Refused, store: Pat
     assert f"{file.name} does not fit its checksum" in refused("recommend", store, "--horizon", 9)
     file.write_bytes(data[:-8])
     said = refused("recommend", store, "--horizon", 9)
-    assert f"{file.name} must have {len(data):,} bytes, it has {len(data) - 8:,}" in said
+    assert f"{file.name} must have {len(data):,} bytes, got {len(data) - 8:,}" in said
     file.unlink()
     assert f"{file.name} does not exist" in refused("inspect", store)
 
@@ -171,7 +171,9 @@ def test_a_folder_that_another_engine_sorted_is_looked_through(run: Run, refused
     )
     assert "200 rows" in run("index", "sorted", "--check").out
     assert "(--sorted)" in refused("index", log, "--append", "-o", "sorted")
-    assert "--output is not for files that are sorted already" in refused("index", "sorted", "--sorted", "-o", "x.d")
+    assert "--output must be left out for files that are sorted already" in refused(
+        "index", "sorted", "--sorted", "-o", "x.d"
+    )
 
 
 def test_other_columns_than_those_of_the_store_are_refused(refused: Refused, store: Path) -> None:

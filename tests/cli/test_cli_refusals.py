@@ -20,7 +20,7 @@ from command_kit import COLUMNS, OPTIONS, Refused, Run
         ("arm,click\nred,1\nblue,often\n", "reward (column 'click') in row 1 is 'often', expected a number"),
         ("arm,click\nred,1\nblue,1\nred,7\n", "reward in row 2 is 7, expected a number in [0, 1]"),
         ("arm,click\nred,1\n,1\n", "unit (column 'arm') in row 1 is missing"),
-        ("arm,click\nred,1,2\n", "the columns are 'red', '1', '2'"),
+        ("arm,click\nred,1,2\n", "The columns are 'red', '1', '2'"),
         ("arm,clicks\nred,1\n", "--reward must name one column, got 'click'. The columns are 'arm', 'clicks'"),
         ("arm;clicks\nred;1\n", "--reward must name one column, got 'click'. The columns are 'arm', 'clicks'"),
         ("arm,click,arm\nred,1,blue\n", "--unit must name one column, got 'arm'"),
@@ -63,9 +63,9 @@ def test_a_dialect_is_refused_as_it_was_typed(refused: Refused, folder: Path) ->
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "the columns are none"),
-        (b"hello\n", "got 'hello': say what separates them, as in --csv \"delim=;\", or skip lines"),
-        (b"a,b\0\n", "log is of no kind that is known: CSV, JSON, Parquet"),
+        (b"", "The columns are none"),
+        (b"hello\n", "got 'hello'. Say what separates them, as in --csv \"delim=;\", or skip lines"),
+        (b"a,b\0\n", "log must be of one of the kinds CSV, JSON, Parquet"),
         (b"PAR1 and nothing", "log cannot be read as Parquet"),
         (b"\x89PNG\r\n", "log is not in utf-8"),
     ],
@@ -79,9 +79,9 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
     (folder / "log.parquet").write_bytes(b"x" * 100)
     assert "log.parquet cannot be read as Parquet" in refused("recommend", "log.parquet", *OPTIONS)
     pq.write_table(pa.table({"arm": [0.5, 1.5], "click": [0, 1]}), "log.parquet")
-    assert "labels must not be floats" in refused("recommend", "log.parquet", *OPTIONS)
+    assert "must be labels that are not floats" in refused("recommend", "log.parquet", *OPTIONS)
     pq.write_table(pa.table({"arm": ["a", "b"], "seen": [0, 1]}), "log.parquet")
-    assert "the columns are 'arm', 'seen'" in refused("recommend", "log.parquet", *OPTIONS)
+    assert "The columns are 'arm', 'seen'" in refused("recommend", "log.parquet", *OPTIONS)
     pq.write_table(pa.table({"arm": ["a", "b"], "click": [0.0, None]}), "log.parquet")
     assert "reward (column 'click') in row 1 is nan" in refused("recommend", "log.parquet", *OPTIONS)
 
@@ -94,7 +94,7 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
         ((*COLUMNS, "--horizon", 0), "--horizon must be at least 1, got 0"),
         ((*OPTIONS, "--until", -1), "until"),
         ((*OPTIONS, "--arms", "red"), "is not an arm"),
-        ((*OPTIONS, "--arms", "red"), ": --unknown skip leaves such rows out"),
+        ((*OPTIONS, "--arms", "red"), ". Give --unknown skip to leave such rows out"),
         ((*OPTIONS, "--arms", "red,,blue"), "labels separated by commas"),
         ((*OPTIONS, "--arms", ""), "labels separated by commas"),
         ((*OPTIONS, "--arms", "red,red"), "got 'red' twice"),

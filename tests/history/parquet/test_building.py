@@ -235,7 +235,7 @@ def test_a_log_that_is_laid_out_is_cut_by_itself(tmp_path):
     store = ar.open_history(tmp_path / "log")
     assert rows_of(store) == rows_of(ar.open_history(log_of(20), **COLUMNS, until=15))
     assert rows_of(store.first(9)) == rows_of(ar.open_history(log_of(20), **COLUMNS, until=9))
-    with pytest.raises(InvalidParameter, match="was made of the first 15 rows: later ones do not belong to it"):
+    with pytest.raises(InvalidParameter, match="was made of the first 15 rows of its source"):
         append_history(log_of(20, 1), tmp_path / "log")
 
 

@@ -174,7 +174,7 @@ def test_times_of_several_files_may_be_as_fine_as_they_are(tmp_path):
 def test_ties_are_told(tmp_path):
     log = pa.table({"arm": [0, 1, 2, 0], "click": [0.0, 1.0, 2.0, 3.0], "at": [5, 1, 5, 5]})
     columns = {"unit": "arm", "reward": "click", "order": "at"}
-    sentence = "2 rows have the same 'at' as a row before: such rows stay in the order of the Table"
+    sentence = "2 rows have the same 'at' as an earlier row. Such rows keep the order of the Table"
     with pytest.warns(UserWarning, match=sentence):
         assert rewards(ar.open_history(log, **columns)) == [1, 0, 2, 3]
     with pytest.warns(UserWarning, match=sentence):

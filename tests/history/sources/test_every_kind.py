@@ -302,12 +302,12 @@ def test_json_keeps_its_types(tmp_path):
         ('{"arm": 1, "click": "0.5"}', "reward .* in row 0 is '\"0.5\"', expected a number"),
         ('{"arm": 1, "click": 1}\n{"arm": 1}', "reward .* in row 1 is nan"),
         ('{"arm": 1, "click"', "log.jsonl cannot be read as JSON"),
-        ('{"arm": [1], "click": 1}', r"unit \(column 'arm'\) in row 0 is \[1\]: labels must be texts or whole"),
+        ('{"arm": [1], "click": 1}', r"unit \(column 'arm'\) in row 0 is \[1\], expected a text or a whole"),
         (
             '{"arm": "a", "click": 1}\n{"arm": true, "click": 1}',
-            "in row 1 is true: labels must be texts or whole numbers",
+            "in row 1 is true, expected a text or a whole number",
         ),
-        ("", "the columns are none"),
+        ("", "The columns are none"),
         ('{"arms": 1, "click": 1}', "unit must name one column, got 'arm'"),
     ):
         with pytest.raises((InvalidFile, InvalidHistory), match=sentence):
@@ -341,7 +341,7 @@ def test_every_file_must_have_the_columns_and_be_of_one_kind(tmp_path):
     ):
         ar.open_history(tmp_path, "arm", "click")
     pq.write_table(TABLE, tmp_path / "3.parquet")
-    with pytest.raises(InvalidFile, match="must be of one kind, they are CSV and Parquet"):
+    with pytest.raises(InvalidFile, match="must be of one kind, got CSV and Parquet"):
         ar.open_history(tmp_path, "arm", "click")
 
 
