@@ -18,7 +18,7 @@ from artreplay.errors import InvalidParameter
 from artreplay.streams import fold
 
 POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # powers of effort by which a surface for all levels may grow
-SLACK = 6.0  # nats of evidence by which a hypothesis may fall short of the best, as the roughest prior does from the start
+SLACK = 6.0  # nats of evidence that a hypothesis may lack to the best one, as the roughest prior does from the start
 
 
 class LevelSums(NamedTuple):
