@@ -198,7 +198,7 @@ def test_sigma_is_a_number(sigma):
 @pytest.mark.parametrize("bonus", [None, 0.5, "theory", [1.0]], ids=repr)
 @pytest.mark.parametrize("make", [lambda b: ar.MonUCB(2, 10, bonus=b), lambda b: ar.TopUCB(2, 1, 10, bonus=b)])
 def test_a_bonus_is_one_of_ours_or_a_callable(make, bonus):
-    refused(lambda: make(bonus), "bonus must be one of ar.bonus or a callable of n")
+    refused(lambda: make(bonus), "bonus must be one of ar.bonus or a function of n")
 
 
 @pytest.mark.parametrize("psi", [None, 0.5, "hoeffding"], ids=repr)
@@ -208,7 +208,7 @@ def test_a_psi_is_one_of_ours_or_a_callable(psi):
 
 def test_only_sub_gaussian_rewards_are_without_bounds():
     refused(lambda: ar.PsiUCB(2, 10, psi=ar.psi.hoeffding, reward_range=(-INF, INF)), "reward_range must be finite")
-    refused(lambda: ar.PsiUCB(2, 10, psi=ar.psi.sub_gaussian(1), reward_range=(0, 1)), "leave reward_range out")
+    refused(lambda: ar.PsiUCB(2, 10, psi=ar.psi.sub_gaussian(1), reward_range=(0, 1)), "reward_range must be left out")
 
 
 @pytest.mark.parametrize("make", [*WITH_ARMS.values(), BOUNDED["LinUCB"]])

@@ -435,8 +435,8 @@ class History(Recognised):
         since
             The number of the first row.
 
-        >>> list(History(["red", "blue"], [1, 0]).stream(since=1))
-        [<History of 1 rows on 1 arms>]
+        >>> [part.unit(0) for part in History(["red", "blue"], [1, 0]).stream(since=1)]
+        ['blue']
         """
         yield self.rows(np.arange(since, len(self))) if since else self
 
