@@ -128,7 +128,7 @@ def test_columns_of_contexts_have_names_of_their_own(tmp_path):
             ar.open_history(table, unit="unit", reward="click", contexts=contexts)
     with pytest.raises(InvalidHistory, match="contexts must name one column, got 'age'"):
         ar.open_history(table, unit="unit", reward="click", contexts=["age"])
-    with pytest.raises(InvalidParameter, match="contexts must have names other than .*, got 'row'"):
+    with pytest.raises(InvalidParameter, match=r"contexts must have names other than .*, got 'row'"):
         ar.index_history(table, tmp_path / "log", unit="unit", reward="click", contexts=["row"])
     with pytest.raises(InvalidHistory, match="contexts must be columns with names"):
         ar.History([0], [1], contexts={})
@@ -146,7 +146,7 @@ def test_a_column_holds_the_same_kind_in_all_that_is_appended(tmp_path):
 
 
 def test_contexts_of_many_rows_are_sorted_outside_memory_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("artreplay.history.parquet.sorter._BATCH", 8)
+    monkeypatch.setattr("artreplay.history.parquet.sorter._BATCH_ROWS", 8)
     monkeypatch.setattr("artreplay.history.sources.source.BATCH", 5)
     table = random_log(60, 4).table
     for name, kind in (("age", pa.float64()), ("country", pa.string()), ("is new", pa.bool_())):

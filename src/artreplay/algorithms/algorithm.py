@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusTable, Scale, bound_of
+from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusScale, BonusTable, bound_of
 from artreplay.algorithms.bounds import FIXED, TableBound
 from artreplay.algorithms.open_index import Available, restricted
 from artreplay.algorithms.tally import Tally
@@ -20,7 +20,7 @@ from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Growers, Ints, copied, is_component, state_of, views, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
-from artreplay.history import History, Label
+from artreplay.history import Action, History, Label, Unit
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
@@ -66,7 +66,7 @@ class Algorithm:
             "MonUCB, PsiUCB, TopUCB, grids, trees and allocations"
         )
 
-    def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:
+    def _bound_of(self, bonus: Bonus, cells: int | None, scale: BonusScale) -> Any:
         """Keep a bonus and the number of cells to choose among, and return the compiled part of the bonus."""
         self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
@@ -96,14 +96,14 @@ class Algorithm:
         """The largest number of units in one proposal."""
         return 1
 
-    def propose(self) -> Any:
+    def propose(self) -> Action:
         """Return the unit to play next, or the list of units."""
         out = np.empty(self.width, np.int64)
         units = self.component.propose(out)
         proposed = [self.unit(number, slot) for slot, number in enumerate(out[:units].tolist())]
         return proposed if self.proposes_list else proposed[0]
 
-    def update(self, unit: Any, reward: float) -> None:
+    def update(self, unit: object, reward: float) -> None:
         """Learn from an online reward.
 
         Parameters
@@ -116,7 +116,7 @@ class Algorithm:
         sample = self._checked_sample(unit, reward)
         self.component.update(*sample)
 
-    def update_logged(self, unit: Any, reward: float) -> None:
+    def update_logged(self, unit: object, reward: float) -> None:
         """Learn from a row of a log. Most algorithms treat it like an online reward.
 
         Parameters
@@ -129,7 +129,7 @@ class Algorithm:
         sample = self._checked_sample(unit, reward)
         self.component.update_logged(*sample, 0.0)
 
-    def _checked_sample(self, unit: Any, reward: float) -> tuple[int, float]:
+    def _checked_sample(self, unit: object, reward: float) -> tuple[int, float]:
         number = self.checked_number(unit)
         value = self.scaled(checked_reward(reward, self.reward_range))
         self.make_room(1)
@@ -158,17 +158,17 @@ class Algorithm:
         proposal = np.empty(self.width, np.int64)
         return proposal, memoryview(cast(Any, proposal))
 
-    def action(self, proposed: Any, units: int, round_: int) -> Any:
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The action to play in this online round, for the first `units` entries of a proposal."""
         if not self.proposes_list:
             return self.unit(proposed[0], 0, round_)
         return [self.unit(number, slot, round_) for slot, number in enumerate(proposed[:units])]
 
-    def is_list(self, action: Any) -> bool:
+    def is_list(self, action: object) -> bool:
         """Whether an action is a list of units, each with a reward of its own."""
         return self.proposes_list
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """Return the number of a unit, or raise an error if there is no such unit."""
         raise NotImplementedError
 
@@ -180,7 +180,7 @@ class Algorithm:
         """Return the number of the unit in each row. A row whose unit has none is an error, or gets −1 with `skip`."""
         raise NotImplementedError
 
-    def checked_reward(self, reward: Any) -> float:
+    def checked_reward(self, reward: object) -> float:
         """Check an online reward, and return it as the component sees it."""
         if type(reward) is float and 0.0 <= reward <= 1.0 and self.reward_range == (0.0, 1.0):
             return reward
@@ -194,7 +194,7 @@ class Algorithm:
         """The present cells, or at least those of these units."""
         raise NotImplementedError
 
-    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
         """The unit to play for a proposed number. A random point depends on the round and the place in the action."""
         raise NotImplementedError
 
@@ -259,7 +259,7 @@ class Algorithm:
         """Stop counting these units as open. Returns whether that is possible, which it is not for a copy."""
         return False
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Propose among the available arms in a round. Writes their numbers, and returns how many there are."""
         if available is not None:
             raise InvalidParameter(f"available must be left out for {type(self).__name__}, which has no arms")
@@ -295,8 +295,8 @@ class Algorithm:
         if self.reward_range[1] == math.inf:
             return sums
         low, high = self.reward_range
-        scaled = (sums - low * samples) / (high - low) if self.scales else sums
-        within: Floats = np.clip(scaled, 0.0, samples)
+        sums_in_unit = (sums - low * samples) / (high - low) if self.scales else sums
+        within: Floats = np.clip(sums_in_unit, 0.0, samples)
         return within
 
     def parameters(self) -> dict[str, Any]:
@@ -304,8 +304,8 @@ class Algorithm:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __repr__(self) -> str:
-        given = {name: value for name, value in self.parameters().items() if value is not None}
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in given.items())
+        settings = {name: value for name, value in self.parameters().items() if value is not None}
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in settings.items())
         return f"{type(self).__name__}({shown})"
 
 
@@ -330,22 +330,22 @@ class ArmAlgorithm(Algorithm):
         """The labels of the arms, or 0..n−1 if they have none."""
         return self.arm_set.labels
 
-    def number(self, label: Any) -> int:
+    def number(self, label: object) -> int:
         """Return the number of the arm with this label, or −1 if there is no such arm."""
         return self.arm_set.number(label)
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """Return the number of an arm, or raise an error if there is no such arm."""
         number = self.number(unit)
         if number < 0:
             raise InvalidAction(f"{unit!r} is not an arm. The arms are {self.describe_arms()}")
         return number
 
-    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
         """The label of an arm."""
         return self.arms[number]
 
-    def action(self, proposed: Any, units: int, round_: int) -> Any:
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The labels of a proposal. This is written out for speed, because every decision comes through here."""
         labels = self.arm_set.labels
         return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
@@ -373,7 +373,7 @@ class ArmAlgorithm(Algorithm):
         """The cell of every arm."""
         return table_of(self.cell_of_arms())
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Propose among the available arms in a round. Writes their numbers, and returns how many there are."""
         if available is None:
             return super().propose_among(out, round_, None)
@@ -441,14 +441,14 @@ def _with_part(component: Any, part: Any) -> Any:
     return component._replace(**{name: _with_part(field, part) for name, field in fields if is_component(field)})
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"<{'×'.join(map(str, value.shape))} array>"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def checked_range(reward_range: Any) -> RewardRange:
+def checked_range(reward_range: Iterable[float]) -> RewardRange:
     """Return a reward range as two floats, the lower one first. Either both are finite, or neither is."""
     try:
         low, high = (float(edge) for edge in reward_range)
@@ -481,7 +481,7 @@ def checked_rewards(history: History, reward_range: RewardRange) -> Floats:
     return history.rewards
 
 
-def checked_reward(reward: Any, reward_range: RewardRange) -> float:
+def checked_reward(reward: object, reward_range: RewardRange) -> float:
     """Return a reward as a plain float, and refuse it if it is outside the range."""
     if type(reward) is float:
         value = reward

@@ -52,10 +52,10 @@ class Allocating(PointAlgorithm):
         self.solver: Solver = solver
         active = active_levels(self.levels)
         boxes = self.lattice.side**self.dim
-        made = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units, boxes)
-        self._most = made.most
-        self.expensive = isinstance(made, ExactChoice) and made.table.size * len(active) > _EXPENSIVE
-        return active, made
+        choice = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units, boxes)
+        self._most = choice.most
+        self.expensive = isinstance(choice, ExactChoice) and choice.table.size * len(active) > _EXPENSIVE
+        return active, choice
 
 
 class GridAllocation(Allocating, IndexedGrid):
@@ -247,25 +247,25 @@ class TreeAllocation(Allocating, IndexedTree):
     def is_sound(self) -> bool:
         """Whether a component from a file can be a state of this algorithm. It must have the same mask."""
         inside = self._inside()
-        kept = True if inside is None else np.array_equal(self.algorithm.selector.ranking.inside, inside)
-        return kept and super().is_sound()
+        same_mask = True if inside is None else np.array_equal(self.algorithm.selector.ranking.inside, inside)
+        return same_mask and super().is_sound()
 
 
 def checked_mask(mask: Any, grid: Lattice) -> Mask | None:
     """Return a mask over the finest boxes as an array that cannot change. None stays None."""
     if mask is None:
         return None
-    given, shape = np.asarray(mask), (grid.side,) * len(grid.low)
-    if given.dtype != np.bool_ or given.shape != shape:
+    array, shape = np.asarray(mask), (grid.side,) * len(grid.low)
+    if array.dtype != np.bool_ or array.shape != shape:
         size = " × ".join(map(str, shape))
         raise InvalidParameter(
-            f"mask must have {size} values True or False, got an array of {given.dtype} of shape {given.shape}"
+            f"mask must have {size} values True or False, got an array of {array.dtype} of shape {array.shape}"
         )
-    if not given.any():
+    if not array.any():
         raise InvalidParameter("mask must be True for at least one box, got none")
-    kept: Mask = given.copy()
-    kept.setflags(write=False)
-    return kept
+    copy: Mask = array.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 def codes_inside(mask: Mask, grid: Lattice) -> Ints:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, compiled, natural
+from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled
 
 LINEAR, COSINES = 0, 1  # the maps from a context to features
 ALL, ONLINE = 0, 1  # the sources of rows
@@ -66,7 +66,7 @@ class LogisticFits(NamedTuple):
 
     def logit(self, group: int, map_: int, phi: Floats) -> float:
         """θ·φ."""
-        start = natural(self.weights_at(group, map_))
+        start = assume_nonnegative(self.weights_at(group, map_))
         total = 0.0
         for j in range(self.size(map_)):
             total += self.weights[start + j] * phi[j]
@@ -75,14 +75,14 @@ class LogisticFits(NamedTuple):
     def spread(self, group: int, map_: int, phi: Floats) -> float:
         """φᵀCφ. Afterwards `product` is Cφ."""
         size = self.size(map_)
-        start = natural(self.covariance_at(group, map_))
+        start = assume_nonnegative(self.covariance_at(group, map_))
         product = self.product
         for i in range(size):
             product[i] = 0.0
         for j in range(size):  # column by column, so that machine code handles several entries at a time
             feature = phi[j]
             if feature != 0.0:
-                row = natural(start + j * size)
+                row = assume_nonnegative(start + j * size)
                 for i in range(size):
                     product[i] += self.covariance[row + i] * feature
         total = 0.0
@@ -111,15 +111,15 @@ class LogisticFits(NamedTuple):
         shrink = steepness / divisor
         move = missed / divisor
         size = self.size(map_)
-        start = natural(self.covariance_at(group, map_))
+        start = assume_nonnegative(self.covariance_at(group, map_))
         product = self.product
         for j in range(size):
-            row = natural(start + j * size)
+            row = assume_nonnegative(start + j * size)
             factor = product[j]
             if factor != 0.0:
                 for i in range(size):
                     self.covariance[row + i] -= shrink * (factor * product[i])  # symmetric to the last bit
-        first = natural(self.weights_at(group, map_))
+        first = assume_nonnegative(self.weights_at(group, map_))
         for i in range(size):
             self.weights[first + i] += product[i] * move
 

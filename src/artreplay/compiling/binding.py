@@ -20,8 +20,8 @@ from numba.core.typing.templates import (
 from numba.extending import lower_builtin, overload, register_jitable
 
 from artreplay.compiling.components import MARK, UNBOUNDED
-from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.compiling.marker import least_room, natural
+from artreplay.compiling.interrupts import NoInterrupt
+from artreplay.compiling.marker import assume_nonnegative, least_room
 
 # Without reference counting of arrays a round takes a fraction of the time. A version of numba may refuse the option,
 # because it is private.
@@ -52,17 +52,17 @@ def _inner_options(inline: bool = True) -> dict[str, Any]:
     return options | {"forceinline": True} if inline else options
 
 
-@infer_global(natural)
+@infer_global(assume_nonnegative)
 class _Natural(AbstractTemplate):  # type: ignore[misc]
-    """Tells numba that `natural` returns its argument."""
+    """Tells numba that `assume_nonnegative` returns its argument."""
 
     def generic(self, args: Any, kws: Any) -> Any:
         """The type of the result is the type of the argument."""
         return args[0](*args)
 
 
-@lower_builtin(natural, types.Integer)  # type: ignore[untyped-decorator]
-def _natural(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+@lower_builtin(assume_nonnegative, types.Integer)  # type: ignore[untyped-decorator]
+def _assume_nonnegative(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Tell LLVM that the number is not negative, so that it leaves out the case of an index counted from the end."""
     (value,) = args
     if signature.args[0].signed:
@@ -177,7 +177,7 @@ def _whole(entry: Any) -> Any:
 
     def compile_whole(signature: Any) -> Any:
         """Compile for new types. Numba calls this when it meets them."""
-        with Uninterrupted():
+        with NoInterrupt():
             return compiled_for(signature)
 
     entry.compile = compile_whole

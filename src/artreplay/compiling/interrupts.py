@@ -17,7 +17,7 @@ _main = threading.main_thread().ident
 _get_ident = threading.get_ident
 
 
-class Uninterrupted:
+class NoInterrupt:
     """Runs a block that Ctrl-C cannot stop in the middle. The interrupt is delivered when the block is over.
 
     If Ctrl-C is pressed again a second later, it is delivered immediately, because such a long block may never end.

@@ -44,7 +44,7 @@ class Allocation(NamedTuple):
     level: float
 
 
-class Recognised:
+class HasFingerprint:
     """A log that can be recognised by the hashes of its rows."""
 
     def __len__(self) -> int:
@@ -102,7 +102,7 @@ class Recognised:
             raise changed_between(*changed)
 
 
-class History(Recognised):
+class History(HasFingerprint):
     """Hold a log in memory. Its rows have a fixed order, and each has a unit (an arm's label or a point) and a reward.
 
     Rows are numbered from 0.
@@ -272,8 +272,8 @@ class History(Recognised):
         )
         levels = None if level is None else column_values.numbers(frame, level, "level")
         allowances = None if allowance is None else column_values.numbers(frame, allowance, "allowance")
-        named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
-        with errors_in(columns=named | {"allowance": allowance}):
+        columns = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
+        with errors_in(columns=columns | {"allowance": allowance}):
             rewards = column_values.numbers(frame, reward, "reward")
             known = {name: column_values.column(frame, name) for name in contexts or ()} or None
             return cls(units, rewards, levels=levels, allowance=allowances, contexts=known, until=until)
@@ -477,10 +477,10 @@ def check_not_shorter(rows: int, known: Fingerprint) -> None:
 
 def changed_between(first: int, last: int, log: str = "this policy knows") -> ChangedHistory:
     """Make the error for a log with a changed row. `log` says which log it should be."""
-    expected = f"The log must be the one {log}, and may only have gained rows at its end"
+    must = f"The log must be the one {log}, and may only have gained rows at its end"
     if first == last:
-        return ChangedHistory(f"has changed. {expected}", row=first)
-    return ChangedHistory(f"a row between {first} and {last} has changed. {expected}")
+        return ChangedHistory(f"has changed. {must}", row=first)
+    return ChangedHistory(f"a row between {first} and {last} has changed. {must}")
 
 
 def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:

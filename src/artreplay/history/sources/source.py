@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
 
 BATCH = 1 << 18  # rows of one batch
-_MOST_SAID = 100  # letters of each line of an engine's error message that are passed on
+MAX_LETTERS_SAID = 100  # letters of each line of an engine's error message that are passed on
 _ENGINES = (
     "_csv",
     "_duckdb",
@@ -154,9 +154,9 @@ def reading(name: object, kind: str, address: str | None = None) -> Iterator[Non
             raise _not_in("utf-8", name) from error
         if _MIXED_ENDS in str(error):
             raise InvalidFile("must end all lines by \\n or all by \\r\\n, got both", file=name) from error
-        said = getattr(error, "strerror", None) or _in_short(error)
-        said = said if address is None else masked(said, address)
-        raise InvalidFile(f"cannot be read as {kind}: {said}", file=name) from (error if address is None else None)
+        words = getattr(error, "strerror", None) or _in_short(error)
+        words = words if address is None else masked(words, address)
+        raise InvalidFile(f"cannot be read as {kind}: {words}", file=name) from (error if address is None else None)
 
 
 def _not_in(encoding: str, name: object) -> InvalidFile:
@@ -168,6 +168,6 @@ def _not_in(encoding: str, name: object) -> InvalidFile:
 
 def _in_short(error: Exception) -> str:
     """Shorten an engine's error message to one line, without its advice, which is about its own options."""
-    said = re.split(r"\s*(?:Possible fixes|Possible Solution|LINE 1):", str(error) or type(error).__name__)[0]
-    lines = [line.strip()[:_MOST_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", said).splitlines()]
-    return textwrap.shorten(" ".join(lines), 3 * _MOST_SAID, placeholder=" …")
+    words = re.split(r"\s*(?:Possible fixes|Possible Solution|LINE 1):", str(error) or type(error).__name__)[0]
+    lines = [line.strip()[:MAX_LETTERS_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", words).splitlines()]
+    return textwrap.shorten(" ".join(lines), 3 * MAX_LETTERS_SAID, placeholder=" …")
