@@ -181,10 +181,10 @@ def file_system(where: str) -> tuple[Any, str]:
                 raise InvalidFile(
                     f"is not a known kind of address. A log can be at {must}", file=without_password(where)
                 ) from None
-            install = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else str(error)
+            install = f"Run pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else str(error)
             download = ", or download the file first" if scheme.startswith("http") else ""
             raise MissingPackage(
-                f"{without_password(where)} needs a package that is not there: {install}{download}"
+                f"{without_password(where)} needs a package that is not there. {install}{download}"
             ) from error
         return system, root
 
