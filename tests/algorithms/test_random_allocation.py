@@ -306,7 +306,7 @@ def test_units_and_logs_are_checked():
     for unit in [(0.1, 0.2), ((0.1, 0.2), 5), ((0.1, 2.0), 1), ((0.1,), 1), "x"]:
         with pytest.raises(InvalidAction):
             base.update(unit, 1.0)
-    with pytest.raises(InvalidHistory, match="level in row 1 is 3, the levels are 0, 1, 2"):
+    with pytest.raises(InvalidHistory, match="level in row 1 is 3, expected one of 0, 1, 2"):
         ar.FullStart(base, ar.History([[0.1, 0.1]] * 2, [0, 1], levels=[1, 3]))
     with pytest.raises(InvalidHistory, match="RandomAllocation needs a level for each row"):
         ar.FullStart(base, ar.History([[0.1, 0.1]], [0]))

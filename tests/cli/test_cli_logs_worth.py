@@ -58,7 +58,7 @@ def test_inspect_knows_of_drift(run: Run, refused: Refused) -> None:
 
     assert share() == share("--drift", 0) < share("--drift", "red=0.3") < share("--drift", 0.3)
     assert "cannot tell the arms apart" in run("inspect", "log.csv", *COLUMNS, "--drift", 0.3).out
-    assert "drift is for KLUCB" in refused("inspect", "log.csv", *COLUMNS, "--drift", 0.1, "--algorithm", "ucb1")
+    assert "It is for KLUCB" in refused("inspect", "log.csv", *COLUMNS, "--drift", 0.1, "--algorithm", "ucb1")
     assert "--drift must name arms of the log" in refused("inspect", "log.csv", *COLUMNS, "--drift", "pink=1")
 
 

@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_refused_in_one_sentence(what):
 
 LOGS = {
     "arms": (ar.History([0, 1], [0, 1]), "arms"),
-    "another dimension": (ar.History([[0.5]], [1], levels=[1]), "points must have 2 coordinates, the log's have 1"),
+    "another dimension": (ar.History([[0.5]], [1], levels=[1]), "points must have 2 coordinates, got a log with 1"),
     "no levels": (ar.History([[0.5, 0.5]], [1]), "level"),
     "outside": (ar.History([[0.5, 0.5], [0.5, 1.5]], [1, 1], levels=[1, 1]), r"point in row 1 is \[0.5, 1.5\]"),
     "another level": (ar.History([[0.5, 0.5]] * 2, [1, 1], levels=[1, 3]), "level in row 1 is 3"),

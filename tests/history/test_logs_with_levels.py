@@ -44,7 +44,7 @@ def samples_of(log: ar.History) -> list[tuple]:
 
 def changed_row(known: ar.History, log: ar.History, old: ar.History | None = None) -> int:
     """The row an error names."""
-    with pytest.raises(ChangedHistory, match=r"^row \d+ changed: ") as refused:
+    with pytest.raises(ChangedHistory, match=r"^row \d+ has changed\. ") as refused:
         log.check_continues(known.fingerprint, old)
     assert refused.value.row is not None
     return refused.value.row
@@ -90,7 +90,7 @@ def test_a_log_of_points_without_rows_may_have_levels(levels):
     assert len(log) == 0
     assert log.levels.tolist() == []
     assert len(log.shuffled(1)) == 0
-    assert repr(log) == "<History of 0 samples at points of dimension 2, at 0 levels>"
+    assert repr(log) == "<History of 0 rows at points of dimension 2, at 0 levels>"
     assert log.fingerprint.rows == 0
     log_of([(0.0, 0.0, 1.0, 0.5)]).check_continues(log.fingerprint)
 

@@ -79,7 +79,7 @@ def test_a_column_of_a_table_has_allowances(tmp_path):
     points = ar.open_history(pa.table({"x": [0.5], "y": [1], "v": [0.1]}), ["x"], "y", allowance="v")
     assert points.allowances.tolist() == [0.1]
     for wrong, said in (
-        ({"allowance": "click"}, "allowance must be a column of its own, got 'click'"),
+        ({"allowance": "click"}, "allowance must be a column other than unit, reward and level, got 'click'"),
         ({"allowance": 3}, "allowance must name a column, got 3"),
         ({"allowance": "none"}, "allowance must name one column, got 'none'"),
     ):

@@ -14,7 +14,7 @@ UTM = [(500_000, 510_000), (4_000_001, 4_010_001)]
 def test_a_level_is_told_from_another_by_every_digit():
     base = ar.GridAllocation(1, (0.1, 0.2, 0.3), 0.6, 1, 10, 2)
     with pytest.raises(
-        InvalidHistory, match=r"level in row 0 is 0\.30000000000000004, the levels are 0\.1, 0\.2, 0\.3$"
+        InvalidHistory, match=r"level in row 0 is 0\.30000000000000004, expected one of 0\.1, 0\.2, 0\.3$"
     ):
         ar.FullStart(base, ar.History([[0.5]], [1], levels=[0.1 + 0.2]))
     with pytest.raises(InvalidAction, match=r"level must be one of 0\.1, 0\.2, 0\.3, got 0\.30000000000000004$"):

@@ -164,7 +164,7 @@ def totals(**other: Any) -> ar.Totals:
         (lambda: totals(sums=[float("inf"), 1]), "sum in row 0 is inf, expected a finite number"),
         (lambda: totals(counts=[0, 5]), "sum in row 0 is 3, expected 0, because the count is 0"),
         (lambda: totals(sums=[3]), "arms, counts and sums must be equally long, got 2, 2 and 1"),
-        (lambda: totals(arms=[[0.5], [0.2]]), "totals must be those of arms, got points"),
+        (lambda: totals(arms=[[0.5], [0.2]]), "totals must be of arms, got points"),
         (lambda: ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=99), totals(sums=[3, 6])),
          r"sum in row 1 is 6, expected a sum of 5 rewards, each a number in \[0, 1\]"),
         (lambda: ar.FullStart(ar.KLUCB(arms=["red"], horizon=99), totals()), "label 'blue' in row 1 is not an arm"),

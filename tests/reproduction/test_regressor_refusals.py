@@ -51,7 +51,7 @@ def test_the_estimator_must_be_a_regressor_or_a_classifier(estimator):
         ({"max_units": 0}, "max_units must be at least 1, got 0"),
         ({"cells_per_side": 0}, "cells_per_side must be at least 1, got 0"),
         ({"solver": "best"}, 'solver must be "exact" or "greedy", got \'best\''),
-        ({"levels": (1e-9, 1)}, "the levels must have a common unit"),
+        ({"levels": (1e-9, 1)}, "the levels must have a larger common unit"),
         ({"every": 0}, "every must be at least 1, got 0"),
         ({"passes": 0}, "passes must be at least 1, got 0"),
         ({"box": [(0, 1)]}, "box must be one .low, high. pair for each of 2 axes"),

@@ -296,8 +296,8 @@ REFUSED = {
     "no decisions": (lambda s, d: s.decide(count=0), InvalidParameter, "count must be at least 1"),
     "an odd request": (lambda s, d: s.decide(request_id=7), InvalidParameter, "request_id must be a text"),
     "a request that no database can keep": (lambda s, d: s.decide("\ud800"), InvalidParameter, "UTF-8"),
-    "an arm without a label": (lambda s, d: s.add_arm(None), InvalidParameter, "one is missing"),
-    "a label that is no number": (lambda s, d: s.add_arm(math.nan), InvalidParameter, "one is missing"),
+    "an arm without a label": (lambda s, d: s.add_arm(None), InvalidParameter, "one of them is missing"),
+    "a label that is no number": (lambda s, d: s.add_arm(math.nan), InvalidParameter, "one of them is missing"),
     "a note that JSON cannot hold": (lambda s, d: s.change(note={"x": math.nan}), InvalidParameter, "note must be"),
     "a log that changed": (
         lambda s, d: s.extend(ar.History(["blue"] * 5, [0] * 5)),

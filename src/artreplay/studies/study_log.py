@@ -44,12 +44,12 @@ def open_study_log(journal: Journal, known: dict[str, Any], outside_log: AnyHist
         return outside_log
     if known["kind"] == "given":
         raise StudyUnavailable(f"the log of this study, {known['place']}, is not kept in it").advising(
-            "give it with Study.open(place, history=)", "use the command or the program that made the study"
+            "Give it with Study.open(place, history=)", "Use the command or the program that made the study"
         )
     if not is_laid_out(known["place"]):
         raise StudyUnavailable(f"the log of this study is not at {known['place']}").advising(
-            "bring it back, or say where it is with Study.open(place, history=)",
-            "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
+            "Bring it back, or say where it is with Study.open(place, history=)",
+            "Bring it back, or say where it is with `artreplay study extend STUDY LOG`",
         )
     return open_log(known["place"])
 

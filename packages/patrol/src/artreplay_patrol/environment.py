@@ -32,7 +32,7 @@ class Patrol(PointEnvironment):
     ...     def means(self, points, levels):
     ...         return 0.5 * levels
     >>> Patrol(Flat(), log=History([(0.1, 0.1), (0.1, 0.2)], [0, 1], levels=[1, 0.5])).draw_history(100)
-    <History of 100 samples at points of dimension 2, at 2 levels>
+    <History of 100 rows at points of dimension 2, at 2 levels>
     """
 
     @checked
