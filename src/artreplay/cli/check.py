@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -33,8 +33,6 @@ from artreplay.testing import (
     check_journal,
     check_values,
 )
-
-_NOT_RUN = "could not be run"
 
 
 def check(
@@ -80,34 +78,40 @@ def check(
     if rewards is not None:
         options["rewards"] = _numbers("--rewards", rewards)
     related = {} if relation is None else {"relation": _factory(relation)}
-    rows: list[tuple[str, ...]] = []
-    notes: list[str] = []
-    has_failed = False
-    first_error: ArtReplayError | None = None
-    for name, run in _checks_of(base, related, delays).items():
-        try:
-            with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
-                summary = run(make_base, units, **options)
-        except CheckFailed as counterexample:
-            notes.append(str(counterexample))
-            rows.append((name, "fails", NONE, NONE, NONE))
-            has_failed = True
-        except ArtReplayError as error:  # the other checks may still find something
-            first_error = first_error or error
-            notes.append(f"{name}: {error}")
-            rows.append((name, _NOT_RUN, NONE, NONE, NONE))
-            has_failed = True
-        else:
-            verdict = "holds" if summary.telling else "holds, but nothing was tested"
-            rows.append((name, verdict, count(summary.cases), percent(summary.share), count(summary.longest)))
-            notes += [f"{name}: {note}" for note in summary.notes]
-    if first_error is not None and all(row[1] == _NOT_RUN for row in rows):
-        raise first_error
-    show(table(("check", "verdict", "cases", "not vacuous", "longest log"), rows, texts=2))
-    for sentence in notes:
-        show("", sentence)
-    if has_failed:
+    checks = _checks_of(base, related, delays)
+    outcomes = [_outcome(name, target, partial(run, make_base, units, **options)) for name, run in checks.items()]
+    errors = [one.error for one in outcomes if one.error is not None]
+    if len(errors) == len(outcomes):
+        raise errors[0]
+    show(table(("check", "verdict", "cases", "not vacuous", "longest log"), [one.row for one in outcomes], texts=2))
+    for one in outcomes:
+        for note in one.notes:
+            show("", note)
+    if any(one.has_failed for one in outcomes):
         raise typer.Exit(1)
+
+
+class _Outcome(NamedTuple):
+    """What a check found: a row of the table, and what is said below it."""
+
+    row: tuple[str, ...]
+    notes: list[str]
+    has_failed: bool = True
+    error: ArtReplayError | None = None  # where it could not be run
+
+
+def _outcome(name: str, target: str, run: Callable[[], Summary]) -> _Outcome:
+    """Run a check. One that breaks does not lose the verdicts of the others, which may still find something."""
+    try:
+        with _own_errors_as_sentences(target), _status(f"checking: {name}"):
+            summary = run()
+    except CheckFailed as counterexample:
+        return _Outcome((name, "fails", NONE, NONE, NONE), [str(counterexample)])
+    except ArtReplayError as error:
+        return _Outcome((name, "could not be run", NONE, NONE, NONE), [f"{name}: {error}"], error=error)
+    verdict = "holds" if summary.telling else "holds, but nothing was tested"
+    row = (name, verdict, count(summary.cases), percent(summary.share), count(summary.longest))
+    return _Outcome(row, [f"{name}: {note}" for note in summary.notes], has_failed=False)
 
 
 def _checks_of(base: Any, related: dict[str, Any], delays: int) -> dict[str, Callable[..., Summary]]:

@@ -62,7 +62,6 @@ def compare(
     horizon: int,
     replications: int,
     seed: int,
-    threads: int | None = None,
 ) -> PolicyRuns:
     """Let each policy play the same replications. Every round is kept, unless there are too many."""
     began, compiled = time.perf_counter(), loops_compiled()[0]
@@ -76,7 +75,6 @@ def compare(
             horizon=horizon,
             replications=replications,
             seed=seed,
-            threads=threads,
             keep="all" if fits else "final",
         )
         for contestant in contestants

@@ -65,34 +65,40 @@ def index(
         _check(log)
         return
     if compact:
-        files = compact_history(log)
-        show(f"{log}: {files} {'file' if files == 1 else 'files'} before, one now, {size(open_log(log).bytes)}")
+        _compact(log)
         return
-    columns: Any = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
+    where: dict[str, Any] = {"table": table, "csv": csv_of(csv)}
+    options: dict[str, Any] = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "until": until}
+    options |= where | {"seed": order_seed}
     if sorted_:
-        with Stages() as stages:
-            how: Any = {"until": until, "seed": order_seed, "table": table, "csv": csv_of(csv)}
-            index_history(log, path, **columns, **how, already_sorted=True, advance=stages.advance)
-        adopted = open_log(log)
-        show(f"{place_of(log)}: {len(adopted):,} rows in {len(adopted.directory.files):,} files")
+        _adopt(log, path, options)
         return
     if path is None:
         raise InvalidParameter("-o must name the folder to make or, with --append, the indexed log to add to")
-    where: Any = {"table": table, "csv": csv_of(csv)}
+    added = None
     with errors_in(file=place_of(log)):
         say_dialect_of(log, **where)
-    with errors_in(file=place_of(log)), Stages() as stages:
-        if append:
-            added = append_history(log, path, grown=grown, **where, memory=memory, advance=stages.advance)
-        else:
-            added = -1
-            how = {"until": until, "seed": order_seed, **where, "memory": memory}
-            index_history(log, path, **columns, **how, advance=stages.advance)
+        with Stages() as stages:
+            if append:
+                added = append_history(log, path, grown=grown, **where, memory=memory, advance=stages.advance)
+            else:
+                index_history(log, path, **options, memory=memory, advance=stages.advance)
     laid_out = open_log(path)
-    rows, stored_size, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
-    show(
-        f"{where}: {rows}, {stored_size}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {stored_size}"
-    )
+    rows, stored_size = f"{len(laid_out):,} rows", size(laid_out.bytes)
+    show(f"{place_of(path)}: {rows if added is None else f'{added:,} rows added, {rows} now'}, {stored_size}")
+
+
+def _compact(path: str) -> None:
+    files = compact_history(path)
+    show(f"{path}: {files} {'file' if files == 1 else 'files'} before, one now, {size(open_log(path).bytes)}")
+
+
+def _adopt(folder: str, path: str | None, options: dict[str, Any]) -> None:
+    """Look through the files that another engine sorted."""
+    with Stages() as stages:
+        index_history(folder, path, **options, already_sorted=True, advance=stages.advance)
+    log = open_log(folder)
+    show(f"{place_of(folder)}: {len(log):,} rows in {len(log.directory.files):,} files")
 
 
 def _check(path: str) -> None:

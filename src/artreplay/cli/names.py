@@ -13,7 +13,6 @@ from artreplay.algorithms import (
     KLUCB,
     Algorithm,
     ArmAlgorithm,
-    LinUCB,
     RandomChoice,
     ThompsonSampling,
 )
@@ -47,7 +46,6 @@ def takes(cls: type[Algorithm], parameter: str) -> bool:
 OVER_ARMS: tuple[type[ArmAlgorithm], ...] = tuple(
     cls for cls in ARM_ALGORITHMS if takes(cls, "n_arms") and "budget" not in required(cls)
 )
-IN_SIMULATIONS = (*OVER_ARMS, LinUCB)
 
 
 def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS) -> type[Any]:
@@ -83,7 +81,7 @@ def algorithms() -> None:
     """
     rows = [
         (
-            name_of(cls) if cls in IN_SIMULATIONS else ONLY_PYTHON,
+            name_of(cls) if cls in OVER_ARMS else ONLY_PYTHON,
             cls.__name__,
             "exact" if cls.exact else "not exact",
             cls.summary,

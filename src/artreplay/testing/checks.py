@@ -19,6 +19,7 @@ from artreplay.replay import (
     Base,
     FullStart,
     Ignorant,
+    Relation,
     as_base,
     checked_relation,
     is_certified,
@@ -29,7 +30,7 @@ from artreplay.replay import (
 )
 from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play
-from artreplay.testing.random_worlds import Units, World, draw_world, shrink, units_of
+from artreplay.testing.random_worlds import Units, UnitsToDraw, World, draw_world, shrink, units_of
 
 ROUNDING = 1e-9  # rounding of sums may push a value this far past its bounds
 TENTHS = (0.1, 0.2, 0.7)  # rewards whose sums depend on the order in which they are added
@@ -64,9 +65,9 @@ class Verdict(NamedTuple):
 
 def check_coupling(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     **search: Unpack[Search],
@@ -112,9 +113,9 @@ def check_coupling(
 @checked
 def check_journal(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     delays: Size = 3,
@@ -159,9 +160,9 @@ def check_journal(
 
 def check_irrelevant_data(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     **search: Unpack[Search],
 ) -> Summary:
     """Check that a proposal does not change when rows outside its cells are shown.
@@ -225,7 +226,7 @@ def check_irrelevant_data(
 
 def check_values(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     **search: Unpack[Search],
 ) -> Summary:
     """Check that `value` gives true bounds, which certified reading needs.
@@ -283,9 +284,9 @@ def check_values(
 
 def check_completion(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     **search: Unpack[Search],
 ) -> Summary:
     """Check that replay ends in exactly the state of Full Start once its unread rows are shown in order.
@@ -388,7 +389,7 @@ def _search(
     return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))
 
 
-def _takes(thing: Any, rewards: Sequence[float]) -> bool:
+def _takes(thing: object, rewards: Sequence[float]) -> bool:
     """Return whether a base takes these rewards."""
     try:
         base = as_base(thing)
@@ -399,7 +400,7 @@ def _takes(thing: Any, rewards: Sequence[float]) -> bool:
     return True
 
 
-def relation_of(base: Base, relation: Any) -> Callable[[int, int], bool]:
+def relation_of(base: Base, relation: Relation | None) -> Callable[[int, int], bool]:
     """Return a function that says whether a logged and a proposed unit, as numbers, are related."""
 
     def same_cell(logged: int, proposed: int) -> bool:

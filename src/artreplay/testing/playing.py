@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.errors import InvalidParameter
-from artreplay.history import Allocation, History
+from artreplay.history import Allocation, History, Unit
+from artreplay.replay import Relation
 from artreplay.testing.random_worlds import Points, Sample, Units, World
 
 _INDENT = "    "
@@ -57,7 +58,9 @@ class Calls:
         lines += [f"base.update({unit!r}, {reward!r})" for unit, reward in rest]
         return "\n".join([*lines, "print(base.propose())"])
 
-    def of_policies(self, relation: Any, left: list[int] | None = None, ask_number: int | None = None) -> str:
+    def of_policies(
+        self, relation: Relation | None, left: list[int] | None = None, ask_number: int | None = None
+    ) -> str:
         """Return a program in which two policies differ, in an ask or in their states after all rows are shown."""
         more = "" if relation is None else ", relation"
         both = f"(ar.FullStart(make_base(), history), ar.ArtificialReplay(make_base(), history{more}))"
@@ -111,7 +114,7 @@ class _Rewards:
         """Return the reward of an action, or one for each of its units."""
         return [self._of(unit, round_) for unit in action] if isinstance(action, list) else self._of(action, round_)
 
-    def _of(self, unit: Any, round_: int) -> float:
+    def _of(self, unit: Unit, round_: int) -> float:
         """Return a reward by the round for points, and by the number of pulls for arms."""
         if isinstance(self._units, Points):
             at: float = self._world.reward_at(unit, round_)
@@ -166,7 +169,7 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     return Playthrough(policy, actions, calls, rows - int(policy.used))
 
 
-def first_difference(full: Playthrough, replayed: Playthrough, relation: Any) -> Failure | None:
+def first_difference(full: Playthrough, replayed: Playthrough, relation: Relation | None) -> Failure | None:
     """Return the first round in which two runs differ, or None."""
     for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
         if mine != theirs:

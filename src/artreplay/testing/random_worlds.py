@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from artreplay.cells.boxes import checked_space
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.history import Allocation, History
+from artreplay.history import Allocation, History, Label
 
 Sample = tuple[Any, float]
 
@@ -63,10 +63,11 @@ class Points:
         return point if self.levels is None else Allocation(point, rng.choice(list(self.levels)))
 
 
-Units = list[Any] | Points
+Units = list[Label] | Points
+UnitsToDraw = int | Iterable[Label] | Points | None  # None: those of the base
 
 
-def units_of(make_base: Callable[[], Any], units: Any) -> Units:
+def units_of(make_base: Callable[[], Any], units: UnitsToDraw) -> Units:
     """Return the units to draw from: those given (a number of arms, labels, or `Points`), else those of the base."""
     if units is None:
         base = make_base()
@@ -79,9 +80,9 @@ def units_of(make_base: Callable[[], Any], units: Any) -> Units:
             raise InvalidParameter("units must be given, because the base has neither arms nor n_arms nor dim")
     if isinstance(units, Points):
         return units
-    if isinstance(units, int) and not isinstance(units, bool):
-        units = range(units)
-    listed_units = list(units)
+    if isinstance(units, bool):
+        raise InvalidParameter(f"units must be a number of arms of at least 1, or labels, got {units}")
+    listed_units: list[Label] = list(range(units) if isinstance(units, int) else units)
     if not listed_units:
         raise InvalidParameter("units must be a number of arms of at least 1, or labels, got none")
     return listed_units
