@@ -195,7 +195,7 @@ class OptimisticMean(NamedTuple):
 class UpperQuantile(NamedTuple):
     """The quantile of the posterior, from Beta(1, 1), that only a share 1 / (t · scale) lies above."""
 
-    scale: Floats  # of each segment
+    scale: float
 
     def score(
         self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
@@ -203,9 +203,23 @@ class UpperQuantile(NamedTuple):
         """The quantile, always exact: the values of good arms come so close that bounds cannot tell them apart."""
         successes = row_sum + online_sum
         failures = max(rows + online - successes, 0.0)
-        level = min(1.0 - 1.0 / ((time + 2.0) * self.scale[arm % len(self.scale)]), _HIGHEST)
+        level = min(1.0 - 1.0 / ((time + 2.0) * self.scale), _HIGHEST)
         value: float = beta_quantile(1.0 + successes, 1.0 + failures, level)
         return value, value
+
+
+@compiled
+class SegmentQuantile(NamedTuple):
+    """The same, where the rows of each segment have a scale of their own; see `UpperQuantile`."""
+
+    scale: Floats  # of each segment
+
+    def score(
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
+        """The quantile in the segment of an arm."""
+        rule = UpperQuantile(self.scale[arm % len(self.scale)])
+        return rule.score(arm, round_, time, rows, row_sum, online, online_sum, exact)
 
 
 # -- the algorithms ----------------------------------------------------------------------------------------------------
@@ -401,11 +415,11 @@ class BayesUCB(ValuedAlgorithm):
 
     def _part_for(self, total: int) -> UpperQuantile:
         """The rule, where log and rounds together have this length."""
-        return UpperQuantile(np.array([max(math.log(total), 1.0) ** self.power]))
+        return UpperQuantile(max(math.log(total), 1.0) ** self.power)
 
-    def _joined(self, parts: list[UpperQuantile]) -> UpperQuantile:
+    def _joined(self, parts: list[UpperQuantile]) -> SegmentQuantile:
         """One rule for all segments, made of one for each."""
-        return UpperQuantile(np.concatenate([part.scale for part in parts]))
+        return SegmentQuantile(np.array([part.scale for part in parts]))
 
 
 class AnchorThompson(ValuedAlgorithm):
