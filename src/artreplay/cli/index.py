@@ -28,6 +28,13 @@ def index(
     allowance: Annotated[
         str | None, typer.Option(help="The column that says how far the mean of a row may lie from today's.")
     ] = None,
+    contexts: Annotated[
+        str | None, typer.Option("--context", help="The columns of contexts, with commas between them.")
+    ] = None,
+    segments: Annotated[
+        str | None,
+        typer.Option(help="Those of the contexts that make segments: an arm has its rows together in each segment."),
+    ] = None,
     until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     table: TableOption = None,
     csv: CsvOption = None,
@@ -69,9 +76,13 @@ def index(
         show(f"{log}: {files} {'file' if files == 1 else 'files'} before, one now, {size(open_log(log).bytes)}")
         return
     columns: Any = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
+    within = _names(segments)
+    # What makes segments is a context, whether it is named twice or not.
+    columns["contexts"] = list(dict.fromkeys([*_names(contexts), *within])) or None
     if sorted_:
         with Stages() as stages:
             how: Any = {"until": until, "seed": order_seed, "table": table, "csv": csv_of(csv)}
+            how["segments"] = within or None
             index_history(log, path, **columns, **how, already_sorted=True, advance=stages.advance)
         adopted = open_log(log)
         show(f"{place_of(log)}: {len(adopted):,} rows in {len(adopted.directory.files):,} files")
@@ -86,13 +97,17 @@ def index(
             added = append_history(log, path, grown=grown, **where, memory=memory, advance=stages.advance)
         else:
             added = -1
-            how = {"until": until, "seed": order_seed, **where, "memory": memory}
+            how = {"until": until, "seed": order_seed, **where, "memory": memory, "segments": within or None}
             index_history(log, path, **columns, **how, advance=stages.advance)
     laid_out = open_log(path)
     rows, stored_size, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
     show(
         f"{where}: {rows}, {stored_size}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {stored_size}"
     )
+
+
+def _names(text: str | None) -> list[str]:
+    return [] if text is None else [name.strip() for name in text.split(",")]
 
 
 def _check(path: str) -> None:

@@ -25,7 +25,7 @@ from artreplay.algorithms import (
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, exact_bounds, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
-from artreplay.history import Action, History, Unit
+from artreplay.history import Action, Contexts, History, Unit
 from artreplay.replay.certified import certify, is_certified, rule_of
 from artreplay.replay.object_states import generators_of, reseed_generator
 from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
@@ -48,6 +48,8 @@ class Base(Protocol):
     reads_whole_log: bool
     reward_range: RewardRange
 
+    @property
+    def contexts(self) -> Contexts | None: ...
     @property
     def contextual(self) -> bool: ...
     @property

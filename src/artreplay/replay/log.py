@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -13,7 +13,7 @@ from artreplay.algorithms import Algorithm, ArmAlgorithm, describe_range
 from artreplay.cells.unit_cells import CellTable, UnitCells
 from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in, exact
-from artreplay.history import History, StoredLog, Totals
+from artreplay.history import Contexts, History, Label, StoredLog, Totals
 from artreplay.replay.bases import Base
 from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Drift
 
@@ -72,6 +72,7 @@ class BaseLog:
         self._unknown: Unknown = unknown
         self._drift = Drift(0.0, base) if drift is None else drift
         self.whole: Part | None = None  # of a log in memory
+        self.is_by_segment = False  # whether it lies outside memory as the base reads it, by segments and arms
         self.numbers: Ints = np.empty(0, np.int64)  # of each label outside memory: its unit, −1 if it is skipped
         if base.contextual and not isinstance(history, Totals):
             base.check_contexts(history)
@@ -83,7 +84,9 @@ class BaseLog:
             self.whole = self._part(history, unknown, 0)
             self.skipped = len(history) - len(self.whole.rows)
         else:
-            self.store = copy.copy(history)  # which keeps what this reader reads
+            self.is_by_segment = self._lies_in_segments(history)
+            cells: StoredLog = history.cells if self.is_by_segment else history
+            self.store = copy.copy(cells)  # which keeps what this reader reads
             self.skipped = self._check(self.store)
 
     @cached_property
@@ -126,7 +129,10 @@ class BaseLog:
 
     def in_memory(self) -> BaseLog:
         """The same log, all of it read."""
-        return self if self.whole is not None else BaseLog(self.base, self.store.load(), self._unknown, self._drift)
+        return self if self.whole is not None else self._loaded()
+
+    def _loaded(self) -> BaseLog:
+        return BaseLog(self.base, cast(StoredLog, self.history).load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
@@ -148,13 +154,20 @@ class BaseLog:
             low, high = base.reward_range
             if not (low <= store.reward_bounds[0] and store.reward_bounds[1] <= high):
                 self._look_for_trouble("error")
-        labels = History.from_columns(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels)))
+        arms: dict[Label, int] = {}
+        names: Any = [label[-1] for label in cast(Any, store.labels)] if self.is_by_segment else store.labels
+        codes = np.array([arms.setdefault(name, len(arms)) for name in names], np.int64)
+        labels = History.from_columns(np.zeros(len(codes)), list(arms), codes)
         try:
             self.numbers = base.numbers_of(labels, self._unknown == "skip")
         except InvalidHistory as error:
             self._look_for_trouble(self._unknown)
             error.row = None  # it is a place among the labels, and no row has this one
             raise
+        if self.is_by_segment:
+            contexts = cast(Contexts, base.contexts)
+            segments = np.array([contexts.segment_of(label[:-1]) for label in cast(Any, store.labels)], np.int64)
+            self.numbers = np.where(self.numbers < 0, -1, self.numbers * base.n_segments + segments)
         if self.has_allowances and not self._drift.from_log:
             allowed = self._drift.of_rows(self.numbers, None)
             if allowed is not None:  # all rows of some arms say nothing
@@ -162,10 +175,18 @@ class BaseLog:
         strange = self.numbers < 0
         return int(store.counts[strange].sum()) if strange.any() else 0
 
+    def _lies_in_segments(self, store: StoredLog) -> bool:
+        """Whether a store is laid out by the segments in which the base chooses."""
+        contexts = self.base.contexts
+        chooses = not self.base.reads_whole_log
+        return contexts is not None and chooses and [*store.segments] == contexts.segments
+
     def is_readable_by(self, cells: UnitCells) -> bool:
         """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
-        if self.whole is not None or self.base.contextual or not isinstance(cells.find, CellTable):
+        if self.whole is not None or not isinstance(cells.find, CellTable):
             return False
+        if (self.base.contextual or self.store.segments) and not self.is_by_segment:
+            return False  # the rows of a cell do not lie together
         present = cells.of(self.numbers[self.numbers >= 0])
         if len(np.unique(present)) < len(present):
             return False
@@ -175,7 +196,7 @@ class BaseLog:
     def _look_for_trouble(self, unknown: Unknown) -> None:
         """Read the log until a row is refused, so that the error can name it."""
         first = 0
-        for history in self.store.stream():
+        for history in cast(StoredLog, self.history).stream():
             self._part(history, unknown, first)
             first += len(history)
 
@@ -199,7 +220,7 @@ class BaseLog:
 
     def _in_context(self, part: Part, table: Any, is_arm: Any) -> Part:
         """The same rows with their contexts, if the base hears of them; `table` has the rows that are no arms, too."""
-        if not self.base.contextual:
+        if not self.base.contextual or self.is_by_segment:
             return part
         contexts = self.base.contexts_of_rows(table, len(part.rows))[is_arm]
         units = self.base.units_of_rows(part.units, contexts)
@@ -209,8 +230,9 @@ class BaseLog:
         """How many rows a horizon counts: of all, or of each segment."""
         if not self.base.contextual:
             return self.size
-        segments = self.base.n_segments
-        counts: list[int] = self.counts(lambda units: np.bincount(units % segments, minlength=segments)).tolist()
+        base = cast(ArmAlgorithm, self.base)
+        of_units = self.counts(partial(np.bincount, minlength=base.n_units))
+        counts: list[int] = of_units.reshape(base.n_arms, base.n_segments).sum(axis=0).tolist()
         return counts
 
     def checked_rewards(self, rewards: Floats) -> Floats:
@@ -252,7 +274,7 @@ class BaseLog:
     def counts(self, count: Callable[[Ints], Ints]) -> Ints:
         """Samples counted by unit or box, as `count` does it."""
         counts = count(np.empty(0, np.int64))
-        if self.whole is not None or self.base.contextual:
+        if self.whole is not None or (self.base.contextual and not self.is_by_segment):
             for part in self.parts():
                 counts = counts + part.counted(count, slice(None))
             return counts

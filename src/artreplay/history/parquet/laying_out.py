@@ -63,6 +63,7 @@ def index_history(
     *,
     allowance: str | None = None,
     contexts: Sequence[str] | None = None,
+    segments: Sequence[str] | None = None,
     seed: int | None = None,
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
@@ -87,6 +88,9 @@ def index_history(
         of how far the mean of a row may lie from today's.
     contexts
         The columns of what was known of each row when it was decided: numbers, texts and booleans.
+    segments
+        Those of the contexts whose values make segments. Each arm then has its rows together in each segment, and an
+        algorithm with these segments reads only what it asks for.
     until
         Use only this many rows, from the beginning.
     seed
@@ -109,7 +113,7 @@ def index_history(
     ('red', 3)
     """
     if already_sorted:
-        others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv}
+        others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv, "segments": segments}
         for name, value in others.items():
             if value is not None:
                 raise InvalidParameter("is not for files that are sorted already", parameter=name)
@@ -118,7 +122,7 @@ def index_history(
         return
     if path is None:
         raise InvalidParameter("path must say where the log is to be laid out, got None")
-    columns = as_columns(unit, reward, None, order, allowance, contexts)
+    columns = as_columns(unit, reward, None, order, allowance, contexts, segments)
     check_can_be_laid_out(columns)
     check_seed_and_order(columns, seed)
     seed = None if seed is None else checked_seed(seed)
@@ -179,7 +183,7 @@ def append_history(
     (1, 4)
     """
     with writing_to(path) as folder:
-        log = open_log(path)
+        log = open_log(path).cells
         manifest = log.manifest
         columns = _appendable(folder, manifest)
         found = source_of(source, columns, table, csv)
@@ -278,7 +282,7 @@ def _as_units(labels: Sequence[Any]) -> Any:
 
 def _merge(folder: StoreFolder, first: int) -> None:
     """Write the rows of a file and of all later ones into one."""
-    log = open_log(folder.address)
+    log = open_log(folder.address).cells
     manifest, directory = log.manifest, log.directory
     if manifest["adopted"]:
         raise InvalidFile("holds files that another engine wrote: that engine can merge them", file=folder.name)
