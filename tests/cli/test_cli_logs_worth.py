@@ -126,7 +126,7 @@ def test_a_column_of_the_log_can_have_the_allowances(run: Run, refused: Refused)
     assert shares[0] == pytest.approx(shares[1])
     assert shares[1] > shares[2]
     said = refused("recommend", "stale.csv", *COLUMNS, "--drift", "stale", "--algorithm", "ucb1")
-    assert "UCB1 has no place for an allowance" in said
+    assert "UCB1, which has no place for an allowance" in said
 
 
 def test_recommend_takes_what_an_algorithm_can_be_told(run: Run) -> None:
