@@ -344,7 +344,7 @@ def test_files_that_are_known_stay_as_they_were(change, sentence, log, tmp_path)
     if "part-00.parquet" in os.listdir(place):
         as_in_memory(log, place)
     else:
-        with pytest.raises(InvalidFile, match=r"index the log again|does not exist"):
+        with pytest.raises(InvalidFile, match=r"Index the log again|does not exist"):
             ar.open_history(place)
 
 

@@ -172,7 +172,7 @@ def totals(**other: Any) -> ar.Totals:
          "totals are for algorithms over arms that keep a count and a sum"),
         (lambda: ar.ArtificialReplay(ar.TreeUCB(1, 9), totals()), "totals are for algorithms over arms"),
         (lambda: ar.open_history(TABLE, "item", count="shown"), "sum must name a column of totals, got None"),
-        (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "left out for a table of totals"),
+        (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "left out for a table"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="shown"), "must be different columns"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="clicks"), "sum must name one column, got 'clicks'"),
     ],

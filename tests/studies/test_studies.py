@@ -302,7 +302,7 @@ REFUSED = {
     "a log that changed": (
         lambda s, d: s.extend(ar.History(["blue"] * 5, [0] * 5)),
         InvalidHistory,
-        "row 0 changed",
+        "row 0 has changed",
     ),
     "a shorter log": (lambda s, d: s.extend(LOG.rows([0])), InvalidHistory, "had 4"),
     "a horizon of nothing": (lambda s, d: s.set_horizon(0), InvalidParameter, "horizon must be at least 1"),
