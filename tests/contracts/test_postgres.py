@@ -378,7 +378,10 @@ def test_rows_that_cannot_be_used_are_named_and_once_corrected_the_policy_goes_o
             InvalidHistory,
             r"reward of \d at seq = \d+ is nan, expected a finite number",
         ),
-        "UPDATE log SET click = 7 WHERE seq <= 6": (InvalidHistory, "a reward in the log is 7, expected"),
+        "UPDATE log SET click = 7 WHERE seq <= 6": (
+            InvalidHistory,
+            r"a reward in the log must be a number in \[0, 1\], got 7",
+        ),
         "UPDATE log SET seq = 7": (InvalidHistory, "seq must be different in every row of an arm, got 7 twice"),
     }
     for statement, (error, sentence) in wrong.items():

@@ -172,7 +172,7 @@ def test_labels_that_are_no_numbers_are_refused_or_skipped(start):
 
 @history_policies
 def test_points_are_no_numbered_units(start):
-    with pytest.raises(InvalidHistory, match="got one of points"):
+    with pytest.raises(InvalidHistory, match="got a log of points"):
         start(fewest(4), ar.History([[0.5]], [0.5]))
 
 

@@ -39,7 +39,7 @@ def test_a_reward_just_outside_its_range_is_named_with_every_digit():
 def test_one_allocation_by_itself_is_to_be_wrapped_in_a_list():
     policy = ar.Ignorant(ar.GridAllocation(1, (1, 2), 3, 2, 10, 2))
     for reward in (1, [1, 0]):
-        with pytest.raises(InvalidAction, match=r"got Allocation.* by itself: wrap it in a list"):
+        with pytest.raises(InvalidAction, match=r"got Allocation.* alone. Put it in a list"):
             policy.tell(ar.Allocation((0.5,), 1), reward)
     assert policy.rounds == 0
 

@@ -169,7 +169,7 @@ def totals(**other: Any) -> ar.Totals:
          r"sum in row 1 is 6, expected a sum of 5 rewards, each a number in \[0, 1\]"),
         (lambda: ar.FullStart(ar.KLUCB(arms=["red"], horizon=99), totals()), "label 'blue' in row 1 is not an arm"),
         (lambda: ar.ArtificialReplay(ar.LinUCB([[1, 0], [0, 1]], 9, arms=["red", "blue"]), totals()),
-         "totals are for algorithms over arms that keep a count and a sum"),
+         "totals are for algorithms over arms that keep one count and one sum"),
         (lambda: ar.ArtificialReplay(ar.TreeUCB(1, 9), totals()), "totals are for algorithms over arms"),
         (lambda: ar.open_history(TABLE, "item", count="shown"), "sum must name a column of totals, got None"),
         (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "left out for a table"),
