@@ -171,7 +171,7 @@ def test_recommend_takes_totals(run: Run) -> None:
         (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", "inf"), "drift"),
         (("recommend", "log.csv", *COLUMNS, "--algorithm", "thompson", "--prior", "0,1"), "prior must be"),
         (("recommend", *TOTALS, "--horizon", 5000, "--drift", 0.1), "drift is for rows"),
-        (("recommend", *TOTALS, "--reward", "shown", "--horizon", 9), "--reward must be left out for a table of totals"),
+        (("recommend", *TOTALS, "--reward", "shown", "--horizon", 9), "--reward must be left out"),
         (("recommend", "totals.csv", "--unit", "item", "--count", "clicked", "--sum", "shown", "--horizon", 9),
          "is 1000, expected a sum of 31 rewards, each a number in [0, 1]"),
     ],

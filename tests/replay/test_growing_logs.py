@@ -141,7 +141,7 @@ def test_a_row_that_changed_is_named_and_nothing_changes(start, base, row, what,
     action = policy.ask()
     assert action == other.ask()
     before = seen(policy)
-    with pytest.raises(ChangedHistory, match=rf"row {row} changed"):
+    with pytest.raises(ChangedHistory, match=rf"row {row} has changed"):
         policy.extend(changed(whole, row, what))
     assert seen(policy) == before
     assert policy.ask() == action
