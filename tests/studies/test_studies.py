@@ -339,7 +339,7 @@ def test_a_retired_arm_is_refused_where_it_is_named():
     with colours() as study:
         study.retire_arm("red")
         for act in (lambda: study.decide(among=["red"]), lambda: study.retire_arm("red")):
-            with pytest.raises(StudyRefused, match="'red' is a retired arm: add_arm brings it back"):
+            with pytest.raises(StudyRefused, match=r"'red' is a retired arm\. add_arm brings it back"):
                 act()
 
 
