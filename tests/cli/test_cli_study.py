@@ -49,7 +49,7 @@ def test_arms_that_come_and_go(run: Run, refused: Refused, made: Path) -> None:
     assert "retired" in run("study", "arms", WHERE).out
     assert "is already an arm of this study" in refused("study", "arms", WHERE, "--add", "green")
     said = refused("study", "decide", WHERE, "--among", "red,green")
-    assert said == "'red' is a retired arm: `artreplay study arms STUDY --add` brings it back"
+    assert said == "'red' is a retired arm. `artreplay study arms STUDY --add` brings it back"
 
 
 def test_rewards_that_contradict_the_log_are_shown(run: Run, folder: Path) -> None:
