@@ -9,12 +9,7 @@ from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledge
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_unknown, takes_totals
 from artreplay.replay.log_warnings import warn_of_short_horizon
 from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
-from artreplay.replay.policy import (
-    ArtificialReplay,
-    FullStart,
-    Ignorant,
-    Policy,
-)
+from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
 from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.saving import decode, encode, load, policy_as_bytes, policy_from_bytes
@@ -35,6 +30,7 @@ from artreplay.replay.step import (
     settle,
     show,
 )
+from artreplay.replay.three_policies import ArtificialReplay, FullStart, Ignorant
 
 __all__ = [
     "AGAIN",

@@ -108,7 +108,7 @@ class ModelBase(ObjectBase):
         """A context as a dict of plain values, which has the columns of the log."""
         name = type(self.thing).__name__
         if context is None:
-            raise InvalidParameter(f"{name} must be asked and told with a context, as context={{...}}")
+            raise InvalidParameter(f"{name} needs a context, got None. Give context={{...}}")
         if not isinstance(context, Mapping) or not all(isinstance(key, str) for key in context):
             raise InvalidParameter(f"must be a mapping of names to values, got {context!r}", parameter="context")
         if self._columns is not None and context.keys() != self._columns:

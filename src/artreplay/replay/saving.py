@@ -24,10 +24,11 @@ from artreplay.replay.bases import Base, ObjectBase, as_base
 from artreplay.replay.certified import rule_of, with_rule
 from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory
-from artreplay.replay.policy import ArtificialReplay, FullStart, Ignorant, Policy
+from artreplay.replay.policy import Policy
 from artreplay.replay.question import Question
 from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.step import PENDING, SAVE_SIZE
+from artreplay.replay.three_policies import ArtificialReplay, FullStart, Ignorant
 from artreplay.whole_files import write_whole
 
 FORMAT = 6
