@@ -97,7 +97,7 @@ bench-space: .venv-peers/.ready
 
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' -e ./reproduction PyXAB river mabwiser
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' -e ./packages/patrol -e ./reproduction PyXAB river mabwiser
 	@touch $@
 
 # numba 0.68, which constraints.txt names, is made for no Python after 3.15.
