@@ -7,7 +7,7 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, Log, Part, Unknown, checked_unknown, takes_totals
-from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
+from artreplay.replay.object_states import reseed_generators, shared_generators, state_difference, state_of_base
 from artreplay.replay.policy import (
     ArtificialReplay,
     FullStart,
@@ -80,6 +80,7 @@ __all__ = [
     "policy_as_bytes",
     "policy_from_bytes",
     "propose",
+    "reseed_generators",
     "rule_of",
     "settle",
     "shared_generators",

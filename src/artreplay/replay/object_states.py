@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.compiling import is_component, state_of
+from artreplay.streams import fold
 
 Generator = np.random.Generator | np.random.RandomState | random.Random
 _NAMED = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)  # known by their names alone
@@ -113,8 +114,13 @@ def generators_of(thing: object, depth: int = 4) -> Iterator[Generator]:
             yield from generators_of(part, depth - 1)
 
 
-def reseed_generator(generator: Generator, key: int) -> None:
-    """Let a generator draw from the stream of a key from now on."""
+def reseed_generators(thing: object, key: int) -> None:
+    """Let each generator that an object keeps draw from a stream of a key from now on."""
+    for number, generator in enumerate(generators_of(thing)):
+        _reseed(generator, fold(int(key), number))
+
+
+def _reseed(generator: Generator, key: int) -> None:
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = type(generator.bit_generator)(key).state
     else:

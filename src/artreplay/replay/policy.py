@@ -475,7 +475,14 @@ class ArtificialReplay(Policy):
         unknown: Unknown = "error",
     ) -> None:
         self.relation = checked_relation(relation)
-        super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
+        made = as_base(base, plain=relation is not None)
+        super().__init__(made, history, drift, unknown)
+        if not isinstance(made, Algorithm) and getattr(base, "exact", None) is False and not self.shows_all:
+            warnings.warn(
+                f"{base!r} is not exact: Artificial Replay may act differently from reading the whole log, for better "
+                "or worse. ar.FullStart(base, history) is right for any algorithm",
+                stacklevel=_callers_level(),
+            )
 
 
 def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, float]]:
