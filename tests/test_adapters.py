@@ -335,3 +335,27 @@ def test_rounds_that_explore_are_a_share_and_draw_the_arm() -> None:
     drawn = [round_ for round_ in range(400) if best[round_] != 2]
     assert 40 < len(drawn) < 95  # two thirds of a quarter
     assert {best[round_] for round_ in drawn} == {0, 1}
+
+
+def test_a_model_of_scikit_learn_starts_from_a_log_with_contexts(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    ages, arms = rng.uniform(18, 82, 80), rng.choice(["red", "blue"], 80)
+    rewards = ((ages < 50) == (arms == "red")).astype(float)
+    log = ar.History(arms.tolist(), rewards, contexts={"age": ages, "country": ["NL", "DE"] * 40})
+
+    def base() -> Any:
+        return ar.adapters.sklearn(models()[0], ["red", "blue"], CONTEXTS)
+
+    def decisions(policy: Any) -> list[str]:
+        found = []
+        for age in range(20, 80, 3):
+            found.append(policy.ask(context={"age": age, "country": "NL"}))
+            policy.tell(found[-1], float((age < 50) == (found[-1] == "red")))
+        return found
+
+    replay, full = ar.ArtificialReplay(base(), log), ar.FullStart(base(), log)
+    decided = decisions(replay)
+    assert decided == decisions(full)
+    assert sum((age < 50) == (arm == "red") for age, arm in zip(range(20, 80, 3), decided, strict=True)) >= 18
+    replay.save(tmp_path / "policy.ar")
+    assert decisions(ar.load(tmp_path / "policy.ar", log, base=base())) == decisions(replay)

@@ -391,8 +391,7 @@ class _Fit:
         self.rewards: list[float] = []
         self._by_row = hasattr(model, "partial_fit")
         self._is_classifier = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
-        self._sizes = _sizes()
-        self._due = next(self._sizes)  # the rows with which it is fitted next
+        self._due = 1  # the rows with which it is fitted next
         self._fitted = self._wanted = 0  # ... was fitted last, and should have been
 
     def learn(self, row: Floats, reward: float) -> None:
@@ -403,7 +402,7 @@ class _Fit:
             classes = {"classes": _CLASSES} if self._is_classifier and len(self.rows) == 1 else {}
             self.model.partial_fit(row[None, :], [reward], **classes)
         elif len(self.rows) == self._due:
-            self._wanted, self._due = self._due, next(self._sizes)
+            self._wanted, self._due = self._due, max(self._due + 1, math.ceil(self._due * GROWTH))
 
     def forecast(self, row: Floats) -> float:
         """The reward that the model expects."""
@@ -422,14 +421,6 @@ class _Fit:
     def _is_constant(self) -> bool:
         """Whether a classifier would refuse the rows, because all rewards are the same."""
         return self._is_classifier and len(set(self.rewards[: self._fitted])) == 1
-
-
-def _sizes() -> Iterator[int]:
-    """How many rows a model is fitted with, one time after another."""
-    size = 1
-    while True:
-        yield size
-        size = max(size + 1, math.ceil(size * GROWTH))
 
 
 def _plain(unit: Any) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from artreplay.algorithms import (
     Algorithm,
+    HearsContexts,
     RewardRange,
     checked_range,
     checked_reward,
@@ -47,6 +48,8 @@ class Base(Protocol):
     reward_range: RewardRange
 
     @property
+    def contextual(self) -> bool: ...
+    @property
     def thing(self) -> Any: ...
     @property
     def width(self) -> int: ...
@@ -66,17 +69,31 @@ class Base(Protocol):
     def rewards_of(self, history: History) -> Floats: ...
     def unit_cells(self, units: Ints) -> UnitCells: ...
     def make_room(self, need: int) -> None: ...
+    # What it does with contexts; those that hear of none only refuse them.
+    def checked_context(self, context: Mapping[str, Any] | None) -> Any: ...
+    def is_context(self, context: Any) -> bool: ...
+    def in_context(self, unit: int, context: Any) -> int: ...
+    def set_context(self, context: Any) -> None: ...
+    def check_contexts(self, history: Any) -> None: ...
+    def contexts_of_rows(self, table: Any, rows: int) -> Any: ...
+    def units_of_rows(self, units: Ints, contexts: Any) -> Ints: ...
+    def learn_log(self, units: Ints, rewards: Floats, contexts: Any) -> Iterator[int]: ...
 
 
 def as_base(thing: object, plain: bool = False) -> Base:
     """The base for a policy, over a copy of what it is given.
 
-    Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`.
+    Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`. A
+    model of contexts is an object that says `contextual = True`.
     """
     if isinstance(thing, Algorithm):
         reads_values = offers_value(thing) and not plain
         base: Any = thing.duplicate()
         n_arms = base.n_arms if reads_values else 0
+    elif getattr(thing, "contextual", False) is True and not isinstance(thing, type):
+        from artreplay.replay.own_models import ModelBase  # which is an ObjectBase
+
+        return ModelBase(thing)
     else:
         if is_component(thing):
             check_fields(thing)
@@ -101,7 +118,7 @@ def offers_value(thing: object) -> bool:
     return not isinstance(thing, type) and len(needed_by(getattr(thing, "value", None))) == _VALUE_ARGUMENTS
 
 
-class OwnBase:
+class OwnBase(HearsContexts):
     """What the two kinds of bases have in common that users bring along."""
 
     component: Any
