@@ -33,8 +33,17 @@ from artreplay.testing import (
     check_journal,
     check_values,
 )
+from artreplay.testing.playing import call_that_raised
 
 _NOT_RUN = "could not be run"
+_MEANINGS = {
+    "coupling": "Artificial Replay plays what Full Start plays, which reads the whole log first",
+    "journal": "the same where rewards come late or never, other arms are played too, and the log grows",
+    "irrelevant data": "a row of another arm than the proposed one does not change the proposal",
+    "values": "what an arm is worth lies between the values for the lowest and the highest unread rewards",
+    "completion": "shown the rows that were left, replay knows what Full Start knows",
+}
+_COULD_FAIL = "could have failed"
 
 
 def check(
@@ -57,7 +66,9 @@ def check(
     horizon: Annotated[int, typer.Option(help="Rounds played in each case.")] = 12,
     rewards: Annotated[
         str | None,
-        typer.Option(metavar="A,B,C", help="Rewards to draw from; by default 0, 0.5 and 1, and some tenths."),
+        typer.Option(
+            metavar="A,B,C", help="Rewards to draw from; by default both ends of the algorithm's range and the middle."
+        ),
     ] = None,
     relation: Annotated[
         str | None,
@@ -70,7 +81,8 @@ def check(
     """Check an algorithm of your own.
 
     Tries whether Artificial Replay is exact for it, on small random logs. MODULE is a module that can be imported from
-    here, or a path to a file. Exits with 1 if a check fails, and shows the smallest counterexample that was found.
+    here, or a path to a file. If a check fails, shows the smallest counterexample that was found, how often that
+    happens, and what to do, and exits with 1.
     """
     make_base = _factory(target)
     units = _units(arms, dim, levels)
@@ -84,6 +96,8 @@ def check(
     related = {} if relation is None else {"relation": _factory(relation)}
     rows: list[tuple[str, ...]] = []
     said: list[str] = []
+    cures: dict[str, None] = {}
+    program = _import_of(target, "make_base") + ("" if relation is None else _import_of(relation, "relation"))
     failed = False
     first_error: ArtReplayError | None = None
     for name, run in _checks_of(base, related, delays).items():
@@ -91,7 +105,8 @@ def check(
             with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
                 found = run(make_base, units, **given)
         except CheckFailed as counterexample:
-            said.append(str(counterexample))
+            said.append(counterexample.counterexample(program))
+            cures |= dict.fromkeys(counterexample.advice)
             rows.append((name, "fails", NONE, NONE, NONE))
             failed = True
         except ArtReplayError as error:  # the others may still find something
@@ -105,11 +120,28 @@ def check(
             said += [f"{name}: {note}" for note in found.notes]
     if first_error is not None and all(row[1] == _NOT_RUN for row in rows):
         raise first_error
-    show(table(("check", "verdict", "cases", "not vacuous", "longest log"), rows, texts=2))
+    show(table(("check", "verdict", "cases", _COULD_FAIL, "longest log"), rows, texts=2))
+    show("", *(f"{row[0]}: {_MEANINGS[row[0]]}" for row in rows))
+    show(f"{_COULD_FAIL}: the share of cases that had something to find, such as rows that stay unread")
     for sentence in said:
         show("", sentence)
+    if cures:
+        show("", "What to do, whichever fits:", *(f"  - {cure}" for cure in cures))
     if failed:
         raise typer.Exit(1)
+
+
+def _import_of(target: str, name: str) -> str:
+    """The lines of a program that import what is checked, under the name that the rest of the program calls."""
+    place, _, found = target.rpartition(":")
+    first, *parts = found.split(".")
+    lines = ""
+    if place.endswith(".py") or os.sep in place:
+        path = Path(place)
+        lines, place = f"import sys\nsys.path.insert(0, {str(path.parent)!r})\n", path.stem
+    if not parts:
+        return f"{lines}from {place} import {first}{'' if first == name else f' as {name}'}\n"
+    return f"{lines}from {place} import {first}\n{name} = {found}\n"
 
 
 def _checks_of(base: Any, related: dict[str, Any], delays: int) -> dict[str, Callable[..., Summary]]:
@@ -194,6 +226,8 @@ def _own_errors_as_sentences(what: str, verb: str = "could not be run") -> Itera
         frames = traceback.extract_tb(error.__traceback__)
         theirs = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
         place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
+        if (call := call_that_raised(error)) is not None:
+            what, verb = "your algorithm", f"raised an error in {call}"
         raise InvalidParameter(f"{what} {verb}: {type(error).__name__}: {error}{place}") from error
 
 

@@ -7,7 +7,13 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, Log, Part, Unknown, checked_unknown, takes_totals
-from artreplay.replay.object_states import reseed_generators, shared_generators, state_difference, state_of_base
+from artreplay.replay.object_states import (
+    attributes_of,
+    reseed_generators,
+    shared_generators,
+    state_difference,
+    state_of_base,
+)
 from artreplay.replay.policy import (
     ArtificialReplay,
     FullStart,
@@ -63,6 +69,7 @@ __all__ = [
     "Policy",
     "Unknown",
     "as_base",
+    "attributes_of",
     "certify",
     "checked_relation",
     "checked_unknown",

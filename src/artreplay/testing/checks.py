@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import numpy as np
 
 from artreplay.compiling import is_component
 from artreplay.errors import InvalidParameter
 from artreplay.history import History
-from artreplay.parameters import Count, Seed, Size, checked
+from artreplay.parameters import Size, checked
 from artreplay.replay import (
     NEEDS_ROOM,
     ArtificialReplay,
@@ -27,39 +27,15 @@ from artreplay.replay import (
     state_difference,
     state_of_base,
 )
-from artreplay.testing.outcome import CheckFailed, Summary
+from artreplay.testing.outcome import Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play
-from artreplay.testing.random_worlds import Units, World, draw_world, shrink, units_of
+from artreplay.testing.random_worlds import World, units_of
+from artreplay.testing.searching import DEFAULT_HORIZON, MakeBase, Search, Verdict, search_worlds
 
 ROUNDING = 1e-9  # of sums, by which a value may pass its bounds
-TENTHS = (0.1, 0.2, 0.7)  # rewards whose sums depend on the order in which they are added
-DEFAULT_REWARDS = (0, 0.5, 1)
-DEFAULT_HORIZON = 12
-_LONG_LOG_PERIOD, _LONG_LOG_FACTOR = 10, 8  # one case in ten has a log that may be eight times as long
-_TENTHS_PERIOD = 4  # one case in four has tenths for rewards, if none were asked for
 _PROBES, _PROBE_ROWS = 2, 24  # how a difference between states is looked for in later proposals
 
-MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
-
-
-class Search(TypedDict, total=False):
-    """Which random logs a check tries; `check_coupling` says what each option means."""
-
-    cases: int
-    max_history: int
-    horizon: int
-    rewards: Sequence[float]
-    seed: int
-    longest: int | None
-
-
-class Verdict(NamedTuple):
-    """One case: a failure or None, whether there was something to find, and a note for the summary."""
-
-    failure: Failure | None
-    telling: bool
-    note: str = ""
 
 
 def check_coupling(
@@ -73,7 +49,7 @@ def check_coupling(
 ) -> Summary:
     """Check that Artificial Replay plays exactly what Full Start plays, on the same reward stack.
 
-    A case is not vacuous if rows of the log stay unread and Full Start plays differently from Ignorant.
+    A case could have failed if rows of the log stay unread and Full Start plays differently from Ignorant.
 
     Parameters
     ----------
@@ -87,8 +63,9 @@ def check_coupling(
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     search
         Which random logs are tried. `cases` is their number (200), `max_history` the rows of most of them (12) and
-        `longest` of one in ten, `horizon` the rounds played (12), `rewards` what is drawn from (0, .5 and 1; tenths
-        in one log of four if nothing is said), and `seed` makes it the same again.
+        `longest` of one in ten, `horizon` the rounds played (12), `rewards` what is drawn from (both ends of the range
+        of rewards and the middle; 0, .5 and 1 without a range, with tenths in one log of four), and `seed` makes it the
+        same again.
 
     >>> import artreplay as ar
     >>> ar.testing.check_coupling(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -103,10 +80,11 @@ def check_coupling(
         replayed = play(lambda log: make_replay(make_base(), log), world, known)
         alone = play(lambda _: Ignorant(make_base()), world, known)
         telling = replayed.unread > 0 and full.actions != alone.actions
-        return Verdict(first_difference(full, replayed, relation), telling)
+        lost = (full.earned - replayed.earned) / world.horizon
+        return Verdict(first_difference(full, replayed, relation), telling, lost=lost)
 
     known = units_of(make_base, units)
-    return _search("coupling", judge, make_base, known, **search)
+    return search_worlds("coupling", judge, make_base, known, relation, **search)
 
 
 @checked
@@ -122,7 +100,7 @@ def check_journal(
 ) -> Summary:
     """Check that every decision is the one of the whole journal, as ordinary use brings it about.
 
-    Rewards come late or never, actions are told that nobody asked for, and the log grows. A case is not vacuous if
+    Rewards come late or never, actions are told that nobody asked for, and the log grows. A case could have failed if
     rows of the log stay unread.
 
     Parameters
@@ -154,7 +132,7 @@ def check_journal(
         return Verdict(first_difference(full, replayed, relation), replayed.unread > 0)
 
     known = units_of(make_base, units)
-    return _search("journal", judge, make_base, known, **search)
+    return search_worlds("journal", judge, make_base, known, relation, **search)
 
 
 def check_irrelevant_data(
@@ -166,8 +144,9 @@ def check_irrelevant_data(
 ) -> Summary:
     """Check that a proposal does not change when rows outside its cells are shown.
 
-    A random part of the log is shown first, then every row of the rest that is unrelated to the proposal. A case is
-    not vacuous if there is a row to show. A base that offers `value`, or reads the whole log first, does not need this.
+    A random part of the log is shown first, then every row of the rest that is unrelated to the proposal. A case
+    could have failed if there is a row to show. A base that offers `value`, or reads the whole log first, does not
+    need this.
 
     Parameters
     ----------
@@ -220,7 +199,7 @@ def check_irrelevant_data(
         return Verdict(None, shown > 0)
 
     known = units_of(make_base, units)
-    return _search("irrelevant data", judge, make_base, known, **search)
+    return search_worlds("irrelevant data", judge, make_base, known, relation, **search)
 
 
 def check_values(
@@ -231,7 +210,7 @@ def check_values(
     """Check that `value` bounds what it will be, as certified reading needs.
 
     A random part of the log is shown first. The value of an arm with its unread rows at the lowest reward, and at the
-    highest, must then be bounds on its value once these rows are shown, whatever they are. A case is not vacuous if
+    highest, must then be bounds on its value once these rows are shown, whatever they are. A case could have failed if
     an arm has unread rows.
 
     Parameters
@@ -278,7 +257,7 @@ def check_values(
         return Verdict(None, cut < len(numbers))
 
     known = units_of(make_base, units)
-    return _search("values", judge, make_base, known, **search)
+    return search_worlds("values", judge, make_base, known, **search)
 
 
 def check_completion(
@@ -291,7 +270,7 @@ def check_completion(
     """Check that replay, once it is shown the unread rows in order, ends in the very state of Full Start.
 
     States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. If states
-    differ and no later proposal shows it, the summary has a note. A case is not vacuous if rows stay unread.
+    differ and no later proposal shows it, the summary has a note. A case could have failed if rows stay unread.
 
     Parameters
     ----------
@@ -321,6 +300,8 @@ def check_completion(
         base.make_room(len(left) + 1)
         for row in left:
             base.component.update_logged(int(numbers[row]), float(values[row]), 0.0)
+        if is_certified(base.component):
+            base.component.rule.note_unread(0)
         differs = state_difference(state_of_base(full.base), state_of_base(replaying.base))
         if differs is None:
             return Verdict(None, len(left) > 0)
@@ -328,10 +309,10 @@ def check_completion(
         if not _shows_later(full.drive.base, base, world):
             return Verdict(None, len(left) > 0, f"the states differ in {differs.name}, which no later proposal showed")
         sides = {"full start": full_run.actions, "replay": replay_run.actions}
-        return Verdict(Failure(where, sides, full_run.calls.of_policies(relation, left)), telling=True)
+        return Verdict(Failure(where, sides, full_run.calls.of_states(relation, replay_run)), telling=True)
 
     known = units_of(make_base, units)
-    return _search("completion", judge, make_base, known, **search)
+    return search_worlds("completion", judge, make_base, known, relation, **search)
 
 
 def _shows_later(one: Base, other: Base, world: World) -> bool:
@@ -349,54 +330,6 @@ def _shows_later(one: Base, other: Base, world: World) -> bool:
             for side in (mine, theirs):
                 side.component.update(side.checked_number(unit), float(side.scaled(reward)))
     return False
-
-
-@checked
-def _search(
-    check: str,
-    judge: Callable[[World], Verdict],
-    make_base: MakeBase,
-    units: Units,
-    cases: Count = 200,
-    max_history: Count = 12,
-    horizon: Count = DEFAULT_HORIZON,
-    rewards: Sequence[float] = DEFAULT_REWARDS,
-    seed: Seed = 0,
-    longest: Count | None = None,
-) -> Summary:
-    """Try random worlds, and simplify the first that fails as far as possible."""
-    if len(rewards) == 0:
-        raise InvalidParameter("rewards must have at least one value, got none")
-    long = _LONG_LOG_FACTOR * max_history if longest is None else longest
-    rng = random.Random(seed)
-    mixed = tuple(rewards) == DEFAULT_REWARDS and _takes(make_base(), TENTHS)
-    telling, most = 0, 0
-    notes: dict[str, int] = {}
-    for case in range(cases):
-        drawn = TENTHS if mixed and case % _TENTHS_PERIOD == _TENTHS_PERIOD - 1 else rewards
-        rows = long if case % _LONG_LOG_PERIOD == _LONG_LOG_PERIOD - 1 else max_history
-        world = draw_world(rng, units, rows, horizon, drawn)
-        verdict = judge(world)
-        telling += verdict.telling
-        most = max(most, len(world.log))
-        if verdict.note:
-            notes[verdict.note] = notes.get(verdict.note, 0) + 1
-        if verdict.failure is not None:
-            world = shrink(world, lambda candidate: judge(candidate).failure, drawn)
-            failure = judge(world).failure or verdict.failure
-            raise CheckFailed(check, list(world.log), failure.actions, failure.where, failure.snippet)
-    return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))
-
-
-def _takes(thing: Any, rewards: Sequence[float]) -> bool:
-    """Whether a base takes these rewards."""
-    try:
-        base = as_base(thing)
-        for reward in rewards:
-            base.checked_reward(reward)
-    except Exception:  # whatever its own check says
-        return False
-    return True
 
 
 def relation_of(base: Base, relation: Any) -> Callable[[int, int], bool]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from artreplay import errors
 from artreplay.errors import InvalidParameter
 from artreplay.history import Allocation, History
+from artreplay.replay import Base, ObjectBase, attributes_of
 from artreplay.testing.random_worlds import Points, Sample, Units, World
 
 _INDENT = "    "
+_NOBODYS = ("<frozen", "<string>", os.path.dirname(np.__file__))  # neither ours nor the user's
+_PACKAGE = os.path.dirname(errors.__file__) + os.sep
+_CALLERS = os.path.join(_PACKAGE, "replay")  # where all that a user brings is called
 # What happens after a decision, and how often: its reward comes at once, late or never, another action is told, or the
 # log grows.
 _EVENTS = ("now",) * 10 + ("late",) * 5 + ("lost",) + ("foreign",) * 3 + ("grow",) * 3
@@ -50,26 +57,75 @@ class Calls:
         return kept
 
     def of_a_base(self, cut: int, row: int) -> str:
-        """What shows a base that changes its proposal."""
-        first, rest = self._samples[:cut], self._samples[cut:]
-        lines = ["base = make_base()", *(f"base.update({unit!r}, {reward!r})" for unit, reward in first)]
-        lines.append("print(base.propose())")
-        lines += [f"base.update({unit!r}, {reward!r})" for unit, reward in rest]
-        return "\n".join([*lines, "print(base.propose())"])
+        """What shows a base that changes its proposal: it has read some rows, and then more of other units."""
+        head = ["import artreplay as ar", "", f"history = {code_of(self._shown())}"]
+        loop = [f"for rows in ({cut}, {len(self._samples)}):"]
+        return "\n".join([*head, *loop, f"{_INDENT}print(ar.FullStart(make_base(), history.first(rows)).ask())"])
 
-    def of_policies(self, relation: Any, left: list[int] | None = None, asked: int | None = None) -> str:
-        """What shows two policies that differ: in an ask, or in the state after rows that are left over."""
-        more = "" if relation is None else ", relation"
-        both = f"(ar.FullStart(make_base(), history), ar.ArtificialReplay(make_base(), history{more}))"
-        head = ["import artreplay as ar", "", f"history = {code_of(self.history)}", f"for policy in {both}:"]
-        if asked is not None:
-            return "\n".join(head + [_INDENT + line for line in [*self.until(asked), "print(policy.ask())"]])
-        rows = [
-            "for row in policy.unused_rows():",
-            f"{_INDENT}policy.base.update(history.unit(row), history.rewards[row])",
-            "print(vars(policy.base))",
+    def _shown(self) -> History:
+        """The samples that were shown, as a log."""
+        return World(tuple(self._samples), (), 1).history()
+
+    def of_policies(self, relation: Any, asked: int) -> str:
+        """What shows two policies that differ in an ask."""
+        lines = [*self._head(), f"for policy in ({_FULL_START}, {_replay(relation)}):"]
+        return "\n".join(lines + [_INDENT + line for line in [*self.until(asked), "print(policy.ask())"]])
+
+    def of_states(self, relation: Any, replayed: Played) -> str:
+        """What shows that full start, whose calls these are, and replay end in different states."""
+        lines = self._head()
+        for made, calls in ((_FULL_START, self), (_replay(relation), replayed.calls)):
+            lines += [f"policy = {made}", *calls.lines, *_completing(replayed.policy.drive.base)]
+        return "\n".join(lines)
+
+    def _head(self) -> list[str]:
+        return ["import artreplay as ar", "", f"history = {code_of(self.history)}"]
+
+
+_FULL_START = "ar.FullStart(make_base(), history)"
+
+
+def _replay(relation: Any) -> str:
+    return f"ar.ArtificialReplay(make_base(), history{'' if relation is None else ', relation'})"
+
+
+def _completing(base: Base) -> list[str]:
+    """Lines that show a base of this kind the unread rows and print its state, by names that it has."""
+    thing, rows = base.thing, "for row in policy.unused_rows():"
+    if not isinstance(base, ObjectBase):
+        number = "base.checked_number(history.unit(row))"
+        return [
+            "base = policy.drive.base",
+            rows,
+            f"{_INDENT}base.component.update_logged({number}, base.scaled(float(history.rewards[row])), 0.0)",
+            "print(base.component)",
         ]
-        return "\n".join(head + [_INDENT + line for line in [*self.lines, *rows]])
+    if hasattr(thing, "update_logged"):
+        shown = "policy.base.update_logged(history.unit(row), float(history.rewards[row]), 0.0)"
+    else:
+        shown = "policy.base.update(history.unit(row), float(history.rewards[row]))"
+    lines = [rows, _INDENT + shown]
+    if hasattr(thing, "note_unread"):
+        lines.append("policy.base.note_unread(0)")
+    if hasattr(thing, "state"):
+        return [*lines, "print(policy.base.state())"]
+    if len(getattr(thing, "__dict__", ())) == len(attributes_of(thing)):  # none of them is in slots
+        return [*lines, "print(vars(policy.base))"]
+    return [*lines, f"print([getattr(policy.base, name, None) for name in {list(attributes_of(thing))!r}])"]
+
+
+def call_that_raised(error: BaseException) -> str | None:
+    """The call of the user's own code that an error came out of, with its arguments; None if it is ours."""
+    frame, is_ours = error.__traceback__, False
+    while frame is not None:
+        code = frame.tb_frame.f_code
+        was_ours, is_ours = is_ours, code.co_filename.startswith(_CALLERS)
+        if was_ours and not is_ours and not code.co_filename.startswith((_PACKAGE, *_NOBODYS)):
+            names, _, _, values = inspect.getargvalues(frame.tb_frame)
+            shown = [f"{name}={values[name]!r}" for name in names if name != "self"]
+            return f"{code.co_qualname}({', '.join(shown)})"
+        frame = frame.tb_next
+    return None
 
 
 class Played(NamedTuple):
@@ -79,6 +135,7 @@ class Played(NamedTuple):
     actions: list[Any]
     calls: Calls
     unread: int = 0
+    earned: float = 0.0
 
 
 def code_of(history: History | None) -> str:
@@ -106,10 +163,13 @@ class _Rewards:
         self._units = units
         self._number = {} if isinstance(units, Points) else {unit: place for place, unit in enumerate(units)}
         self._pulls = [0] * len(self._number)
+        self.total = 0.0  # of what was given so far
 
     def of(self, action: Any, round_: int) -> Any:
         """The reward of an action, or one for each of its units."""
-        return [self._of(unit, round_) for unit in action] if isinstance(action, list) else self._of(action, round_)
+        given = [self._of(unit, round_) for unit in (action if isinstance(action, list) else [action])]
+        self.total += sum(given)
+        return given if isinstance(action, list) else given[0]
 
     def _of(self, unit: Any, round_: int) -> float:
         """By the round for points, by how often it was pulled for arms."""
@@ -163,7 +223,7 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
         for due in [entry for entry in late if entry[0] <= round_]:
             late.remove(due)
             tell(due[1], round_)
-    return Played(policy, actions, calls, rows - int(policy.used))
+    return Played(policy, actions, calls, rows - int(policy.used), rewards.total)
 
 
 def first_difference(full: Played, replayed: Played, relation: Any) -> Failure | None:
@@ -172,5 +232,5 @@ def first_difference(full: Played, replayed: Played, relation: Any) -> Failure |
         if mine != theirs:
             where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"
             sides = {"full start": full.actions[: round_ + 1], "replay": replayed.actions[: round_ + 1]}
-            return Failure(where, sides, full.calls.of_policies(relation, asked=round_))
+            return Failure(where, sides, full.calls.of_policies(relation, round_))
     return None
