@@ -53,10 +53,8 @@ rng = np.random.default_rng(0)
 shown = rng.choice(BANNERS, 300).tolist()
 clicks = [float(rng.random() < RATES[banner]) for banner in shown]
 ages = rng.uniform(18, 82, 300)
-likes = [
-    float(rng.random() < (0.8 if (age < 50) == (banner == "red") else 0.2))
-    for age, banner in zip(ages, shown, strict=True)
-]
+chances = [0.8 if (age < 50) == (banner == "red") else 0.2 for age, banner in zip(ages, shown, strict=True)]
+likes = [float(rng.random() < chance) for chance in chances]
 places = rng.random((300, 2))
 finds = [float(rng.random() < 1 - abs(x - 0.3)) for x, _ in places]
 

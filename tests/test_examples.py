@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
 from real_parts import needed
 
 ROOT = Path(__file__).parent.parent
@@ -18,7 +19,7 @@ SOON = ("01_own_log",)
 
 
 def python_for(script: Path) -> str | Path:
-    """The Python that has what an example imports: libraries that nothing else needs have an environment of their own."""
+    """The Python that has what an example imports: some libraries are in an environment of their own."""
     if script.stem not in OF_OTHER_LIBRARIES or find_spec("river"):
         return sys.executable
     peers = ROOT / ".venv-peers/bin/python"

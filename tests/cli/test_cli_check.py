@@ -179,3 +179,37 @@ def test_a_space_that_does_not_fit_is_refused(
     done = run("check", "inner/own_algorithms.py:tree", *options)
     assert done.code == 2
     assert sentence in done.err
+
+
+MODELS = """
+class Model:
+    contextual = True
+    arms = ("red", "blue")
+
+    def __init__(self):
+        self.rows = []
+
+    def score(self, arm, context, round):
+        return sum(reward for known, reward, age in self.rows if (known, age) == (arm, context["age"]))
+
+    def update(self, arm, reward, context):
+        self.rows.append((arm, reward, context["age"]))
+
+class Wrong(Model):
+    def score(self, arm, context, round):
+        self.rows.append(("red", -1.0, 20))
+        return super().score(arm, context, round)
+
+PEOPLE = [{"age": 20}, {"age": 60}]
+"""
+
+
+def test_a_model_with_contexts(run: Run, refused: Refused, folder: Path) -> None:
+    (folder / "models.py").write_text(MODELS)
+    good = run("check", "models.py:Model", "--contexts", "models.py:PEOPLE", "--cases", 10)
+    assert good.code == 0
+    assert "journal: in every context the policy plays what a fresh algorithm plays" in good.out
+    wrong = run("check", "models.py:Wrong", "--contexts", "models.py:PEOPLE")
+    assert wrong.code == 1
+    assert "let `score` change nothing" in wrong.out
+    assert "contexts must be a list of contexts" in refused("check", "models.py:Model")

@@ -33,6 +33,7 @@ from artreplay.testing import (
     check_journal,
     check_values,
 )
+from artreplay.testing.checks import knows_contexts
 from artreplay.testing.playing import call_that_raised
 
 _NOT_RUN = "could not be run"
@@ -43,6 +44,7 @@ _MEANINGS = {
     "values": "what an arm is worth lies between the values for the lowest and the highest unread rewards",
     "completion": "shown the rows that were left, replay knows what Full Start knows",
 }
+_IN_CONTEXTS = "in every context the policy plays what a fresh algorithm plays that is shown its journal once"
 _COULD_FAIL = "could have failed"
 
 
@@ -74,6 +76,13 @@ def check(
         str | None,
         typer.Option(metavar="MODULE:NAME", help="What ArtificialReplay is given as its relation."),
     ] = None,
+    contexts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="A list of contexts to draw from, for an algorithm with contexts; by default its own `contexts`.",
+        ),
+    ] = None,
     delays: Annotated[
         int, typer.Option(help="The most rounds that a reward is late, in the check of the journal.")
     ] = 3,
@@ -100,7 +109,7 @@ def check(
     program = _import_of(target, "make_base") + ("" if relation is None else _import_of(relation, "relation"))
     failed = False
     first_error: ArtReplayError | None = None
-    for name, run in _checks_of(base, related, delays).items():
+    for name, run in _checks_of(base, related, delays, contexts).items():
         try:
             with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
                 found = run(make_base, units, **given)
@@ -121,7 +130,8 @@ def check(
     if first_error is not None and all(row[1] == _NOT_RUN for row in rows):
         raise first_error
     show(table(("check", "verdict", "cases", _COULD_FAIL, "longest log"), rows, texts=2))
-    show("", *(f"{row[0]}: {_MEANINGS[row[0]]}" for row in rows))
+    meanings = _MEANINGS | ({"journal": _IN_CONTEXTS} if knows_contexts(base) else {})
+    show("", *(f"{row[0]}: {meanings[row[0]]}" for row in rows))
     show(f"{_COULD_FAIL}: the share of cases that had something to find, such as rows that stay unread")
     for sentence in said:
         show("", sentence)
@@ -144,8 +154,12 @@ def _import_of(target: str, name: str) -> str:
     return f"{lines}from {place} import {first}\n{name} = {found}\n"
 
 
-def _checks_of(base: Any, related: dict[str, Any], delays: int) -> dict[str, Callable[..., Summary]]:
+def _checks_of(
+    base: Any, related: dict[str, Any], delays: int, contexts: str | None
+) -> dict[str, Callable[..., Summary]]:
     """The checks for a base: what makes it exact depends on how it is read."""
+    if knows_contexts(base):  # it reads its log whole, and the others would find nothing
+        return {"journal": partial(check_journal, delays=delays, contexts=contexts and _named(contexts))}
     own: dict[str, Callable[..., Summary]]
     if not related and offers_value(base):
         own = {"values": check_values}
@@ -181,6 +195,15 @@ def _units(arms: str | None, dim: int | None, levels: str | None) -> Any:
 
 
 def _factory(target: str) -> Callable[[], Any]:
+    found = _named(target)
+    if not callable(found):
+        raise InvalidParameter(f"{target} must be a function or a class that makes a fresh algorithm, got {found!r}")
+    made: Callable[[], Any] = found
+    return made
+
+
+def _named(target: str) -> Any:
+    """What a module has under a name."""
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise InvalidParameter(f"what to check must be MODULE:FACTORY or path/to/file.py:FACTORY, got {target!r}")
@@ -191,10 +214,7 @@ def _factory(target: str) -> Callable[[], Any]:
         if not hasattr(found, part):
             raise InvalidParameter(f"{place} has no {name!r}")
         found = getattr(found, part)
-    if not callable(found):
-        raise InvalidParameter(f"{target} must be a function or a class that makes a fresh algorithm, got {found!r}")
-    made: Callable[[], Any] = found
-    return made
+    return found
 
 
 def _module(place: str) -> ModuleType:

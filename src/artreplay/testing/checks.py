@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from artreplay.algorithms import Algorithm
 from artreplay.compiling import is_component
 from artreplay.errors import InvalidParameter
 from artreplay.history import History
@@ -27,6 +28,7 @@ from artreplay.replay import (
     state_difference,
     state_of_base,
 )
+from artreplay.testing.context_journals import contexts_of, judge_of_contexts
 from artreplay.testing.outcome import Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play
 from artreplay.testing.random_worlds import World, units_of
@@ -96,12 +98,14 @@ def check_journal(
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     delays: Size = 3,
+    contexts: Any = None,
     **search: Unpack[Search],
 ) -> Summary:
     """Check that every decision is the one of the whole journal, as ordinary use brings it about.
 
     Rewards come late or never, actions are told that nobody asked for, and the log grows. A case could have failed if
-    rows of the log stay unread.
+    rows of the log stay unread. An object with contexts, which is shown the whole log, is compared with a fresh one
+    that is shown the journal once, and asked once.
 
     Parameters
     ----------
@@ -115,6 +119,8 @@ def check_journal(
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     delays
         How many rounds late a reward may be.
+    contexts
+        For an object with contexts: a list of contexts to draw from. By default those that its own `contexts` allow.
     search
         Which random logs are tried, as in `check_coupling`.
 
@@ -122,6 +128,11 @@ def check_journal(
     >>> ar.testing.check_journal(lambda: ar.MonUCB(3, horizon=20)).cases
     200
     """
+    if knows_contexts(make_base()):
+        drawn = contexts_of(make_base(), contexts)
+        arms = units_of(make_base, units)
+        in_contexts = judge_of_contexts(make_base, arms, drawn, delays)
+        return search_worlds("journal", in_contexts, make_base, arms, **search)
     make_full = full_start or FullStart
     make_replay = replay or (lambda base, history: ArtificialReplay(base, history, relation))
 
@@ -313,6 +324,11 @@ def check_completion(
 
     known = units_of(make_base, units)
     return search_worlds("completion", judge, make_base, known, relation, **search)
+
+
+def knows_contexts(base: object) -> bool:
+    """Whether this is an object of the user's own that is asked and told with contexts."""
+    return getattr(base, "contextual", False) is True and not isinstance(base, Algorithm)
 
 
 def _shows_later(one: Base, other: Base, world: World) -> bool:

@@ -29,8 +29,16 @@ OWN_ROWS = (
 RELATED = "let the relation hold for every logged unit whose row could change the proposal"
 
 
+PURE_SCORE = (
+    "let `score` change nothing, and depend on nothing but the rows that were shown, in their order, the context and "
+    "the round: draw from a generator that is made anew from the round, and keep nothing computed for another context"
+)
+
+
 def advice_for(check: str, base: Any, relation: Any) -> tuple[str, ...]:
     """What to do when a check fails."""
+    if getattr(base, "contextual", False) is True:
+        return (PURE_SCORE,)
     if isinstance(base, Algorithm) or getattr(base, "exact", None) is False:
         return (FULL_START,)
     if relation is not None:

@@ -22,7 +22,7 @@ _PACKAGE = os.path.dirname(errors.__file__) + os.sep
 _CALLERS = os.path.join(_PACKAGE, "replay")  # where all that a user brings is called
 # What happens after a decision, and how often: its reward comes at once, late or never, another action is told, or the
 # log grows.
-_EVENTS = ("now",) * 10 + ("late",) * 5 + ("lost",) + ("foreign",) * 3 + ("grow",) * 3
+EVENTS = ("now",) * 10 + ("late",) * 5 + ("lost",) + ("foreign",) * 3 + ("grow",) * 3
 
 
 class Failure(NamedTuple):
@@ -155,7 +155,7 @@ def _first(history: History, rows: int) -> History:
     return history.rows(np.arange(rows))
 
 
-class _Rewards:
+class Rewards:
     """The rewards of a world, as they are asked for."""
 
     def __init__(self, world: World, units: Units) -> None:
@@ -192,7 +192,7 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     whole = world.history()
     rows = len(whole) if delays is None else 2 * len(whole) // 3
     policy = make_policy(_first(whole, rows))
-    calls, rewards, actions = Calls(_first(whole, rows)), _Rewards(world, units), []
+    calls, rewards, actions = Calls(_first(whole, rows)), Rewards(world, units), []
     rng = random.Random(f"{world.salt} {delays}")  # the same for every policy, as long as they decide the same
     late: list[tuple[int, Any]] = []
 
@@ -208,7 +208,7 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
         if delays is None:
             tell(actions[-1], round_)
             continue
-        event = rng.choice(_EVENTS)
+        event = rng.choice(EVENTS)
         other = units.draw(rng) if isinstance(units, Points) else rng.choice(units)
         if event == "now":
             tell(actions[-1], round_)
