@@ -322,7 +322,7 @@ def test_a_forecast_depends_on_the_rows_and_not_on_when_it_is_asked() -> None:
     alone = ar.adapters.sklearn(RandomForestRegressor(3), ["red"], CONTEXTS, explore=0.0)
     alone.restore(base.state())
     assert alone.score("red", context, 35) == base.score("red", context, 35)
-    assert base._fits[0]._fitted in range(32, 36)  # at most a tenth of the rows are not in it
+    assert base._fits[0]._fit_rows in range(32, 36)  # at most a tenth of the rows are not in it
 
 
 def test_rounds_that_explore_are_a_share_and_draw_the_arm() -> None:

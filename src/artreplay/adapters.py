@@ -146,10 +146,10 @@ def _checked_arms(arms: Any) -> list[Hashable]:
     """The names of arms, without the types of numpy."""
     if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
         arms = range(int(arms))
-    named = [arm.item() if isinstance(arm, np.generic) else arm for arm in arms]
-    if not named or len(set(named)) < len(named):
+    labels = [arm.item() if isinstance(arm, np.generic) else arm for arm in arms]
+    if not labels or len(set(labels)) < len(labels):
         raise InvalidParameter(f"must be a number of at least 1, or different names, got {arms!r}", parameter="arms")
-    return named
+    return labels
 
 
 class Adapter:
@@ -229,7 +229,7 @@ class MABWiser(ArmAdapter):
     """A bandit of MABWiser. Rows wait until the next proposal: it takes many in one call as quickly as one."""
 
     def __init__(self, algorithm: Any, arms: list[Hashable], seed: int) -> None:
-        self._waiting: list[tuple[Any, float]] = []
+        self._rows: list[tuple[Any, float]] = []
         self._is_fitted = bool(getattr(algorithm, "_is_initial_fit", False))
         super().__init__(algorithm, arms, seed)
 
@@ -242,15 +242,15 @@ class MABWiser(ArmAdapter):
             )
 
     def _pull(self) -> Any:
-        if self._waiting or not self._is_fitted:
-            waiting, self._waiting = self._waiting, []
+        if self._rows or not self._is_fitted:
+            rows, self._rows = self._rows, []
             learn = self.algorithm.partial_fit if self._is_fitted else self.algorithm.fit
-            learn([arm for arm, _ in waiting], [reward for _, reward in waiting])
+            learn([arm for arm, _ in rows], [reward for _, reward in rows])
             self._is_fitted = True
         return self.algorithm.predict()
 
     def _learn(self, unit: Any, reward: float) -> None:
-        self._waiting.append((unit, reward))
+        self._rows.append((unit, reward))
 
 
 class PyXAB(Adapter):
@@ -260,7 +260,7 @@ class PyXAB(Adapter):
     reads_whole_log = True
 
     def __init__(self, algorithm: Any, seed: int) -> None:
-        self._told = 0
+        self._rounds = 0
         self._draws: Any = None  # the state of numpy.random while PyXAB is called
         self.box = [tuple(map(float, edges)) for edges in algorithm.partition.get_root().get_domain()]
         self.dim = len(self.box)
@@ -279,7 +279,7 @@ class PyXAB(Adapter):
         self._key = key
         self._draws = np.random.RandomState(fold(key) % (1 << 32)).get_state()
         tree = self.algorithm.partition
-        if tree.get_depth() == 1:
+        if self._rounds == 0 and tree.get_depth() == 1:
             tree.depth, tree.node_list = 0, [[tree.get_root()]]
             with self._own_draws():
                 self.algorithm.expand(tree.get_root())
@@ -296,7 +296,7 @@ class PyXAB(Adapter):
             np.random.set_state(before)  # noqa: NPY002
 
     def _pull(self) -> tuple[float, ...]:
-        return tuple(map(float, self.algorithm.pull(self._told + 1)))
+        return tuple(map(float, self.algorithm.pull(self._rounds + 1)))
 
     def _learn(self, unit: Any, reward: float) -> None:
         before: list[tuple[Any, float]] = []
@@ -306,12 +306,12 @@ class PyXAB(Adapter):
             node = next(child for child in children if _contains(child.get_domain(), unit))
             for child in children:
                 child.b_value = math.inf if child is node else -math.inf
-        self._told += 1
-        self.algorithm.pull(self._told)
+        self._rounds += 1
+        self.algorithm.pull(self._rounds)
         for child, value in before:
             child.b_value = value
         with self._own_draws():
-            self.algorithm.receive_reward(self._told, reward)
+            self.algorithm.receive_reward(self._rounds, reward)
 
 
 def _contains(domain: Sequence[Sequence[float]], point: Any) -> bool:
@@ -335,7 +335,7 @@ class SklearnScores:
     def reseed(self, key: int) -> None:
         """Start anew, with draws and models of another seed."""
         self._key = key
-        self._fits = [_Fit(self._seeded(number)) for number in range(len(self.arms))]
+        self._fits = [_Fit(self._model_of(number)) for number in range(len(self.arms))]
 
     def score(self, arm: Any, context: Mapping[str, Any], round: int) -> float:
         """The forecast of an arm's reward, infinite without rows; a draw in a round that explores."""
@@ -372,7 +372,7 @@ class SklearnScores:
         maps.expand()
         return maps.features[1 : maps.n_linear].copy()
 
-    def _seeded(self, number: int) -> Any:
+    def _model_of(self, number: int) -> Any:
         model = needed("sklearn", "ar.adapters.sklearn", "ml").clone(self._model)
         seed = fold(self._key, number) % (1 << 32)
         names = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
@@ -391,8 +391,8 @@ class _Fit:
         self.rewards: list[float] = []
         self._by_row = hasattr(model, "partial_fit")
         self._is_classifier = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
-        self._due = 1  # the rows with which it is fitted next
-        self._fitted = self._wanted = 0  # ... was fitted last, and should have been
+        self._next_rows = 1  # the rows with which it is fitted next
+        self._fit_rows = self._ready_rows = 0  # ... was fitted last, and should have been
 
     def learn(self, row: Floats, reward: float) -> None:
         """Take in a row."""
@@ -401,17 +401,18 @@ class _Fit:
         if self._by_row:
             classes = {"classes": _CLASSES} if self._is_classifier and len(self.rows) == 1 else {}
             self.model.partial_fit(row[None, :], [reward], **classes)
-        elif len(self.rows) == self._due:
-            self._wanted, self._due = self._due, max(self._due + 1, math.ceil(self._due * GROWTH))
+        elif len(self.rows) == self._next_rows:
+            self._ready_rows = self._next_rows
+            self._next_rows = max(self._ready_rows + 1, math.ceil(self._ready_rows * GROWTH))
 
     def forecast(self, row: Floats) -> float:
         """The reward that the model expects."""
         if not self.rows:
             return math.inf
-        if not self._by_row and self._fitted < self._wanted:
-            self._fitted = self._wanted
+        if not self._by_row and self._fit_rows < self._ready_rows:
+            self._fit_rows = self._ready_rows
             if not self._is_constant():
-                self.model.fit(np.array(self.rows[: self._fitted]), np.array(self.rewards[: self._fitted]))
+                self.model.fit(np.array(self.rows[: self._fit_rows]), np.array(self.rewards[: self._fit_rows]))
         if not self._by_row and self._is_constant():
             return self.rewards[0]
         if hasattr(self.model, "predict_proba"):
@@ -420,7 +421,7 @@ class _Fit:
 
     def _is_constant(self) -> bool:
         """Whether a classifier would refuse the rows, because all rewards are the same."""
-        return self._is_classifier and len(set(self.rewards[: self._fitted])) == 1
+        return self._is_classifier and len(set(self.rewards[: self._fit_rows])) == 1
 
 
 def _plain(unit: Any) -> Any:

@@ -124,8 +124,8 @@ def test_a_failure_says_how_often_it_happens_and_what_to_do() -> None:
         check_coupling(WRONG["NoMinimum"])
     odds = found.value.odds
     assert odds is not None
-    assert 1 < odds.failed < odds.cases == 60
-    assert len(odds.losses or ()) == odds.failed
+    assert 1 < odds.failures < odds.cases == 60
+    assert len(odds.losses or ()) == odds.failures
     assert "use ar.FullStart(base, history): it is right for any algorithm" in str(found.value)
     assert "what to do:" in str(found.value)
     declared = type("Declared", (WRONG["NoMinimum"],), {"exact": False})

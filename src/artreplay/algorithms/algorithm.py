@@ -12,20 +12,23 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusTable, Scale, bound_of
+from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusScale, BonusTable, bound_of
 from artreplay.algorithms.bounds import FIXED, TableBound
 from artreplay.algorithms.hearing_contexts import HearsContexts, Repeated
 from artreplay.algorithms.open_index import Available, restricted
+from artreplay.algorithms.segments import segment_bound
 from artreplay.algorithms.tally import Tally
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Growers, Ints, copied, is_component, state_of, views, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
-from artreplay.history import History, Label, contexts_of
+from artreplay.history import Action, History, Label, Unit, contexts_of
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
 RewardRange = tuple[float, float]
+
+MAX_UNITS = 10_000_000  # arms in all segments together
 
 
 class Algorithm(HearsContexts):
@@ -41,7 +44,9 @@ class Algorithm(HearsContexts):
     proposes_list: bool = False  # whether a proposal is a list
     expensive: bool = False  # whether a single proposal takes so long that compiling it pays
     horizon: int  # the rounds to come, where an index depends on them
-    log_rows: int | None = None  # rows of a log that T counts beside the horizon; None before a policy has counted them
+    # Rows of a log that T counts beside the horizon, of each segment where there are any; None before a policy has
+    # counted them.
+    log_rows: int | list[int] | None = None
     choices: int | None = None  # among how many cells it chooses, where their number is fixed
     bonus: Bonus = None
     offers_value: bool = False  # whether certified reading can bound what its arms are worth
@@ -65,22 +70,33 @@ class Algorithm(HearsContexts):
             f"{type(self).__name__} has no place for an allowance"
         )
 
-    def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:
+    def _bound_of(self, bonus: Bonus, cells: int | None, scale: BonusScale) -> Any:
         """Keep a bonus, for the horizon and a choice among `cells` cells, and return its compiled part."""
         self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
-        return bound
+        return bound if self.contexts is None or not self.counts_log else self._part_for_rows(0)
 
     @property
     def counts_log(self) -> bool:
         """Whether T, the number its index depends on, is the horizon and the rows of the log a policy is made with."""
         return isinstance(self.bonus, KL)
 
-    def count_log(self, rows: int) -> None:
+    def count_log(self, rows: int | list[int]) -> None:
         """Count the rows of a log in T, where that is done; before anything is shown."""
         if self.counts_log:
             self.log_rows = rows
-            self.component = _with_part(self.component, self._part_for(self.horizon + rows))
+            self.component = _with_part(self.component, self._part_for_rows(rows))
+
+    def _part_for_rows(self, rows: int | list[int]) -> Any:
+        """The part of the component that depends on T, of all segments together; `rows` of the log."""
+        if self.contexts is None:
+            return self._part_for(self.horizon + cast(int, rows))
+        of_segments = rows if isinstance(rows, list) else [rows] * self.n_segments
+        return self._joined([self._part_for(self.horizon + each) for each in of_segments])
+
+    def _joined(self, parts: list[Any]) -> Any:
+        """One part for all segments, made of one for each."""
+        return segment_bound(parts)
 
     def _part_for(self, total: int) -> Any:
         """The part of the component that depends on T."""
@@ -95,24 +111,24 @@ class Algorithm(HearsContexts):
         """The most units in one proposal."""
         return 1
 
-    def propose(self) -> Any:
+    def propose(self) -> Action:
         """The unit to play next, or the list of units."""
         out = np.empty(self.width, np.int64)
         units = self.component.propose(out)
         proposed = [self.unit(number, slot) for slot, number in enumerate(out[:units].tolist())]
         return proposed if self.proposes_list else proposed[0]
 
-    def update(self, unit: Any, reward: float) -> None:
+    def update(self, unit: object, reward: float) -> None:
         """Show one sample that was played."""
         sample = self._checked_sample(unit, reward)
         self.component.update(*sample)
 
-    def update_logged(self, unit: Any, reward: float) -> None:
+    def update_logged(self, unit: object, reward: float) -> None:
         """Show one row of a log; most algorithms treat it like what was played."""
         sample = self._checked_sample(unit, reward)
         self.component.update_logged(*sample, 0.0)
 
-    def _checked_sample(self, unit: Any, reward: float) -> tuple[int, float]:
+    def _checked_sample(self, unit: object, reward: float) -> tuple[int, float]:
         number = self.checked_number(unit)
         value = self.scaled(checked_reward(reward, self.reward_range))
         self.make_room(1)
@@ -136,17 +152,17 @@ class Algorithm(HearsContexts):
         proposal = np.empty(self.width, np.int64)
         return proposal, memoryview(cast(Any, proposal))
 
-    def action(self, proposed: Any, units: int, round_: int) -> Any:
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The action that is played for the first `units` entries of a proposal, in this online round."""
         if not self.proposes_list:
             return self.unit(proposed[0], 0, round_)
         return [self.unit(number, slot, round_) for slot, number in enumerate(proposed[:units])]
 
-    def is_list(self, action: Any) -> bool:
+    def is_list(self, action: object) -> bool:
         """Whether an action that is told is a list of units, each with a reward of its own."""
         return self.proposes_list
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """The number of a unit; an error if there is no such unit."""
         raise NotImplementedError
 
@@ -158,7 +174,7 @@ class Algorithm(HearsContexts):
         """The number of the unit in each row; rows without one are an error, or −1 with `skip`."""
         raise NotImplementedError
 
-    def checked_reward(self, reward: Any) -> float:
+    def checked_reward(self, reward: object) -> float:
         """A reward that was told, as the component sees it."""
         if type(reward) is float and 0.0 <= reward <= 1.0 and self.reward_range == (0.0, 1.0):
             return reward
@@ -172,7 +188,7 @@ class Algorithm(HearsContexts):
         """The cells there are now; at least those of these units."""
         raise NotImplementedError
 
-    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
         """The unit that is played for a proposed number, in a place of the action of an online round."""
         raise NotImplementedError
 
@@ -230,7 +246,7 @@ class Algorithm(HearsContexts):
         """Count these units as open no longer; whether that is possible: what was shown stays shown."""
         return False
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
         if available is not None:
             raise InvalidParameter(f"{type(self).__name__} has no arms to choose some of")
@@ -266,8 +282,8 @@ class Algorithm(HearsContexts):
         if self.reward_range[1] == math.inf:
             return sums
         low, high = self.reward_range
-        scaled = (sums - low * samples) / (high - low) if self.scales else sums
-        within: Floats = np.clip(scaled, 0.0, samples)
+        sums_in_unit = (sums - low * samples) / (high - low) if self.scales else sums
+        within: Floats = np.clip(sums_in_unit, 0.0, samples)
         return within
 
     def parameters(self) -> dict[str, Any]:
@@ -275,8 +291,8 @@ class Algorithm(HearsContexts):
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __repr__(self) -> str:
-        given = {name: value for name, value in self.parameters().items() if value is not None}
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in given.items())
+        settings = {name: value for name, value in self.parameters().items() if value is not None}
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in settings.items())
         return f"{type(self).__name__}({shown})"
 
 
@@ -302,18 +318,18 @@ class ArmAlgorithm(Algorithm):
         """The labels of the arms; 0..n−1 where none were given."""
         return self.arm_set.labels
 
-    def number(self, label: Any) -> int:
+    def number(self, label: object) -> int:
         """The number of an arm, −1 if there is no such arm."""
         return self.arm_set.number(label)
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """The number of an arm; an error if there is no such arm."""
         number = self.number(unit)
         if number < 0:
             raise InvalidAction(f"{unit!r} is not an arm; the arms are {self.describe_arms()}")
         return number
 
-    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
         """The label of an arm, which is a unit in each segment."""
         return self.unit_labels[number]
 
@@ -331,10 +347,30 @@ class ArmAlgorithm(Algorithm):
     def hear(self, contexts: Any) -> None:
         """Be asked and told with contexts from now on; before anything else is made."""
         self.contexts = contexts_of(contexts)
-        if self.n_segments > 1:
-            self.unit_labels = Repeated(self.arm_set.labels, self.n_segments)
+        self.unit_labels = Repeated(self.arm_set.labels, self.n_segments)
+        self.takes_totals = False
 
-    def action(self, proposed: Any, units: int, round_: int) -> Any:
+    def hear_segments(self, contexts: Any) -> None:
+        """Be one algorithm for each segment that these contexts make, if there are any; before anything is made."""
+        if contexts is None:
+            return
+        self.hear(contexts)
+        name = type(self).__name__
+        if self.contexts is None or not self.contexts.segments:
+            raise InvalidParameter(
+                f"must make segments for {name}: Contexts.from_history(log, segments=[...]). ContextRegression uses "
+                "all columns",
+                parameter="contexts",
+            )
+        if self.n_units > MAX_UNITS:
+            raise InvalidParameter(
+                f"must make at most {MAX_UNITS:,} cells of {self.n_arms:,} arms, got {self.n_segments:,} segments",
+                parameter="contexts",
+            )
+        if self.reward_range[1] == math.inf:
+            raise InvalidParameter(f"must be finite for {name} with contexts", parameter="reward_range")
+
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The proposal as labels; written out for speed, because every decision ends here."""
         labels = self.unit_labels
         return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
@@ -362,7 +398,7 @@ class ArmAlgorithm(Algorithm):
         """The cell of every arm."""
         return table_of(self.cell_of_arms())
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
         if available is None:
             return super().propose_among(out, round_, None)
@@ -376,10 +412,12 @@ class ArmAlgorithm(Algorithm):
         """What a horizon does that is too short for the arms or for the rows of the log; None if it is not."""
         if not isinstance(self.bonus, KL) or self.bonus.level == "log" or self.choices is None:
             return None
-        few, far = self.horizon < ROUNDS_PER_CELL * self.choices, self.horizon * ROUNDS_PER_CELL < rows
+        counted = max(self.log_rows) if isinstance(self.log_rows, list) else self.log_rows or 0
+        few = self.horizon < ROUNDS_PER_CELL * self.choices
+        far = self.contexts is None and self.horizon * ROUNDS_PER_CELL < rows
         if not (few or far):
             return None
-        name, bound = type(self).__name__, self._part_for(self.horizon + (self.log_rows or 0))
+        name, bound = type(self).__name__, self._part_for(self.horizon + counted)
         per_arm = f"fewer than {ROUNDS_PER_CELL} rounds for each of {self.choices:,} arms"
         if bound.kind == FIXED:
             return f'horizon is {self.horizon:,}, {per_arm}. {name} explores more than usual, as with level="log".'
@@ -430,14 +468,14 @@ def _with_part(component: Any, part: Any) -> Any:
     return component._replace(**{name: _with_part(field, part) for name, field in fields if is_component(field)})
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"<{'×'.join(map(str, value.shape))} array>"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def checked_range(reward_range: Any) -> RewardRange:
+def checked_range(reward_range: Iterable[float]) -> RewardRange:
     """A reward range as two floats, the lower one first; both may be infinite together."""
     try:
         low, high = (float(edge) for edge in reward_range)
@@ -470,7 +508,7 @@ def checked_rewards(history: History, reward_range: RewardRange) -> Floats:
     return history.rewards
 
 
-def checked_reward(reward: Any, reward_range: RewardRange) -> float:
+def checked_reward(reward: object, reward_range: RewardRange) -> float:
     """A reward as a plain float in the range."""
     if type(reward) is float:
         value = reward

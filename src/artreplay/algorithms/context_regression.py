@@ -121,7 +121,7 @@ class RegressedArms(NamedTuple):
         for at in range(len(encoded)):
             self.features.encoded[at] = encoded[at]
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -241,11 +241,11 @@ class ContextRegression(ArmAlgorithm):
             self.component.propose(out, round_)
         return self.unit(int(out[0]))
 
-    def update(self, unit: Any, reward: float, context: Mapping[str, Any] | None = None) -> None:
+    def update(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
         """Show one sample that was played in a context."""
         self.component.update(*self._checked_in(context, unit, reward))
 
-    def update_logged(self, unit: Any, reward: float, context: Mapping[str, Any] | None = None) -> None:
+    def update_logged(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
         """Show one row of a log with its context."""
         self.component.update_logged(*self._checked_in(context, unit, reward), 0.0)
 

@@ -82,7 +82,7 @@ class ValuedArms(NamedTuple):
             rounds += self.shown[self.n_segments + segment]
         return rounds
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.rule.reseed(key)
 
@@ -112,16 +112,16 @@ def valued_arms(rule: Any, n_arms: int, n_segments: int = 1) -> ValuedArms:
 
 
 @compiled
-def quantile(a: Any, b: Any, u: Any, exact: Any) -> Any:
+def quantile(a: float, b: float, u: float, exact: bool) -> tuple[float, float]:
     """Two numbers that the quantile of Beta(a, b) at u lies between; `exact` makes both of them the quantile."""
     if exact:
-        found = beta_quantile(a, b, u)
-        return found, found
+        x = beta_quantile(a, b, u)
+        return x, x
     return quantile_bounds(a, b, u)
 
 
 @compiled
-def median(x: Any, y: Any, z: Any) -> Any:
+def median(x: float, y: float, z: float) -> Any:
     """The middle one of three numbers."""
     return max(min(x, y), min(max(x, y), z))
 
@@ -143,7 +143,7 @@ class PosteriorDraw(NamedTuple):
         u = uniform(self.key[0], POSTERIOR, arm, round_)
         return quantile(self.a + successes, self.b + failures, u, exact)
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -167,7 +167,7 @@ class AnchoredDraw(NamedTuple):
         mean = online_sum / online
         return median(alone[0], together[0], mean), median(alone[1], together[1], mean)
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -206,6 +206,20 @@ class UpperQuantile(NamedTuple):
         level = min(1.0 - 1.0 / ((time + 2.0) * self.scale), _HIGHEST)
         value: float = beta_quantile(1.0 + successes, 1.0 + failures, level)
         return value, value
+
+
+@compiled
+class SegmentQuantile(NamedTuple):
+    """The same, where the rows of each segment have a scale of their own; see `UpperQuantile`."""
+
+    scale: Floats  # of each segment
+
+    def score(
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
+        """The quantile in the segment of an arm."""
+        rule = UpperQuantile(self.scale[arm % len(self.scale)])
+        return rule.score(arm, round_, time, rows, row_sum, online, online_sum, exact)
 
 
 # -- the algorithms ----------------------------------------------------------------------------------------------------
@@ -249,6 +263,13 @@ class ValuedAlgorithm(ArmAlgorithm):
         if self._is_certified:
             self.component.forget()
 
+    def set_context(self, context: Floats) -> None:
+        """Choose in the segment of this context from now on."""
+        self.valued.segment[0] = int(context[0])
+        if self._is_certified:
+            self.component.segment[0] = int(context[0])
+            self.component.forget()
+
     @property
     def _is_certified(self) -> bool:
         return hasattr(self.component, "forget")
@@ -279,6 +300,9 @@ class UCB1(ValuedAlgorithm):
         The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -294,10 +318,12 @@ class UCB1(ValuedAlgorithm):
         n_arms: int | None = None,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded=False)
-        self.component = valued_arms(OptimisticMean(2.0), self.n_arms)
+        self.hear_segments(contexts)
+        self.component = valued_arms(OptimisticMean(2.0), self.n_arms, self.n_segments)
 
 
 class Greedy(ValuedAlgorithm):
@@ -309,6 +335,9 @@ class Greedy(ValuedAlgorithm):
         The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -326,10 +355,12 @@ class Greedy(ValuedAlgorithm):
         n_arms: int | None = None,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded=False)
-        self.component = valued_arms(OptimisticMean(0.0), self.n_arms)
+        self.hear_segments(contexts)
+        self.component = valued_arms(OptimisticMean(0.0), self.n_arms, self.n_segments)
 
 
 class BayesUCB(ValuedAlgorithm):
@@ -349,6 +380,9 @@ class BayesUCB(ValuedAlgorithm):
         The power of the logarithm of the horizon in the level.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -366,11 +400,13 @@ class BayesUCB(ValuedAlgorithm):
         *,
         power: NotNegative = 0.0,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
+        self.hear_segments(contexts)
         self.horizon, self.power = horizon, power
-        self.component = valued_arms(self._part_for(horizon), self.n_arms)
+        self.component = valued_arms(self._part_for_rows(0), self.n_arms, self.n_segments)
 
     @property
     def counts_log(self) -> bool:
@@ -380,6 +416,10 @@ class BayesUCB(ValuedAlgorithm):
     def _part_for(self, total: int) -> UpperQuantile:
         """The rule, where log and rounds together have this length."""
         return UpperQuantile(max(math.log(total), 1.0) ** self.power)
+
+    def _joined(self, parts: list[UpperQuantile]) -> SegmentQuantile:
+        """One rule for all segments, made of one for each."""
+        return SegmentQuantile(np.array([part.scale for part in parts]))
 
 
 class AnchorThompson(ValuedAlgorithm):
@@ -397,6 +437,9 @@ class AnchorThompson(ValuedAlgorithm):
         The seed of everything it draws at random.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -413,9 +456,11 @@ class AnchorThompson(ValuedAlgorithm):
         seed: Seed = 0,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
+        self.hear_segments(contexts)
         self.seed = seed
-        self.component = valued_arms(AnchoredDraw(np.zeros(1, np.uint64)), self.n_arms)
+        self.component = valued_arms(AnchoredDraw(np.zeros(1, np.uint64)), self.n_arms, self.n_segments)
         self.reseed(self.seed)

@@ -78,15 +78,15 @@ def check_coupling(
 
     def judge(world: World) -> Verdict:
         """Play the world with all three policies."""
-        full = play(lambda log: make_full(make_base(), log), world, known)
-        replayed = play(lambda log: make_replay(make_base(), log), world, known)
-        alone = play(lambda _: Ignorant(make_base()), world, known)
+        full = play(lambda log: make_full(make_base(), log), world, all_units)
+        replayed = play(lambda log: make_replay(make_base(), log), world, all_units)
+        alone = play(lambda _: Ignorant(make_base()), world, all_units)
         telling = replayed.unread > 0 and full.actions != alone.actions
         lost = (full.earned - replayed.earned) / world.horizon
         return Verdict(first_difference(full, replayed, relation), telling, lost=lost)
 
-    known = units_of(make_base, units)
-    return search_worlds("coupling", judge, make_base, known, relation, **search)
+    all_units = units_of(make_base, units)
+    return search_worlds("coupling", judge, make_base, all_units, relation, **search)
 
 
 @checked
@@ -129,21 +129,21 @@ def check_journal(
     200
     """
     if knows_contexts(make_base()):
-        drawn = contexts_of(make_base(), contexts)
+        some = contexts_of(make_base(), contexts)
         arms = units_of(make_base, units)
-        in_contexts = judge_of_contexts(make_base, arms, drawn, delays)
+        in_contexts = judge_of_contexts(make_base, arms, some, delays)
         return search_worlds("journal", in_contexts, make_base, arms, **search)
     make_full = full_start or FullStart
     make_replay = replay or (lambda base, history: ArtificialReplay(base, history, relation))
 
     def judge(world: World) -> Verdict:
         """Let the same things happen to both policies."""
-        full = play(lambda log: make_full(make_base(), log), world, known, delays)
-        replayed = play(lambda log: make_replay(make_base(), log), world, known, delays)
+        full = play(lambda log: make_full(make_base(), log), world, all_units, delays)
+        replayed = play(lambda log: make_replay(make_base(), log), world, all_units, delays)
         return Verdict(first_difference(full, replayed, relation), replayed.unread > 0)
 
-    known = units_of(make_base, units)
-    return search_worlds("journal", judge, make_base, known, relation, **search)
+    all_units = units_of(make_base, units)
+    return search_worlds("journal", judge, make_base, all_units, relation, **search)
 
 
 def check_irrelevant_data(
@@ -202,15 +202,15 @@ def check_irrelevant_data(
             shown += 1
             after = proposal_of(base)
             if after != before:
-                named = [[base.unit(unit) for unit in side] for side in (before, after)]
-                changed = f"a sample of {base.unit(numbers[row])!r} made it {named[1]}"
-                where = f"after {cut} samples the proposal was {named[0]}; {changed}"
-                sides = {"before": named[0], "after": named[1]}
+                actions = [[base.unit(unit) for unit in side] for side in (before, after)]
+                changed = f"a sample of {base.unit(numbers[row])!r} made it {actions[1]}"
+                where = f"after {cut} samples the proposal was {actions[0]}; {changed}"
+                sides = {"before": actions[0], "after": actions[1]}
                 return Verdict(Failure(where, sides, calls.of_a_base(cut, row)), telling=True)
         return Verdict(None, shown > 0)
 
-    known = units_of(make_base, units)
-    return search_worlds("irrelevant data", judge, make_base, known, relation, **search)
+    all_units = units_of(make_base, units)
+    return search_worlds("irrelevant data", judge, make_base, all_units, relation, **search)
 
 
 def check_values(
@@ -260,15 +260,15 @@ def check_values(
                 rule.update_logged(arm, float(values[row]), 0.0)
             waiting -= len(rows)
             rule.note_unread(waiting)
-            found = rule.value(arm, world.horizon, 0, bottom)
-            if not low - ROUNDING <= found <= high + ROUNDING:
-                bounds = f"the value of {base.unit(arm)!r} is {found} after {len(rows)} more rows"
+            value = rule.value(arm, world.horizon, 0, bottom)
+            if not low - ROUNDING <= value <= high + ROUNDING:
+                bounds = f"the value of {base.unit(arm)!r} is {value} after {len(rows)} more rows"
                 where = f"{bounds}, and must lie between {low}, with the lowest rewards, and {high}, with the highest"
-                return Verdict(Failure(where, {"value": found, "bounds": (low, high)}), telling=True)
+                return Verdict(Failure(where, {"value": value, "bounds": (low, high)}), telling=True)
         return Verdict(None, cut < len(numbers))
 
-    known = units_of(make_base, units)
-    return search_worlds("values", judge, make_base, known, **search)
+    all_units = units_of(make_base, units)
+    return search_worlds("values", judge, make_base, all_units, **search)
 
 
 def check_completion(
@@ -302,8 +302,8 @@ def check_completion(
     def judge(world: World) -> Verdict:
         """Play the world with both policies, and show the replaying one what it left over."""
         history = world.history()
-        full_run = play(lambda log: FullStart(make_base(), log), world, known)
-        replay_run = play(lambda log: ArtificialReplay(make_base(), log, relation), world, known)
+        full_run = play(lambda log: FullStart(make_base(), log), world, all_units)
+        replay_run = play(lambda log: ArtificialReplay(make_base(), log, relation), world, all_units)
         full, replaying = full_run.policy, replay_run.policy
         left = replaying.unused_rows()
         base = replaying.drive.base
@@ -322,8 +322,8 @@ def check_completion(
         sides = {"full start": full_run.actions, "replay": replay_run.actions}
         return Verdict(Failure(where, sides, full_run.calls.of_states(relation, replay_run)), telling=True)
 
-    known = units_of(make_base, units)
-    return search_worlds("completion", judge, make_base, known, relation, **search)
+    all_units = units_of(make_base, units)
+    return search_worlds("completion", judge, make_base, all_units, relation, **search)
 
 
 def knows_contexts(base: object) -> bool:

@@ -14,7 +14,7 @@ from artreplay.testing.random_worlds import Points, Units, World
 from artreplay.testing.searching import Verdict
 
 Context = dict[str, Any]
-_DRAWN = 12  # contexts, of those that an algorithm says it knows
+_CONTEXTS = 12  # contexts, of those that an algorithm says it knows
 _ASKED_BESIDES = (0, 0, 1, 2)  # questions of others before one that comes to something
 
 
@@ -29,23 +29,23 @@ class Entry(NamedTuple):
 
 def contexts_of(base: Any, contexts: Any) -> list[Context]:
     """The contexts to draw from: as given, else by what the base says in `contexts`."""
-    if contexts is None and isinstance(known := getattr(base, "contexts", None), Contexts):
+    if contexts is None and isinstance(columns := getattr(base, "contexts", None), Contexts):
         rng = random.Random(0)
-        return [_drawn(known, rng) for _ in range(_DRAWN)]
+        return [_context_of(columns, rng) for _ in range(_CONTEXTS)]
     if not isinstance(contexts, Sequence) or not contexts or not all(isinstance(one, Mapping) for one in contexts):
         got = "none" if contexts is None else repr(contexts)
         raise InvalidParameter(f"must be a list of contexts to draw from, each a dict, got {got}", parameter="contexts")
     return [dict(one) for one in contexts]
 
 
-def _drawn(known: Contexts, rng: random.Random) -> Context:
-    """A context with a value of each column, which may be missing, or one that the categories do not list."""
-    drawn: Context = {}
-    for name, scale in known.numeric.items():
-        drawn[name] = None if scale.missing and rng.random() < 0.2 else rng.gauss(scale.centre, scale.width)
-    for name, values in known.categories.items():
-        drawn[name] = rng.choice(values)
-    return drawn
+def _context_of(columns: Contexts, rng: random.Random) -> Context:
+    """A context with a value of each column, which may be missing."""
+    context: Context = {}
+    for name, scale in columns.numeric.items():
+        context[name] = None if scale.missing and rng.random() < 0.2 else rng.gauss(scale.centre, scale.width)
+    for name, values in columns.categories.items():
+        context[name] = rng.choice(values)
+    return context
 
 
 def judge_of_contexts(
@@ -72,13 +72,13 @@ class _Life:
         self._delays, self._world = delays, world
         self._rng = random.Random(world.salt)
         self._rows = [Entry(arm, reward, self._rng.choice(contexts), True) for arm, reward in world.log]
-        self._shown = 2 * len(self._rows) // 3 or len(self._rows)
-        self._journal = self._rows[: self._shown]
-        self._history = self._first(self._shown)
+        self._n_rows = 2 * len(self._rows) // 3 or len(self._rows)
+        self._journal = self._rows[: self._n_rows]
+        self._history = self._first(self._n_rows)
         self._policy = ArtificialReplay(make_base(), self._history)
         self._rewards = Rewards(world, arms)
-        self._told = 0
-        self._lines = [f"policy = ar.ArtificialReplay(make_base(), {self._code(self._shown)})"]
+        self._n_told = 0
+        self._lines = [f"policy = ar.ArtificialReplay(make_base(), {self._code(self._n_rows)})"]
 
     def verdict(self) -> Verdict:
         """The first decision that differs from that of the fold."""
@@ -99,7 +99,7 @@ class _Life:
                 late.append((round_ + self._rng.randint(0, self._delays), action, context))
             elif event == "foreign":
                 self._tell(self._rng.choice(self._arms), self._rng.choice(self._contexts), round_)
-            elif event == "grow" and self._shown < len(self._rows):
+            elif event == "grow" and self._n_rows < len(self._rows):
                 self._grow()
             for due in [entry for entry in late if entry[0] <= round_]:
                 late.remove(due)
@@ -115,21 +115,21 @@ class _Life:
         self._lines.append(f"policy.tell({arm!r}, {reward!r}, context={context!r})")
         self._policy.tell(arm, reward, context=dict(context))
         self._journal.append(Entry(arm, reward, context, False))
-        self._told += 1
+        self._n_told += 1
 
     def _grow(self) -> None:
-        before, self._shown = self._shown, self._rng.randint(self._shown + 1, len(self._rows))
-        self._lines.append(f"policy.extend({self._code(self._shown)})")
-        self._policy.extend(self._first(self._shown))
-        self._journal += self._rows[before : self._shown]
+        before, self._n_rows = self._n_rows, self._rng.randint(self._n_rows + 1, len(self._rows))
+        self._lines.append(f"policy.extend({self._code(self._n_rows)})")
+        self._policy.extend(self._first(self._n_rows))
+        self._journal += self._rows[before : self._n_rows]
 
     def _fold(self, context: Context) -> Any:
         """The decision of a fresh algorithm that is shown the journal in order and asked once."""
         base = self._make_base()
-        shown = getattr(base, "update_logged", base.update)
+        show = getattr(base, "update_logged", base.update)
         for entry in self._journal:
-            (shown if entry.is_logged else base.update)(entry.arm, entry.reward, dict(entry.context))
-        scores = [base.score(arm, dict(context), self._told) for arm in self._arms]
+            (show if entry.is_logged else base.update)(entry.arm, entry.reward, dict(entry.context))
+        scores = [base.score(arm, dict(context), self._n_told) for arm in self._arms]
         return self._arms[scores.index(max(scores))]
 
     def _first(self, rows: int) -> History:
@@ -150,5 +150,5 @@ class _Life:
         calls = [(update if is_logged else "update", call) for *call, is_logged in self._journal]
         lines = ["import artreplay as ar", "", *self._lines[:-1], f"print({self._lines[-1]})", "base = make_base()"]
         lines += [f"base.{name}({', '.join(map(repr, call))})" for name, call in calls]
-        lines.append(f"print(max({self._arms!r}, key=lambda arm: base.score(arm, {context!r}, {self._told})))")
+        lines.append(f"print(max({self._arms!r}, key=lambda arm: base.score(arm, {context!r}, {self._n_told})))")
         return "\n".join(lines)

@@ -53,14 +53,14 @@ class Odds:
     """How often a check failed once it had failed, and what replay lost by it."""
 
     cases: int  # random worlds that were tried
-    failed: int  # ... in which it failed
+    failures: int  # ... in which it failed
     losses: tuple[float, ...] | None  # in each of these, reward in a round that replay earned less than full start
 
     def __str__(self) -> str:
-        often = f"in {self.failed} of {self.cases} random worlds"
+        often = f"in {self.failures} of {self.cases} random worlds"
         if self.losses is None:
             return often
-        size, mean = sum(map(abs, self.losses)) / self.failed, sum(self.losses) / self.cases
+        size, mean = sum(map(abs, self.losses)) / self.failures, sum(self.losses) / self.cases
         there = f"the regret of replay in a round differed there by {size:.2g} on average"
         return f"{often}; {there}, and over all {self.cases} was {abs(mean):.2g} {'higher' if mean > 0 else 'lower'}"
 
@@ -82,8 +82,8 @@ class Summary:
 
     def __str__(self) -> str:
         hidden = f"a fault that needs more than {self.longest} logged rows could hide"
-        found = f"{self.check}: holds in {self.cases} cases, {self.share:.0%} of them could have failed; {hidden}"
-        return "\n".join([found, *(f"  note: {note}" for note in self.notes)])
+        sentence = f"{self.check}: holds in {self.cases} cases, {self.share:.0%} of them could have failed; {hidden}"
+        return "\n".join([sentence, *(f"  note: {note}" for note in self.notes)])
 
 
 class CheckFailed(ArtReplayError, AssertionError):

@@ -45,37 +45,37 @@ class Calls:
         """A sample was shown to a base."""
         self._samples.append(sample)
 
-    def until(self, asked: int) -> list[str]:
+    def until(self, number: int) -> list[str]:
         """The calls before the ask of this number, counted from 0."""
-        kept: list[str] = []
+        lines: list[str] = []
         for line in self.lines:
             if line == "policy.ask()":
-                asked -= 1
-            if asked < 0:
-                return kept
-            kept.append(line)
-        return kept
+                number -= 1
+            if number < 0:
+                return lines
+            lines.append(line)
+        return lines
 
     def of_a_base(self, cut: int, row: int) -> str:
         """What shows a base that changes its proposal: it has read some rows, and then more of other units."""
-        head = ["import artreplay as ar", "", f"history = {code_of(self._shown())}"]
+        head = ["import artreplay as ar", "", f"history = {code_of(self._log())}"]
         loop = [f"for rows in ({cut}, {len(self._samples)}):"]
         return "\n".join([*head, *loop, f"{_INDENT}print(ar.FullStart(make_base(), history.first(rows)).ask())"])
 
-    def _shown(self) -> History:
+    def _log(self) -> History:
         """The samples that were shown, as a log."""
         return World(tuple(self._samples), (), 1).history()
 
-    def of_policies(self, relation: Any, asked: int) -> str:
+    def of_policies(self, relation: Any, ask_number: int) -> str:
         """What shows two policies that differ in an ask."""
         lines = [*self._head(), f"for policy in ({_FULL_START}, {_replay(relation)}):"]
-        return "\n".join(lines + [_INDENT + line for line in [*self.until(asked), "print(policy.ask())"]])
+        return "\n".join(lines + [_INDENT + line for line in [*self.until(ask_number), "print(policy.ask())"]])
 
-    def of_states(self, relation: Any, replayed: Played) -> str:
+    def of_states(self, relation: Any, replay: Playthrough) -> str:
         """What shows that full start, whose calls these are, and replay end in different states."""
         lines = self._head()
-        for made, calls in ((_FULL_START, self), (_replay(relation), replayed.calls)):
-            lines += [f"policy = {made}", *calls.lines, *_completing(replayed.policy.drive.base)]
+        for policy, calls in ((_FULL_START, self), (_replay(relation), replay.calls)):
+            lines += [f"policy = {policy}", *calls.lines, *_completing(replay.policy.drive.base)]
         return "\n".join(lines)
 
     def _head(self) -> list[str]:
@@ -101,10 +101,10 @@ def _completing(base: Base) -> list[str]:
             "print(base.component)",
         ]
     if hasattr(thing, "update_logged"):
-        shown = "policy.base.update_logged(history.unit(row), float(history.rewards[row]), 0.0)"
+        call = "policy.base.update_logged(history.unit(row), float(history.rewards[row]), 0.0)"
     else:
-        shown = "policy.base.update(history.unit(row), float(history.rewards[row]))"
-    lines = [rows, _INDENT + shown]
+        call = "policy.base.update(history.unit(row), float(history.rewards[row]))"
+    lines = [rows, _INDENT + call]
     if hasattr(thing, "note_unread"):
         lines.append("policy.base.note_unread(0)")
     if hasattr(thing, "state"):
@@ -122,13 +122,13 @@ def call_that_raised(error: BaseException) -> str | None:
         was_ours, is_ours = is_ours, code.co_filename.startswith(_CALLERS)
         if was_ours and not is_ours and not code.co_filename.startswith((_PACKAGE, *_NOBODYS)):
             names, _, _, values = inspect.getargvalues(frame.tb_frame)
-            shown = [f"{name}={values[name]!r}" for name in names if name != "self"]
-            return f"{code.co_qualname}({', '.join(shown)})"
+            arguments = [f"{name}={values[name]!r}" for name in names if name != "self"]
+            return f"{code.co_qualname}({', '.join(arguments)})"
         frame = frame.tb_next
     return None
 
 
-class Played(NamedTuple):
+class Playthrough(NamedTuple):
     """A policy, what it did, the calls that brought it about, and how many rows of its log are unread."""
 
     policy: Any
@@ -184,7 +184,7 @@ class Rewards:
         return reward
 
 
-def play(make_policy: Callable[[History], Any], world: World, units: Units, delays: int | None = None) -> Played:
+def play(make_policy: Callable[[History], Any], world: World, units: Units, delays: int | None = None) -> Playthrough:
     """Let a policy play a world, round by round.
 
     With `delays` some rewards come up to that many rounds late or never, other actions are told, and the log grows.
@@ -223,10 +223,10 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
         for due in [entry for entry in late if entry[0] <= round_]:
             late.remove(due)
             tell(due[1], round_)
-    return Played(policy, actions, calls, rows - int(policy.used), rewards.total)
+    return Playthrough(policy, actions, calls, rows - int(policy.used), rewards.total)
 
 
-def first_difference(full: Played, replayed: Played, relation: Any) -> Failure | None:
+def first_difference(full: Playthrough, replayed: Playthrough, relation: Any) -> Failure | None:
     """Where two runs part."""
     for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
         if mine != theirs:

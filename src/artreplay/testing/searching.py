@@ -68,38 +68,38 @@ def search_worlds(
     """Try random worlds; of the first that fails a simple form is shown, with how often others fail."""
     if rewards is not None and len(rewards) == 0:
         raise InvalidParameter("rewards must have at least one value, got none")
-    chosen: Sequence[float] = rewards_of(make_base) if rewards is None else rewards
+    alphabet: Sequence[float] = rewards_of(make_base) if rewards is None else rewards
     long = _LONG_LOG_FACTOR * max_history if longest is None else longest
     rng = random.Random(seed)
-    mixed = tuple(chosen) == DEFAULT_REWARDS and takes(make_base(), TENTHS)
+    mixed = tuple(alphabet) == DEFAULT_REWARDS and takes(make_base(), TENTHS)
     telling, most = 0, 0
     notes: dict[str, int] = {}
-    failed: list[Verdict] = []
+    failures: list[Verdict] = []
     first: tuple[World, Sequence[float]] | None = None
-    tried = 0
+    n_tried = 0
     for case in range(cases):
-        drawn = TENTHS if mixed and case % _TENTHS_PERIOD == _TENTHS_PERIOD - 1 else chosen
+        values = TENTHS if mixed and case % _TENTHS_PERIOD == _TENTHS_PERIOD - 1 else alphabet
         rows = long if case % _LONG_LOG_PERIOD == _LONG_LOG_PERIOD - 1 else max_history
-        world = draw_world(rng, units, rows, horizon, drawn)
+        world = draw_world(rng, units, rows, horizon, values)
         verdict = _judged(judge, world)
-        tried += 1
+        n_tried += 1
         telling += verdict.telling
         most = max(most, len(world.log))
         if verdict.note:
             notes[verdict.note] = notes.get(verdict.note, 0) + 1
         if verdict.failure is not None:
-            failed.append(verdict)
-            first = first or (world, drawn)
-        if first is not None and tried >= _WORLDS_COUNTED:
+            failures.append(verdict)
+            first = first or (world, values)
+        if first is not None and n_tried >= _WORLDS_COUNTED:
             break
     if first is None:
         return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))
     small = shrink(first[0], lambda candidate: _judged(judge, candidate).failure, first[1])
-    failure = _judged(judge, small).failure or failed[0].failure
+    failure = _judged(judge, small).failure or failures[0].failure
     assert failure is not None
-    losses = tuple(verdict.lost for verdict in failed) if check == "coupling" else None
+    losses = tuple(verdict.lost for verdict in failures) if check == "coupling" else None
     advice = advice_for(check, make_base(), relation)
-    odds = Odds(tried, len(failed), losses)
+    odds = Odds(n_tried, len(failures), losses)
     raise CheckFailed(check, list(small.log), failure.actions, failure.where, failure.snippet, odds, advice)
 
 
