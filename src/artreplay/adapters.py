@@ -143,7 +143,7 @@ def _check_offers(library: str, thing: Any, *names: str) -> None:
 
 
 def _checked_arms(arms: Any) -> list[Hashable]:
-    """The names of arms, without the types of numpy."""
+    """Return the names of arms, without the types of numpy."""
     if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
         arms = range(int(arms))
     labels = [arm.item() if isinstance(arm, np.generic) else arm for arm in arms]
@@ -165,7 +165,7 @@ class Adapter:
         self.reseed(seed)
 
     def propose(self) -> Any:
-        """What the algorithm would play now."""
+        """Return what the algorithm would play now."""
         self._calls.append(())
         return self._pull()
 
@@ -180,7 +180,7 @@ class Adapter:
         reseed_generators(self.algorithm, key)
 
     def state(self) -> dict[str, Any]:
-        """The seed and all calls: an algorithm that is made as this one was, and called like it, knows the same."""
+        """Return the seed and all calls. An algorithm that is made like this one and called like it knows the same."""
         return {"key": self._key, "calls": [list(call) for call in self._calls]}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -338,7 +338,7 @@ class SklearnScores:
         self._fits = [_Fit(self._model_of(number)) for number in range(len(self.arms))]
 
     def score(self, arm: Any, context: Mapping[str, Any], round: int) -> float:
-        """The forecast of an arm's reward, infinite without rows; a draw in a round that explores."""
+        """Return the forecast of an arm's reward, infinite without rows, or a draw in a round that explores."""
         number = self._numbers[arm]
         with np.errstate(over="ignore"):
             key = np.uint64(self._key % (1 << 64))
@@ -356,7 +356,7 @@ class SklearnScores:
             raise InvalidAction(f"{arm!r} is not an arm of {self!r}")
 
     def state(self) -> dict[str, Any]:
-        """The seed, and the rows of each arm."""
+        """Return the seed, and the rows of each arm."""
         return {"key": self._key, "rows": [[np.array(fit.rows), np.array(fit.rewards)] for fit in self._fits]}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -406,7 +406,7 @@ class _Fit:
             self._next_rows = max(self._ready_rows + 1, math.ceil(self._ready_rows * GROWTH))
 
     def forecast(self, row: Floats) -> float:
-        """The reward that the model expects."""
+        """Return the reward that the model expects."""
         if not self.rows:
             return math.inf
         if not self._by_row and self._fit_rows < self._ready_rows:
@@ -420,10 +420,10 @@ class _Fit:
         return float(self.model.predict(row[None, :])[0])
 
     def _is_constant(self) -> bool:
-        """Whether a classifier would refuse the rows, because all rewards are the same."""
+        """Return whether a classifier would refuse the rows, because all rewards are the same."""
         return self._is_classifier and len(set(self.rewards[: self._fit_rows])) == 1
 
 
 def _plain(unit: Any) -> Any:
-    """A unit as a file can hold it."""
+    """Return a unit as a file can hold it."""
     return unit.tolist() if isinstance(unit, np.ndarray) else unit

@@ -67,7 +67,7 @@ def test_a_log_that_was_laid_out_is_as_good_as_memory(place, name, rows, seed, p
 
 def test_a_relation_wants_rows_in_memory():
     with opened(random_log(ar.UCB1(4), 10, 1), "indexed") as store:
-        with pytest.raises(InvalidParameter, match=r"a relation needs rows in memory: give a History, such as store"):
+        with pytest.raises(InvalidParameter, match=r"a relation needs rows in memory. Give a History, such as store"):
             ar.ArtificialReplay(ar.UCB1(4), store, lambda *_: True)
         ar.ArtificialReplay(ar.UCB1(4), store.load(), lambda *_: True).ask()
 
@@ -189,7 +189,7 @@ def test_a_policy_whose_reading_was_interrupted_decides_nothing_until_it_is_load
             lambda: policy.extend(store),
             lambda: policy.save(tmp_path / "broken"),
         ):
-            with pytest.raises(Interrupted, match="was interrupted in the middle of a step: load it"):
+            with pytest.raises(Interrupted, match=r"was interrupted in the middle of a step\. Load it"):
                 call()
         assert not (tmp_path / "broken").exists()
         assert played(ar.load(tmp_path / "policy", store), 5, 1) == expected

@@ -1,4 +1,4 @@
-"""`ContextRegression`: a logistic regression of the context for each arm."""
+"""The class `ContextRegression`, which fits a logistic regression of the context for each arm."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from artreplay.streams import POSTERIOR, normal
 Explore = Literal["ucb", "thompson", "greedy"]
 Trust = Literal["auto", "log"]
 
-BY_WIDTH, BY_DRAW = 0, 1  # how many standard deviations a forecast is raised: always alpha, or alpha times a draw
+BY_WIDTH, BY_DRAW = 0, 1  # whether a forecast is raised by alpha standard deviations, or by alpha times a draw of them
 DEFAULT_ALPHA: dict[Explore, float] = {"ucb": 1.0, "thompson": 0.5, "greedy": 0.0}
-EVIDENCE = 8.0  # of the variance of a reward: about four nats for the online rows alone before the log is left
-TOLERANCE = 0.01  # of squared error per online row, which is a bias of 0.1 that the log may have
-MAX_BYTES = 1 << 30  # of covariances
-MAX_ROWS_INTERPRETED = 2000
+EVIDENCE = 8.0  # variances of a reward, about four nats; online rewards must forecast better by this to replace the log
+TOLERANCE = 0.01  # squared error per online reward that the log may cause, which is a bias of 0.1
+MAX_BYTES = 1 << 30  # bytes of all covariances
+MAX_ROWS_INTERPRETED = 2000  # rows of a log that are learnt without compiling
 
 
 @compiled(scratch=("open", "allowed"))
@@ -47,8 +47,8 @@ class RegressedArms(NamedTuple):
     key: Words
     features: ContextFeatures
     fits: LogisticFits
-    open: Ints  # decisions of each cell whose rewards are not known yet
-    allowed: Ints  # of each arm: 0 if it cannot be chosen now
+    open: Ints  # of each cell: decisions whose rewards are not known yet
+    allowed: Ints  # of each arm: 1 if it can be chosen now, else 0
     n_arms: int
     n_segments: int
     exploring: int
@@ -73,7 +73,7 @@ class RegressedArms(NamedTuple):
         return self.worth_by(cell, self.source(cell), self.raised_by(cell, round_))
 
     def worth_by(self, cell: int, source: int, raised_by: float) -> float:
-        """The forecast of the better map over these rows, raised by some standard deviations; 1 if nothing is known."""
+        """The forecast of the better map for a source of rows, raised by some deviations, or 1 without rows."""
         group = 2 * cell + source
         if self.fits.counts[group] == 0 and self.open[cell] == 0:
             return 1.0
@@ -84,7 +84,7 @@ class RegressedArms(NamedTuple):
         return logistic(logit + raised_by * self.deviation(cell, source, logit))
 
     def deviation(self, cell: int, source: int, logit: float) -> float:
-        """The standard deviation of a logit, once the open decisions of its cell count as rows of this context."""
+        """The standard deviation of a logit. Open decisions of its cell count as rows with this context."""
         group = 2 * cell + source
         spread = max(0.0, self.fits.spread(group, self.fits.best(group), self.features.features))
         if self.open[cell] > 0:
@@ -93,14 +93,14 @@ class RegressedArms(NamedTuple):
         return math.sqrt(spread)
 
     def raised_by(self, cell: int, round_: int) -> float:
-        """How many standard deviations a forecast is raised."""
+        """By how many standard deviations a forecast is raised."""
         if self.exploring == BY_DRAW:
             draw: float = normal(self.key[0], POSTERIOR, cell, round_, 0.0, 1.0, -math.inf, math.inf)
             return self.alpha * draw
         return self.alpha
 
     def source(self, cell: int) -> int:
-        """Which rows are trusted: all of them, or the online ones alone."""
+        """The rows to trust, which are all of them or only the online ones."""
         if self.doubts_log == 0 or self.fits.trusts_log(cell, TOLERANCE, EVIDENCE):
             return ALL
         return ONLINE
@@ -117,7 +117,7 @@ class RegressedArms(NamedTuple):
         self.fits.learn(unit, ALL, self.features.features, reward, False)
 
     def set_context(self, encoded: Floats) -> None:
-        """From now on this is the context at hand."""
+        """Make this the current context."""
         for at in range(len(encoded)):
             self.features.encoded[at] = encoded[at]
 
@@ -139,10 +139,20 @@ def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, row: Any,
 
 
 class ArmValue(NamedTuple):
-    """What an arm is worth in a context.
+    """What an arm is worth in a context, and why.
 
-    `width` is how far one standard deviation raises the forecast, `model` is "linear" or "cosines", and `source` is
-    "all" rows or the "online" ones alone. Before any row the forecast is a half, or the middle of the reward range.
+    Parameters
+    ----------
+    worth
+        The number by which arms are compared.
+    forecast
+        The expected reward. Before any row it is the middle of the reward range.
+    width
+        How far one standard deviation raises the forecast.
+    model
+        The regression that forecasts better so far, "linear" or "cosines".
+    source
+        The rows it has learnt from, "all" of them or only the "online" ones.
     """
 
     worth: float
@@ -155,27 +165,29 @@ class ArmValue(NamedTuple):
 class ContextRegression(ArmAlgorithm):
     """Forecast the reward of each arm from the context by logistic regression, and play the most promising arm.
 
-    Each arm, in each segment if the contexts have any, has two regressions: one that is linear in the columns, and one
-    that has cosines too, which bend. The one that has forecast better so far is used. Every row of an arm moves its
-    forecast everywhere, so every policy shows it the whole log first: with many columns replay saves no reading.
+    Each arm has two regressions, in each segment if the contexts have segments. One is linear in the columns, and the
+    other also has cosines, so that it can bend. The one that has forecast better so far is used. Every row of an arm
+    changes its forecast in all contexts, so every policy reads the whole log first.
 
     Parameters
     ----------
-    n_arms, arms
-        How many arms there are, or their labels.
+    n_arms
+        The number of arms, if they have no labels.
     contexts
         An `ar.Contexts`, or a table of contexts to take one from.
+    arms
+        The labels of the arms, as they stand in the log.
     explore
-        "ucb" plays the highest forecast raised by `alpha` standard deviations, "thompson" raises each by `alpha` times
-        a normal draw, "greedy" plays the highest forecast.
+        "ucb" raises every forecast by `alpha` standard deviations, "thompson" by `alpha` times a normal draw of them,
+        and "greedy" not at all. The arm with the highest result is played.
     trust
-        "auto" leaves the log of an arm aside once its online rewards alone clearly forecast better; "log" never does.
+        "auto" stops using the log for an arm once online rewards alone clearly forecast better. "log" always uses it.
     alpha
-        Standard deviations, by default 1 for "ucb" and 0.5 for "thompson".
+        A number of standard deviations, by default 1 for "ucb" and 0.5 for "thompson".
     seed
         The seed of the draws.
     reward_range
-        The lowest and the highest reward.
+        The lowest and the highest reward there can be.
 
     Examples
     --------
@@ -217,7 +229,8 @@ class ContextRegression(ArmAlgorithm):
         if (size := fits_bytes(frozen.n_linear, frozen.n_features, n_cells)) > MAX_BYTES:
             raise InvalidParameter(
                 f"the covariances of a ContextRegression must fit into {MAX_BYTES >> 20} MB, got {size >> 20} MB for "
-                f"{n_cells} cells of {frozen.n_features} features. Use fewer segments, columns or cosines"
+                f"{n_cells} pairs of arm and segment with {frozen.n_features} features. Use fewer segments, columns or "
+                "cosines"
             )
         self.component = RegressedArms(
             np.zeros(1, np.uint64),
@@ -234,7 +247,15 @@ class ContextRegression(ArmAlgorithm):
         self.reseed(seed)
 
     def propose(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> Any:
-        """The arm to play next in a context."""
+        """Return the arm to play next in a context.
+
+        Parameters
+        ----------
+        context
+            The values of the columns by name.
+        round_
+            The number of the online round, for the draws of "thompson".
+        """
         self.set_context(self._encoded(context))
         out = np.zeros(1, np.int64)
         with np.errstate(over="ignore"):

@@ -1,25 +1,21 @@
-"""Coupling, journal, irrelevant data, values, completion: what makes Artificial Replay act exactly like Full Start."""
+"""Checks of what makes Artificial Replay act exactly like Full Start: coupling, journal, values and more."""
 
 from __future__ import annotations
 
-import copy
-import random
 from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
 
 from artreplay.algorithms import Algorithm
-from artreplay.compiling import is_component
 from artreplay.errors import InvalidParameter
 from artreplay.history import History
 from artreplay.parameters import Size, checked
 from artreplay.replay import (
-    NEEDS_ROOM,
     ArtificialReplay,
-    Base,
     FullStart,
     Ignorant,
+    Relation,
     as_base,
     checked_relation,
     is_certified,
@@ -31,25 +27,25 @@ from artreplay.replay import (
 from artreplay.testing.context_journals import contexts_of, judge_of_contexts
 from artreplay.testing.outcome import Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play
-from artreplay.testing.random_worlds import World, units_of
+from artreplay.testing.proposals import proposal_of, relation_of, shows_later
+from artreplay.testing.random_worlds import UnitsToDraw, World, units_of
 from artreplay.testing.searching import DEFAULT_HORIZON, MakeBase, Search, Verdict, search_worlds
 
-ROUNDING = 1e-9  # of sums, by which a value may pass its bounds
-_PROBES, _PROBE_ROWS = 2, 24  # how a difference between states is looked for in later proposals
+ROUNDING = 1e-9  # rounding of sums may push a value this far past its bounds
 
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
 
 
 def check_coupling(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that Artificial Replay plays exactly what Full Start plays, on the same reward stack.
+    """Check that Artificial Replay plays exactly what Full Start plays, with the same rewards.
 
     A case could have failed if rows of the log stay unread and Full Start plays differently from Ignorant.
 
@@ -58,16 +54,16 @@ def check_coupling(
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     full_start, replay
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     search
-        Which random logs are tried. `cases` is their number (200), `max_history` the rows of most of them (12) and
-        `longest` of one in ten, `horizon` the rounds played (12), `rewards` what is drawn from (both ends of the range
-        of rewards and the middle; 0, .5 and 1 without a range, with tenths in one log of four), and `seed` makes it the
-        same again.
+        Which random logs to try. `cases` is their number (200). `max_history` is the most rows of a log (12), and
+        `longest` that of one log in ten. `horizon` is the number of rounds (12). `rewards` are the rewards to draw
+        from: by default both ends of the algorithm's range and the middle, and without a range 0, .5 and 1, with tenths
+        in one log of four. The same `seed` tries the same logs.
 
     >>> import artreplay as ar
     >>> ar.testing.check_coupling(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -92,19 +88,19 @@ def check_coupling(
 @checked
 def check_journal(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     delays: Size = 3,
     contexts: Any = None,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that every decision is the one of the whole journal, as ordinary use brings it about.
+    """Check that every decision follows from the whole journal, however rewards and rows arrive.
 
-    Rewards come late or never, actions are told that nobody asked for, and the log grows. A case could have failed if
-    rows of the log stay unread. An object with contexts, which is shown the whole log, is compared with a fresh one
+    Rewards come late or never, some actions are told that nobody asked for, and the log grows. A case could have failed
+    if rows of the log stay unread. An object with contexts, which is shown the whole log, is compared with a fresh one
     that is shown the journal once, and asked once.
 
     Parameters
@@ -112,9 +108,9 @@ def check_journal(
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     full_start, replay
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     delays
@@ -122,7 +118,7 @@ def check_journal(
     contexts
         For an object with contexts: a list of contexts to draw from. By default those that its own `contexts` allow.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_journal(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -148,27 +144,26 @@ def check_journal(
 
 def check_irrelevant_data(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     **search: Unpack[Search],
 ) -> Summary:
     """Check that a proposal does not change when rows outside its cells are shown.
 
-    A random part of the log is shown first, then every row of the rest that is unrelated to the proposal. A case
-    could have failed if there is a row to show. A base that offers `value`, or reads the whole log first, does not
-    need this.
+    A random part of the log is shown first, and then every other row that is unrelated to the proposal. A case could
+    have failed if there is a row to show. A base that offers `value`, or reads the whole log first, does not need this.
 
     Parameters
     ----------
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_irrelevant_data(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -178,7 +173,7 @@ def check_irrelevant_data(
     horizon = search.get("horizon", DEFAULT_HORIZON)
 
     def judge(world: World) -> Verdict:
-        """Look for an unrelated sample that changes the proposal."""
+        """Look for an unrelated row that changes the proposal."""
         base = as_base(make_base(), plain=True)
         related = relation_of(base, relation)
         history = world.history()
@@ -215,23 +210,23 @@ def check_irrelevant_data(
 
 def check_values(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that `value` bounds what it will be, as certified reading needs.
+    """Check that `value` gives true bounds, which certified reading needs.
 
-    A random part of the log is shown first. The value of an arm with its unread rows at the lowest reward, and at the
-    highest, must then be bounds on its value once these rows are shown, whatever they are. A case could have failed if
-    an arm has unread rows.
+    A random part of the log is shown first. Then `value` says what an arm would be worth if all its unread rows had the
+    lowest reward, and if all had the highest. Its value after these rows are shown must lie between the two. A case
+    could have failed if an arm has unread rows.
 
     Parameters
     ----------
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_values(lambda: ar.UCB1(3)).cases
@@ -273,12 +268,12 @@ def check_values(
 
 def check_completion(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that replay, once it is shown the unread rows in order, ends in the very state of Full Start.
+    """Check that replay ends in exactly the state of Full Start once its unread rows are shown in order.
 
     States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. If states
     differ and no later proposal shows it, the summary has a note. A case could have failed if rows stay unread.
@@ -288,11 +283,11 @@ def check_completion(
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_completion(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -300,7 +295,7 @@ def check_completion(
     """
 
     def judge(world: World) -> Verdict:
-        """Play the world with both policies, and show the replaying one what it left over."""
+        """Play the world with both policies, and then show replay the rows it left unread."""
         history = world.history()
         full_run = play(lambda log: FullStart(make_base(), log), world, all_units)
         replay_run = play(lambda log: ArtificialReplay(make_base(), log, relation), world, all_units)
@@ -317,7 +312,7 @@ def check_completion(
         if differs is None:
             return Verdict(None, len(left) > 0)
         where = f"the states differ in {differs}"
-        if not _shows_later(full.drive.base, base, world):
+        if not shows_later(full.drive.base, base, world):
             return Verdict(None, len(left) > 0, f"the states differ in {differs.name}, which no later proposal showed")
         sides = {"full start": full_run.actions, "replay": replay_run.actions}
         return Verdict(Failure(where, sides, full_run.calls.of_states(relation, replay_run)), telling=True)
@@ -327,45 +322,5 @@ def check_completion(
 
 
 def knows_contexts(base: object) -> bool:
-    """Whether this is an object of the user's own that is asked and told with contexts."""
+    """Return whether this is a user's own object that is asked and told with contexts."""
     return getattr(base, "contextual", False) is True and not isinstance(base, Algorithm)
-
-
-def _shows_later(one: Base, other: Base, world: World) -> bool:
-    """Whether two bases whose states differ come to propose different things when both are shown the same."""
-    if is_certified(one.component) or not world.log or is_component(one.thing):
-        return True  # values and the arrays of components are the state
-    rng = random.Random(len(world.log))
-    for _ in range(_PROBES):
-        mine, theirs = copy.deepcopy(one), copy.deepcopy(other)
-        for _ in range(_PROBE_ROWS):
-            first, second = ([side.unit(unit) for unit in proposal_of(side)] for side in (mine, theirs))
-            if first != second:
-                return True
-            unit, reward = rng.choice(world.log)
-            for side in (mine, theirs):
-                side.component.update(side.checked_number(unit), float(side.scaled(reward)))
-    return False
-
-
-def relation_of(base: Base, relation: Any) -> Callable[[int, int], bool]:
-    """Whether a logged and a proposed unit, as numbers, are related."""
-
-    def same_cell(logged: int, proposed: int) -> bool:
-        """Whether two units lie in the same cell now; a proposal may be a box that is a cell itself."""
-        cells = base.unit_cells(np.array([logged, proposed])).find
-        return bool(cells.find(base.component, logged) == cells.find(base.component, proposed))
-
-    if relation is None:
-        return same_cell
-    return lambda logged, proposed: bool(relation(base.unit(logged), base.unit(proposed), base.thing))
-
-
-def proposal_of(base: Base) -> list[int]:
-    """The numbers of the units proposed now."""
-    proposal, _ = base.proposal_space()
-    count = rule_of(base.component).propose_over(None, proposal, 0)
-    if count == NEEDS_ROOM:
-        base.make_room(1)
-        count = rule_of(base.component).propose_over(None, proposal, 0)
-    return [int(number) for number in proposal[:count]]

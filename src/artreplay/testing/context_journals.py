@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 
 def contexts_of(base: Any, contexts: Any) -> list[Context]:
-    """The contexts to draw from: as given, else by what the base says in `contexts`."""
+    """Return the contexts to draw from: `contexts`, or by default some that the base knows."""
     if contexts is None and isinstance(columns := getattr(base, "contexts", None), Contexts):
         rng = random.Random(0)
         return [_context_of(columns, rng) for _ in range(_CONTEXTS)]
@@ -39,7 +39,7 @@ def contexts_of(base: Any, contexts: Any) -> list[Context]:
 
 
 def _context_of(columns: Contexts, rng: random.Random) -> Context:
-    """A context with a value of each column, which may be missing."""
+    """Draw a context with a value of each column, which may be missing."""
     context: Context = {}
     for name, scale in columns.numeric.items():
         context[name] = None if scale.missing and rng.random() < 0.2 else rng.gauss(scale.centre, scale.width)
@@ -51,7 +51,7 @@ def _context_of(columns: Contexts, rng: random.Random) -> Context:
 def judge_of_contexts(
     make_base: Callable[[], Any], units: Units, contexts: list[Context], delays: int
 ) -> Callable[[World], Verdict]:
-    """What compares, in a world, each decision with that of a fresh algorithm that is shown the journal once."""
+    """Return what compares each decision in a world with that of a fresh algorithm that is shown the journal once."""
     if isinstance(units, Points):
         raise InvalidParameter("must be arms for an algorithm with contexts", parameter="units")
 
@@ -81,7 +81,7 @@ class _Life:
         self._lines = [f"policy = ar.ArtificialReplay(make_base(), {self._code(self._n_rows)})"]
 
     def verdict(self) -> Verdict:
-        """The first decision that differs from that of the fold."""
+        """Return the first decision that differs from that of the fold."""
         late: list[tuple[int, Any, Context]] = []
         for round_ in range(self._world.horizon):
             for _ in range(self._rng.choice(_ASKED_BESIDES)):
@@ -124,7 +124,7 @@ class _Life:
         self._journal += self._rows[before : self._n_rows]
 
     def _fold(self, context: Context) -> Any:
-        """The decision of a fresh algorithm that is shown the journal in order and asked once."""
+        """Return the decision of a fresh algorithm that is shown the journal in order and asked once."""
         base = self._make_base()
         show = getattr(base, "update_logged", base.update)
         for entry in self._journal:
@@ -145,7 +145,7 @@ class _Life:
         return f"ar.History({[one.arm for one in some]!r}, {[one.reward for one in some]!r}{with_contexts})"
 
     def _program(self, context: Context) -> str:
-        """What shows both decisions."""
+        """Return a program that makes both decisions."""
         update = "update_logged" if hasattr(self._make_base(), "update_logged") else "update"
         calls = [(update if is_logged else "update", call) for *call, is_logged in self._journal]
         lines = ["import artreplay as ar", "", *self._lines[:-1], f"print({self._lines[-1]})", "base = make_base()"]

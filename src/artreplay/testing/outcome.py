@@ -1,4 +1,4 @@
-"""What a check says: that it holds, or a counterexample and what to do about it."""
+"""The result of a check: a summary, or a counterexample and what to do about it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PURE_SCORE = (
 
 
 def advice_for(check: str, base: Any, relation: Any) -> tuple[str, ...]:
-    """What to do when a check fails."""
+    """Return what to do when a check fails."""
     if getattr(base, "contextual", False) is True:
         return (PURE_SCORE,)
     if isinstance(base, Algorithm) or getattr(base, "exact", None) is False:
@@ -50,7 +50,7 @@ def advice_for(check: str, base: Any, relation: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Odds:
-    """How often a check failed once it had failed, and what replay lost by it."""
+    """How often a check that failed does so, and what replay loses by it."""
 
     cases: int  # random worlds that were tried
     failures: int  # ... in which it failed
@@ -67,13 +67,18 @@ class Odds:
 
 @dataclass(frozen=True)
 class Summary:
-    """A check that passed: how many cases were tried, and how many of them could have failed."""
+    """A check that passed: how many cases were tried, and how many of them could have failed.
+
+    >>> import artreplay as ar
+    >>> print(ar.testing.check_values(lambda: ar.UCB1(3), cases=50).check)
+    values
+    """
 
     check: str
     cases: int
-    telling: int  # in which there was something to find
-    longest: int = 0  # rows of the longest log that was tried: a fault that needs more can hide
-    notes: tuple[str, ...] = ()  # what is worth a word and no failure
+    telling: int  # cases that could have failed
+    longest: int = 0  # rows of the longest log that was tried
+    notes: tuple[str, ...] = ()  # worth knowing, but not a failure
 
     @property
     def share(self) -> float:
@@ -89,9 +94,9 @@ class Summary:
 class CheckFailed(ArtReplayError, AssertionError):
     """A counterexample.
 
-    `history` is the log as (unit, reward) pairs, `actions` what each side did, and `where` what differs first.
-    `snippet` is a program that shows it, once `make_base` is what was checked. `odds` says how often it happened, and
-    `advice` what to do.
+    `history` is the log as (unit, reward) pairs, `actions` what each side did, and `where` the first difference.
+    `snippet` is a program that shows it, once `make_base` is defined as in the check. `odds` says how often the check
+    failed, and `advice` what to do.
     """
 
     def __init__(
@@ -114,7 +119,7 @@ class CheckFailed(ArtReplayError, AssertionError):
         super().__init__("\n".join([self.counterexample(), *self.cures()]))
 
     def counterexample(self, program: str = "") -> str:
-        """The log, what each side did, and a program that shows it; it begins with the lines of `program`."""
+        """Return the log, what each side did, and a program that shows it and begins with the lines of `program`."""
         lines = [f"{self.check} fails: {self.where}", "  log:"]
         lines += [f"    {unit!r}  reward {reward:g}" for unit, reward in self.history] or ["    (empty)"]
         lines += [f"  {side}: {done}" for side, done in self.actions.items()]
@@ -125,5 +130,5 @@ class CheckFailed(ArtReplayError, AssertionError):
         return "\n".join(lines)
 
     def cures(self) -> list[str]:
-        """What to do, in lines."""
+        """Return lines that say what to do."""
         return ["  what to do:", *(f"    - {cure}" for cure in self.advice)] if self.advice else []

@@ -1,4 +1,4 @@
-"""Playing a world, and writing down each call, so that a counterexample can be run."""
+"""Plays a world and writes down each call, so that a user can run a counterexample."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 
 from artreplay import errors
 from artreplay.errors import InvalidParameter
-from artreplay.history import Allocation, History
-from artreplay.replay import Base, ObjectBase, attributes_of
+from artreplay.history import Allocation, History, Unit
+from artreplay.replay import Base, ObjectBase, Relation, attributes_of
 from artreplay.testing.random_worlds import Points, Sample, Units, World
 
 _INDENT = "    "
 _NOBODYS = ("<frozen", "<string>", os.path.dirname(np.__file__))  # neither ours nor the user's
 _PACKAGE = os.path.dirname(errors.__file__) + os.sep
 _CALLERS = os.path.join(_PACKAGE, "replay")  # where all that a user brings is called
-# What happens after a decision, and how often: its reward comes at once, late or never, another action is told, or the
-# log grows.
+# What happens after a decision, and how often: its reward arrives in the same round, late or never, another action is
+# told, or the log grows.
 EVENTS = ("now",) * 10 + ("late",) * 5 + ("lost",) + ("foreign",) * 3 + ("grow",) * 3
 
 
@@ -42,11 +42,11 @@ class Calls:
         self._samples: list[Sample] = []
 
     def show(self, sample: Sample) -> None:
-        """A sample was shown to a base."""
+        """Write down that a sample was shown to a base."""
         self._samples.append(sample)
 
     def until(self, number: int) -> list[str]:
-        """The calls before the ask of this number, counted from 0."""
+        """Return the calls before the ask of this number, counted from 0."""
         lines: list[str] = []
         for line in self.lines:
             if line == "policy.ask()":
@@ -57,22 +57,22 @@ class Calls:
         return lines
 
     def of_a_base(self, cut: int, row: int) -> str:
-        """What shows a base that changes its proposal: it has read some rows, and then more of other units."""
+        """Return a program in which a base proposes something else once it is shown rows of other units."""
         head = ["import artreplay as ar", "", f"history = {code_of(self._log())}"]
         loop = [f"for rows in ({cut}, {len(self._samples)}):"]
         return "\n".join([*head, *loop, f"{_INDENT}print(ar.FullStart(make_base(), history.first(rows)).ask())"])
 
     def _log(self) -> History:
-        """The samples that were shown, as a log."""
+        """Return the samples that were shown, as a log."""
         return World(tuple(self._samples), (), 1).history()
 
-    def of_policies(self, relation: Any, ask_number: int) -> str:
-        """What shows two policies that differ in an ask."""
+    def of_policies(self, relation: Relation | None, ask_number: int) -> str:
+        """Return a program in which two policies differ in an ask."""
         lines = [*self._head(), f"for policy in ({_FULL_START}, {_replay(relation)}):"]
         return "\n".join(lines + [_INDENT + line for line in [*self.until(ask_number), "print(policy.ask())"]])
 
-    def of_states(self, relation: Any, replay: Playthrough) -> str:
-        """What shows that full start, whose calls these are, and replay end in different states."""
+    def of_states(self, relation: Relation | None, replay: Playthrough) -> str:
+        """Return a program in which full start, whose calls these are, and replay end in different states."""
         lines = self._head()
         for policy, calls in ((_FULL_START, self), (_replay(relation), replay.calls)):
             lines += [f"policy = {policy}", *calls.lines, *_completing(replay.policy.drive.base)]
@@ -85,12 +85,12 @@ class Calls:
 _FULL_START = "ar.FullStart(make_base(), history)"
 
 
-def _replay(relation: Any) -> str:
+def _replay(relation: Relation | None) -> str:
     return f"ar.ArtificialReplay(make_base(), history{'' if relation is None else ', relation'})"
 
 
 def _completing(base: Base) -> list[str]:
-    """Lines that show a base of this kind the unread rows and print its state, by names that it has."""
+    """Return lines that show a base of this kind the unread rows and print its state."""
     thing, rows = base.thing, "for row in policy.unused_rows():"
     if not isinstance(base, ObjectBase):
         number = "base.checked_number(history.unit(row))"
@@ -115,7 +115,7 @@ def _completing(base: Base) -> list[str]:
 
 
 def call_that_raised(error: BaseException) -> str | None:
-    """The call of the user's own code that an error came out of, with its arguments; None if it is ours."""
+    """Return the call of the user's code that raised an error, with its arguments, or None if the error is ours."""
     frame, is_ours = error.__traceback__, False
     while frame is not None:
         code = frame.tb_frame.f_code
@@ -129,7 +129,7 @@ def call_that_raised(error: BaseException) -> str | None:
 
 
 class Playthrough(NamedTuple):
-    """A policy, what it did, the calls that brought it about, and how many rows of its log are unread."""
+    """A policy, what it did, the calls that led to it, and how many rows of its log are unread."""
 
     policy: Any
     actions: list[Any]
@@ -139,7 +139,7 @@ class Playthrough(NamedTuple):
 
 
 def code_of(history: History | None) -> str:
-    """A history as Python."""
+    """Return a history as Python."""
     if history is None or len(history) == 0:
         return "ar.History([], [])"
     units = [history.unit(row) for row in range(len(history))]
@@ -151,28 +151,28 @@ def code_of(history: History | None) -> str:
 
 
 def _first(history: History, rows: int) -> History:
-    """The first rows of a history."""
+    """Return the first rows of a history."""
     return history.rows(np.arange(rows))
 
 
 class Rewards:
-    """The rewards of a world, as they are asked for."""
+    """The rewards of a world, in the order they are asked for."""
 
     def __init__(self, world: World, units: Units) -> None:
         self._world = world
         self._units = units
         self._number = {} if isinstance(units, Points) else {unit: place for place, unit in enumerate(units)}
         self._pulls = [0] * len(self._number)
-        self.total = 0.0  # of what was given so far
+        self.total = 0.0  # so far
 
     def of(self, action: Any, round_: int) -> Any:
-        """The reward of an action, or one for each of its units."""
-        given = [self._of(unit, round_) for unit in (action if isinstance(action, list) else [action])]
-        self.total += sum(given)
-        return given if isinstance(action, list) else given[0]
+        """Return the reward of an action, or one for each of its units."""
+        rewards = [self._of(unit, round_) for unit in (action if isinstance(action, list) else [action])]
+        self.total += sum(rewards)
+        return rewards if isinstance(action, list) else rewards[0]
 
-    def _of(self, unit: Any, round_: int) -> float:
-        """By the round for points, by how often it was pulled for arms."""
+    def _of(self, unit: Unit, round_: int) -> float:
+        """Return a reward by the round for points, and by the number of pulls for arms."""
         if isinstance(self._units, Points):
             at: float = self._world.reward_at(unit, round_)
             return at
@@ -193,11 +193,11 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     rows = len(whole) if delays is None else 2 * len(whole) // 3
     policy = make_policy(_first(whole, rows))
     calls, rewards, actions = Calls(_first(whole, rows)), Rewards(world, units), []
-    rng = random.Random(f"{world.salt} {delays}")  # the same for every policy, as long as they decide the same
+    rng = random.Random(f"{world.salt} {delays}")  # the same for every policy that makes the same decisions
     late: list[tuple[int, Any]] = []
 
     def tell(action: Any, round_: int) -> None:
-        """Tell an action, whenever it was decided on."""
+        """Tell the reward of an action."""
         reward = rewards.of(action, round_)
         policy.tell(action, reward)
         calls.lines.append(f"policy.tell({action!r}, {reward!r})")
@@ -226,8 +226,8 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     return Playthrough(policy, actions, calls, rows - int(policy.used), rewards.total)
 
 
-def first_difference(full: Playthrough, replayed: Playthrough, relation: Any) -> Failure | None:
-    """Where two runs part."""
+def first_difference(full: Playthrough, replayed: Playthrough, relation: Relation | None) -> Failure | None:
+    """Return the first round in which two runs differ, or None."""
     for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
         if mine != theirs:
             where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"

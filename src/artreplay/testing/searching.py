@@ -104,7 +104,7 @@ def search_worlds(
 
 
 def _judged(judge: Callable[[World], Verdict], world: World) -> Verdict:
-    """What a world shows. An error inside the user's algorithm says which call of it that was."""
+    """Return what a world shows. An error inside the user's algorithm gets a note with the call that raised it."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".* is not exact")  # whether it is, is being checked
