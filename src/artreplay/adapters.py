@@ -335,7 +335,7 @@ class SklearnScores:
     def reseed(self, key: int) -> None:
         """Start anew, with draws and models of another seed."""
         self._key = key
-        self._fits = [_Fit(self._model_of(number)) for number in range(len(self.arms))]
+        self._fits = [_ArmModel(self._model_of(number)) for number in range(len(self.arms))]
 
     def score(self, arm: Any, context: Mapping[str, Any], round: int) -> float:
         """Return the forecast of an arm's reward, infinite without rows, or a draw in a round that explores."""
@@ -382,7 +382,7 @@ class SklearnScores:
         return f"<{type(self).__name__} adapter of {type(self._model).__name__}>"
 
 
-class _Fit:
+class _ArmModel:
     """The model of one arm and its rows. What it forecasts depends on them alone, and not on when it is asked."""
 
     def __init__(self, model: Any) -> None:

@@ -224,7 +224,7 @@ def test_each_replication_has_draws_of_its_own_and_the_same_again(make) -> None:
 
 
 def test_draws_from_what_everything_shares_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match=r"OfAll draws from a generator that everything shares.*reseed\(key\)"):
+    with pytest.raises(InvalidParameter, match=r"OfAll draws from the shared generator.*reseed\(key\)"):
         ar.simulate(OfAll(), ar.environments.KArmed(5), history=0, horizon=5, replications=2)
 
 
@@ -287,12 +287,12 @@ def test_what_others_draw_is_not_held_against_a_base() -> None:
     quiet = ar.simulate(InTurn(), env, history=0, horizon=40, replications=2).actions
     with drawing_thread():
         noisy = ar.simulate(InTurn(), env, history=0, horizon=40, replications=2).actions
-        with pytest.raises(InvalidParameter, match="Rarely draws from a generator that everything shares"):
+        with pytest.raises(InvalidParameter, match="Rarely draws from the shared generator"):
             ar.simulate(Rarely(), env, history=0, horizon=40, replications=2)
     assert (quiet == noisy).all()
 
 
 def test_a_world_may_draw_from_what_everything_shares() -> None:
     ar.simulate(InTurn(), NoisyWorld(), history=0, horizon=40, replications=2)
-    with pytest.raises(InvalidParameter, match="Rarely draws from a generator that everything shares"):
+    with pytest.raises(InvalidParameter, match="Rarely draws from the shared generator"):
         ar.simulate(Rarely(), NoisyWorld(), history=0, horizon=40, replications=2)

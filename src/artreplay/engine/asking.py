@@ -111,13 +111,13 @@ class _Calls:
             setattr(base, name, partial(self._call, getattr(base, name)))
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        before = shared_generators()
         self.count += 1
+        number, before = self.count, shared_generators()
         try:
             return method(*arguments)
         finally:
             if before != shared_generators():
-                self.draws.add(self.count)
+                self.draws.add(number)
 
 
 def _play(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | None = None) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from artreplay.streams import fold
 
 Generator = np.random.Generator | np.random.RandomState | random.Random
 _NAMED = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)  # compared by their names alone
+
+_MT19937_BYTES = 4 * 624 + 4  # 624 words, and which is next
 
 
 class Difference(NamedTuple):
@@ -129,9 +132,15 @@ def _reseed(generator: Generator, key: int) -> None:
 
 
 def shared_generators() -> tuple[object, object]:
-    """Return the states of the two generators that a whole program shares, in `random` and in `numpy.random`."""
-    numpys: Any = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (we read its state and do not draw)
-    return random.getstate(), (numpys["key"].tobytes(), numpys["pos"])
+    """Return the states of the two generators that a whole program shares: `random` and `numpy.random`.
+
+    That of NumPy is read from its memory where that is known: to wait for its lock would let other threads run, and
+    draw, between two looks.
+    """
+    bits = cast(Any, np.random).get_bit_generator()
+    if isinstance(bits, np.random.MT19937):
+        return random.getstate(), ctypes.string_at(bits.ctypes.state_address, _MT19937_BYTES)
+    return random.getstate(), repr(bits.state)
 
 
 def _short(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from artreplay.errors import InvalidParameter
 from artreplay.history import Contexts, History
 from artreplay.replay import ArtificialReplay
-from artreplay.testing.playing import EVENTS, Failure, Rewards
+from artreplay.testing.playing import EVENTS, Failure, WorldRewards
 from artreplay.testing.random_worlds import Points, Units, World
 from artreplay.testing.searching import Verdict
 
@@ -18,7 +18,7 @@ _CONTEXTS = 12  # contexts, of those that an algorithm says it knows
 _ASKED_BESIDES = (0, 0, 1, 2)  # questions of others before one that comes to something
 
 
-class Entry(NamedTuple):
+class JournalRow(NamedTuple):
     """A row of the journal."""
 
     arm: Any
@@ -71,12 +71,12 @@ class _Life:
         self._make_base, self._arms, self._contexts = make_base, arms, contexts
         self._delays, self._world = delays, world
         self._rng = random.Random(world.salt)
-        self._rows = [Entry(arm, reward, self._rng.choice(contexts), True) for arm, reward in world.log]
+        self._rows = [JournalRow(arm, reward, self._rng.choice(contexts), True) for arm, reward in world.log]
         self._n_rows = 2 * len(self._rows) // 3 or len(self._rows)
         self._journal = self._rows[: self._n_rows]
         self._history = self._first(self._n_rows)
         self._policy = ArtificialReplay(make_base(), self._history)
-        self._rewards = Rewards(world, arms)
+        self._rewards = WorldRewards(world, arms)
         self._n_told = 0
         self._lines = [f"policy = ar.ArtificialReplay(make_base(), {self._code(self._n_rows)})"]
 
@@ -114,7 +114,7 @@ class _Life:
         reward = self._rewards.of(arm, round_)
         self._lines.append(f"policy.tell({arm!r}, {reward!r}, context={context!r})")
         self._policy.tell(arm, reward, context=dict(context))
-        self._journal.append(Entry(arm, reward, context, False))
+        self._journal.append(JournalRow(arm, reward, context, False))
         self._n_told += 1
 
     def _grow(self) -> None:

@@ -155,7 +155,7 @@ def _first(history: History, rows: int) -> History:
     return history.rows(np.arange(rows))
 
 
-class Rewards:
+class WorldRewards:
     """The rewards of a world, in the order they are asked for."""
 
     def __init__(self, world: World, units: Units) -> None:
@@ -192,7 +192,7 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     whole = world.history()
     rows = len(whole) if delays is None else 2 * len(whole) // 3
     policy = make_policy(_first(whole, rows))
-    calls, rewards, actions = Calls(_first(whole, rows)), Rewards(world, units), []
+    calls, rewards, actions = Calls(_first(whole, rows)), WorldRewards(world, units), []
     rng = random.Random(f"{world.salt} {delays}")  # the same for every policy that makes the same decisions
     late: list[tuple[int, Any]] = []
 
