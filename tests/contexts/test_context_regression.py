@@ -143,7 +143,10 @@ def test_rewards_are_scaled() -> None:
 
 def test_what_is_refused() -> None:
     contexts = ar.Contexts({"x": ar.Numeric(0, 1)}, {"page": list(range(40))}, segments=["page"])
-    with pytest.raises(InvalidParameter, match=r"must fit into 1024 MB, got 2727 MB for 41000 cells of 66 features"):
+    with pytest.raises(
+        InvalidParameter,
+        match=r"must fit into 1024 MB, got 2727 MB for 41000 pairs of arm and segment with 66 features",
+    ):
         ar.ContextRegression(1000, contexts)
     with pytest.raises(InvalidParameter, match=r"needs contexts, which is missing"):
         ar.ContextRegression(3)
