@@ -203,7 +203,7 @@ def test_a_bonus_is_one_of_ours_or_a_callable(make, bonus):
 
 @pytest.mark.parametrize("psi", [None, 0.5, "hoeffding"], ids=repr)
 def test_a_psi_is_one_of_ours_or_a_callable(psi):
-    refused(lambda: ar.PsiUCB(2, 10, psi=psi), "psi must be one of ar.psi or a callable")
+    refused(lambda: ar.PsiUCB(2, 10, psi=psi), "psi must be one of ar.psi or a function")
 
 
 def test_only_sub_gaussian_rewards_are_without_bounds():

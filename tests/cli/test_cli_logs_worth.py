@@ -126,7 +126,7 @@ def test_a_column_of_the_log_can_have_the_allowances(run: Run, refused: Refused)
     assert shares[0] == pytest.approx(shares[1])
     assert shares[1] > shares[2]
     said = refused("recommend", "stale.csv", *COLUMNS, "--drift", "stale", "--algorithm", "ucb1")
-    assert "UCB1 has no place for an allowance" in said
+    assert "UCB1, which has no place for an allowance" in said
 
 
 def test_recommend_takes_what_an_algorithm_can_be_told(run: Run) -> None:
@@ -165,13 +165,13 @@ def test_recommend_takes_totals(run: Run) -> None:
         (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "pink=1"), "--drift must name arms of the log"),
         (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "much"), "--drift must name one column, got 'much'"),
         (("simulate", "--log", "log.csv", *COLUMNS, "--drift", "red=much"), "--drift must be a number, got 'much'"),
-        (("inspect", *TOTALS, "--drift", "p"), "--drift is not for a table of totals"),
+        (("inspect", *TOTALS, "--drift", "p"), "--drift must be left out for a table of totals"),
         (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--level", "high"), "--level must be ++, log, moss, got"),
         (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", "-1"), "drift"),
         (("recommend", "log.csv", *COLUMNS, "--horizon", 9, "--drift", "inf"), "drift"),
         (("recommend", "log.csv", *COLUMNS, "--algorithm", "thompson", "--prior", "0,1"), "prior must be"),
         (("recommend", *TOTALS, "--horizon", 5000, "--drift", 0.1), "drift is for rows"),
-        (("recommend", *TOTALS, "--reward", "shown", "--horizon", 9), "--reward is not for a table of totals"),
+        (("recommend", *TOTALS, "--reward", "shown", "--horizon", 9), "--reward must be left out"),
         (("recommend", "totals.csv", "--unit", "item", "--count", "clicked", "--sum", "shown", "--horizon", 9),
          "is 1000, expected a sum of 31 rewards, each a number in [0, 1]"),
     ],

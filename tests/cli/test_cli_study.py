@@ -49,7 +49,7 @@ def test_arms_that_come_and_go(run: Run, refused: Refused, made: Path) -> None:
     assert "retired" in run("study", "arms", WHERE).out
     assert "is already an arm of this study" in refused("study", "arms", WHERE, "--add", "green")
     said = refused("study", "decide", WHERE, "--among", "red,green")
-    assert said == "'red' is a retired arm: `artreplay study arms STUDY --add` brings it back"
+    assert said == "'red' is a retired arm. `artreplay study arms STUDY --add` brings it back"
 
 
 def test_rewards_that_contradict_the_log_are_shown(run: Run, folder: Path) -> None:
@@ -131,10 +131,10 @@ def test_studies_without_a_log(run: Run, refused: Refused, folder: Path) -> None
     assert run("study", "decide", "a", "--json").json["action"] == 1
     assert "--arms must name the arms" in refused("study", "create", "b", "--horizon", 50)
     there = refused("study", "create", "a", "--arms", "1,2", "--horizon", 50)
-    assert there == "a is already a study: `artreplay study show` shows it"
+    assert there == "a is already a study. `artreplay study show` shows it"
     assert "--wait must be a number and a unit" in refused("study", "create", "b", "--arms", "1,2", "--wait", "soon")
     assert "has made no decision 'x'" in refused("study", "reward", "a", "x", 1)
-    assert refused("study", "show", "nothing") == "nothing is not a study: `artreplay study create` makes one"
+    assert refused("study", "show", "nothing") == "nothing is not a study. `artreplay study create` makes one"
     run("study", "create", "c", "--arms", "1", "--arms", "2,x", "--horizon", 50)
     assert [arm["arm"] for arm in run("study", "arms", "c", "--json").json] == [1, 2, "x"]
     assert run("study", "decide", "c", "--among", "2", "--among", "x", "--json").json["action"] == 2

@@ -332,7 +332,7 @@ def test_an_order_must_rise_beyond_all_rows_that_are_known(log, tmp_path):
     [
         (lambda place: (place / "part-1.parquet").unlink(), "must still have the files it had|does not exist"),
         (lambda place: shutil.copy(place / "part-1.parquet", place / "part-00.parquet"), "new files must sort after"),
-        (lambda place: rewrite(place / "part-1.parquet"), "index the log again"),
+        (lambda place: rewrite(place / "part-1.parquet"), "Index the log again"),
     ],
 )  # fmt: skip
 def test_files_that_are_known_stay_as_they_were(change, sentence, log, tmp_path):
@@ -344,7 +344,7 @@ def test_files_that_are_known_stay_as_they_were(change, sentence, log, tmp_path)
     if "part-00.parquet" in os.listdir(place):
         as_in_memory(log, place)
     else:
-        with pytest.raises(InvalidFile, match=r"index the log again|does not exist"):
+        with pytest.raises(InvalidFile, match=r"Index the log again|does not exist"):
             ar.open_history(place)
 
 

@@ -260,7 +260,7 @@ def test_the_server_adds_up_totals_bit_for_bit(address, rows, seed, first):
         assert earned(mine) == earned(ar.Totals.of(theirs))
 
 
-@pytest.mark.filterwarnings("ignore:.* the same 'seq' as a row before")
+@pytest.mark.filterwarnings("ignore:.* the same 'seq' as an earlier row")
 @given(ties=st.booleans(), rows=st.integers(1, 60), seed=SEEDS, with_allowances=st.booleans())
 @settings(max_examples=15)
 def test_a_table_can_be_indexed(address, ties, rows, seed, with_allowances, tmp_path_factory):

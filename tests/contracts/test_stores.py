@@ -18,6 +18,7 @@ from store_logs import PLACES, opened, played, random_log, stands
 import artreplay as ar
 from artreplay.errors import Interrupted, InvalidFile, InvalidParameter
 from artreplay.history.parquet.parquet_files import ParquetColumns
+from artreplay.replay import reader
 
 THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 
@@ -72,12 +73,18 @@ def test_a_relation_wants_rows_in_memory():
         ar.ArtificialReplay(ar.UCB1(4), store.load(), lambda *_: True).ask()
 
 
-def test_many_arms_that_are_read_at_once_are_as_good_as_memory(tmp_path):
+@pytest.mark.parametrize("moved", [None, 7, 64])
+@pytest.mark.parametrize("allowance", [None, "off"])
+def test_many_arms_that_are_read_at_once_are_as_good_as_memory(moved, allowance, tmp_path, monkeypatch):
+    if moved is not None:  # queues are moved often, and a few rows at a time
+        for name, value in {"_ROWS_MOVED": moved, "_SPACE": 16, "_FIRST_ROWS": 8}.items():
+            monkeypatch.setattr(reader, name, value)
     rng = np.random.default_rng(3)
     arms = rng.permutation(50)[np.minimum(rng.geometric(0.1, 1500) - 1, 49)]
-    log = pa.table({"arm": arms, "click": rng.random(1500)})
-    ar.index_history(log, tmp_path / "log", unit="arm", reward="click")
-    logs = ar.open_history(tmp_path / "log"), ar.History.from_frame(log, "arm", "click")
+    log = pa.table({"arm": arms, "click": rng.random(1500), "off": rng.random(1500) / 50})
+    ar.index_history(log, tmp_path / "log", unit="arm", reward="click", allowance=allowance)
+    in_memory = ar.History.from_frame(log, "arm", "click", allowance=allowance)
+    logs = ar.open_history(tmp_path / "log"), in_memory
     policies = [ar.ArtificialReplay(ar.KLUCB(50, 1600), history) for history in logs]
     policies.append(ar.FullStart(ar.KLUCB(50, 1600), logs[0]))
     for _ in range(20):

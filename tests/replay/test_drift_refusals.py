@@ -90,7 +90,7 @@ def test_a_column_of_a_table_has_allowances(tmp_path):
         InvalidHistory, match=r"allowance \(column 'stale'\) in row 1 is -1.0, expected a finite number"
     ):
         ar.open_history(tmp_path / "log.csv", "arm", "click", allowance="stale")
-    with pytest.raises(InvalidParameter, match="allowance is not for a table of totals"):
+    with pytest.raises(InvalidParameter, match="allowance must be left out for a table of totals"):
         ar.open_history(table, "arm", count="click", sum="at", allowance="stale")
 
 
@@ -124,9 +124,9 @@ def test_a_time_after_now_is_refused_with_its_row():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ar.LinUCB([[1, 0], [0, 1]], 50), "LinUCB has no place for an allowance"),
-        (lambda: ar.UCB1(2), "UCB1 has no place for"),
-        (lambda: ar.ThompsonSampling(2), "ThompsonSampling has no place for"),
+        (lambda: ar.LinUCB([[1, 0], [0, 1]], 50), "LinUCB, which has no place for an allowance"),
+        (lambda: ar.UCB1(2), "UCB1, which has no place for"),
+        (lambda: ar.ThompsonSampling(2), "ThompsonSampling, which has no place for"),
     ],
 )
 def test_bases_without_a_place_for_it_refuse_it(make, said):
@@ -241,7 +241,7 @@ def test_whether_rows_have_allowances_is_fixed(tmp_path):
         one.extend(allowed)
         assert one.ask() == policy.ask()
     changed = ar.History(["red", "blue", "red", "blue"], [0.0, 1.0, 1.0, 1.0], allowance=[0.1, 0.2, 0.4, 0.0])
-    with pytest.raises(ChangedHistory, match="row 2 changed"):
+    with pytest.raises(ChangedHistory, match="row 2 has changed"):
         policy.extend(changed)
 
 

@@ -46,9 +46,9 @@ def test_a_log_with_rows_appended_goes_on_where_it_was(path, kind):
     ("samples", "where"),
     [
         ([("a", 0.0), ("b", 1.0), ("a", 1.0)], "3 rows"),
-        ([("a", 0.0), ("b", 1.0), ("b", 1.0), ("b", 0.5)], "row 2 changed"),
-        ([("a", 0.0), ("b", 0.9), ("a", 1.0), ("b", 0.5)], "row 1 changed"),
-        ([("b", 1.0), ("a", 0.0), ("a", 1.0), ("b", 0.5)], "row 0 changed"),
+        ([("a", 0.0), ("b", 1.0), ("b", 1.0), ("b", 0.5)], "row 2 has changed"),
+        ([("a", 0.0), ("b", 0.9), ("a", 1.0), ("b", 0.5)], "row 1 has changed"),
+        ([("b", 1.0), ("a", 0.0), ("a", 1.0), ("b", 0.5)], "row 0 has changed"),
     ],
 )
 def test_another_log_is_refused_and_the_row_is_named(path, samples, where):

@@ -71,7 +71,7 @@ def test_arms_10_and_20_are_labels_and_not_positions():
     policy = ar.ArtificialReplay(ar.MonUCB(arms=[10, 20], horizon=10), ar.History([20, 10, 20], [1, 0, 1]))
     assert policy.ask() in (10, 20)
     for wrong in (0, 1):
-        with pytest.raises(InvalidAction, match="the arms are 10, 20"):
+        with pytest.raises(InvalidAction, match="The arms are 10, 20"):
             policy.tell(wrong, 1.0)
     with pytest.raises(InvalidHistory, match="label 0 in row 1 is not an arm"):
         ar.ArtificialReplay(ar.MonUCB(arms=[10, 20], horizon=10), ar.History([20, 0], [1, 0]))

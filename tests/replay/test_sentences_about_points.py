@@ -26,7 +26,7 @@ def test_a_box_of_large_numbers_is_named_with_every_digit():
     with pytest.raises(InvalidAction, match=r"\[505000\.0, 4010001\.5\] must lie in .* × \[4000001, 4010001\]$"):
         ar.Ignorant(base).tell((505_000.0, 4_010_001.5), 1)
     with pytest.raises(
-        InvalidHistory, match=r"row 0 is .*4010001\.5\], .*\[500000, 510000\] × \[4000001, 4010001\] \(box= "
+        InvalidHistory, match=r"row 0 is .*4010001\.5\], .*\[500000, 510000\] × \[4000001, 4010001\]\. Give another box"
     ):
         ar.FullStart(base, ar.History([[505_000.0, 4_010_001.5]], [1]))
 

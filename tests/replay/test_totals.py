@@ -172,7 +172,7 @@ def totals(**other: Any) -> ar.Totals:
          "totals are for algorithms over arms that keep one count and one sum"),
         (lambda: ar.ArtificialReplay(ar.TreeUCB(1, 9), totals()), "totals are for algorithms over arms"),
         (lambda: ar.open_history(TABLE, "item", count="shown"), "sum must name a column of totals, got None"),
-        (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "not for a table of totals"),
+        (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "left out for a table"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="shown"), "must be different columns"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="clicks"), "sum must name one column, got 'clicks'"),
     ],
@@ -185,7 +185,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(make, sentence):
 def test_totals_that_changed_are_refused_and_nothing_changes():
     policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=99), totals())
     action = policy.ask()
-    with pytest.raises(ChangedHistory, match="row 1 changed"):
+    with pytest.raises(ChangedHistory, match="row 1 has changed"):
         policy.extend(totals(counts=[10, 6]))
     assert policy.ask() == action
     policy.extend(totals(arms=["red", "blue", "blue"], counts=[10, 5, 4], sums=[3, 1, 0]))

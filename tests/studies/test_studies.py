@@ -302,7 +302,7 @@ REFUSED = {
     "a log that changed": (
         lambda s, d: s.extend(ar.History(["blue"] * 5, [0] * 5)),
         InvalidHistory,
-        "row 0 changed",
+        "row 0 has changed",
     ),
     "a shorter log": (lambda s, d: s.extend(LOG.rows([0])), InvalidHistory, "had 4"),
     "a horizon of nothing": (lambda s, d: s.set_horizon(0), InvalidParameter, "horizon must be at least 1"),
@@ -339,7 +339,7 @@ def test_a_retired_arm_is_refused_where_it_is_named():
     with colours() as study:
         study.retire_arm("red")
         for act in (lambda: study.decide(among=["red"]), lambda: study.retire_arm("red")):
-            with pytest.raises(StudyRefused, match="'red' is a retired arm: add_arm brings it back"):
+            with pytest.raises(StudyRefused, match=r"'red' is a retired arm\. add_arm brings it back"):
                 act()
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artreplay.cells.unit_cells import UnitCells
 from artreplay.compiling import Ints
@@ -21,8 +20,6 @@ from artreplay.replay.ledger import (
 )
 from artreplay.replay.log import BaseLog
 
-V = TypeVar("V", np.int64, np.float64)
-
 _SPACE = 1024  # rows that a new ledger has space for
 _FIRST_ROWS = 256  # rows of a cell that the first request reads
 # The first request reads 1/16 of a mean cell, but never more than 8192 rows.
@@ -32,6 +29,7 @@ _SLOWNESS = 8  # requests grow with their number squared, divided by this
 _REFILL_SHARE = 2  # read more of a cell once less than 1/2 of what it has read is still queued ...
 _MANY_REQUESTS = 256  # ... and after this many requests in any case
 _MAX_CELLS = 1 << 14  # cells in one request
+_ROWS_MOVED = 1 << 16  # at a time, so that their places take less memory than the rows
 
 
 @dataclass
@@ -136,26 +134,24 @@ class Reader:
         sizes = ledger.stop[live] - ledger.start[live]
         ends = np.cumsum(sizes)
         size = int(sizes.sum())
-        places = _spread(ledger.start[live], sizes)
         space = max(2 * (size + need), _SPACE)
-        allowed = self.log.has_allowances
-        next_, stop = np.zeros_like(ledger.start), np.zeros_like(ledger.stop)
-        next_[live], stop[live] = ends - sizes, ends
+        start, stop = np.zeros_like(ledger.start), np.zeros_like(ledger.stop)
+        start[live], stop[live] = ends - sizes, ends
+        longer = ledger._replace(unit=np.zeros(space, np.int64), reward=np.zeros(space), start=start, stop=stop)
+        columns: list[tuple[Any, Any]] = [(ledger.unit, longer.unit), (ledger.reward, longer.reward)]
+        if self.log.has_allowances:
+            longer = longer._replace(allowance=np.zeros(space))
+            columns.append((ledger.allowance, longer.allowance))
+        shifts = ledger.start[live] - start[live]
+        for first in range(0, size, _ROWS_MOVED):
+            last = min(first + _ROWS_MOVED, size)
+            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(ends, last) + 1)
+            parts = np.minimum(ends[some], last) - np.maximum(ends[some] - sizes[some], first)
+            places = np.repeat(shifts[some], parts) + np.arange(first, last)
+            for old, new in columns:
+                np.take(old, places, out=new[first:last], mode="clip")  # any other mode makes a copy first
         self._free = size
-        return ledger._replace(
-            unit=_taken(ledger.unit, places, space),
-            reward=_taken(ledger.reward, places, space),
-            allowance=_taken(ledger.allowance, places, space) if allowed else ledger.allowance,
-            start=next_,
-            stop=stop,
-        )
-
-
-def _taken(values: NDArray[V], places: Ints, space: int) -> NDArray[V]:
-    """Copy some values to the start of a longer array, writing each only once, as they can be most of a log."""
-    longer = np.zeros(space, values.dtype)
-    np.take(values, places, out=longer[: len(places)], mode="clip")  # any other mode makes a copy first
-    return longer
+        return longer
 
 
 def _spread(starts: Ints, sizes: Ints) -> Ints:

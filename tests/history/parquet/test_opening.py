@@ -55,7 +55,7 @@ def containers(table: pa.Table, folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before")
+@pytest.mark.filterwarnings("ignore:.* the same 'at' as an earlier row")
 @given(labels=LABELS, data=st.data())
 @settings(max_examples=settings().max_examples // 3)
 def test_every_container_gives_the_same_log(labels, data, tmp_path_factory, monkeypatch_module):

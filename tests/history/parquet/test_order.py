@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.errors import InvalidHistory
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before")
+pytestmark = pytest.mark.filterwarnings("ignore:.* the same 'at' as an earlier row")
 WHOLE = st.integers(-20, 2000)
 TEXTS = {
     "integers": WHOLE.map(str),
