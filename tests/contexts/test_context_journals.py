@@ -176,6 +176,23 @@ def test_segments_are_separate_policies_bit_for_bit(name: str) -> None:
         assert sum(cell.used for cell in joint.cells()[2::3]) == 0  # a segment that nobody asked about
 
 
+@pytest.mark.parametrize("drift", [0.1, {0: 0.3, 2: 0.05}])
+def test_allowances_hold_in_every_segment(drift: Any) -> None:
+    g = random.Random(2)
+    rows = random_rows(g, 60)
+    joint = ar.ArtificialReplay(segmented("KLUCB")(), log_of(rows), drift=drift)
+    mine = [row for row in rows if row.context["country"] == "DE"]
+    log = ar.History([row.arm for row in mine], [row.reward for row in mine])
+    apart = ar.ArtificialReplay(SEGMENTS["KLUCB"](), log, drift=drift)
+    for _ in range(40):
+        action = joint.ask({"age": 1.0, "country": "DE", "device": "desk"})
+        assert action == apart.ask()
+        reward = g.choice([0.0, 1.0])
+        joint.tell(action, reward)
+        apart.tell(action, reward)
+    assert [cell.index for cell in joint.cells()[1::3]] == [cell.index for cell in apart.cells()]
+
+
 def test_an_unseen_segment_is_learnt_like_any_other() -> None:
     g = random.Random(1)
     policy = ar.ArtificialReplay(segmented("KLUCB")(), log_of(random_rows(g, 30)))
