@@ -113,10 +113,11 @@ def test_a_folder_by_segments_is_the_log_it_was_made_of(name: str, tmp_path: Pat
             policy.tell(action, [1.0, 0.0] if isinstance(action, list) else 1.0)
     assert repr(one.cells()) == repr(other.cells())
     assert one.unused_rows() == other.unused_rows()
+    if name != "ContextRegression":
+        in_segment = sum(row.context["country"] == "NL" for row in rows)
+        assert one.reading.rows <= in_segment  # nobody asked about the other segments
     one.save(tmp_path / "policy")
     assert ar.load(tmp_path / "policy", log_of(rows)).ask(context) == one.ask(context)  # wherever the log lies
-    if name == "UCB1":
-        assert one.used < 400  # nobody asked about the other segments
     with pytest.warns(UserWarning, match="the log has contexts"):
         plain = ar.ArtificialReplay(ar.Greedy(ARMS), folder)  # the rows of an arm lie apart: they are read into memory
     assert (
