@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -12,7 +12,15 @@ import typer
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm
 from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, tuning_of
-from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
+from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, split_labels, units_of
+from artreplay.cli.log_sentences import (
+    context_lines,
+    off_policy_lines,
+    verdict,
+    warnings_for,
+    what_is_read,
+    with_interval,
+)
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.options import (
@@ -28,18 +36,27 @@ from artreplay.console.options import (
     Table,
     Units,
 )
-from artreplay.console.output import count, number, percent, show, show_json, text_of
+from artreplay.console.output import NONE, count, number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
+from artreplay.engine.context_forecasts import Forecasts, context_forecasts
 from artreplay.engine.log_outlook import Outlook, outlook
-from artreplay.errors import InvalidParameter, checked_count, errors_in
+from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history import History, Totals, open_history
-from artreplay.inspecting import Estimate, Group, Inspection, OffPolicy, inspect_history, weighted_rows
+from artreplay.inspecting import (
+    ContextChecks,
+    Group,
+    Inspection,
+    OffPolicy,
+    check_contexts,
+    complete_log,
+    inspect_history,
+    weighted_rows,
+)
 from artreplay.replay import ArtificialReplay
 
 _MOST_ROWS = 20
 _BAR = 30  # letters of the longest bar
-_MOST_NAMED = 6
-_MOST_LOGGED = 1e12
+_MOST_SEGMENTS = 8  # of a column
 
 
 def inspect(
@@ -62,6 +79,12 @@ def inspect(
     propensity: Annotated[
         str | None, typer.Option(help="The column with the probability of the logged choice: what would an arm earn?")
     ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B,C", help="Columns of what was known of each row: do they matter, and do they mislead?"
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Draw what the log can decide: .png, .pdf or .svg.")] = None,
     all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
     as_json: AsJson = False,
@@ -79,15 +102,23 @@ def inspect(
         say_dialect_of(log, **how)
         rounds = None if horizon is None else checked_count("horizon", horizon)
         decided = _outlook(cls, given, found, rounds, drift)
+        if decided is None and (propensity is not None or context):
+            option = "--propensity" if propensity is not None else "--context"
+            raise InvalidParameter(f"{option} needs --unit and --reward, and a log of arms with rewards in their range")
         off_policy = None if propensity is None else _off_policy(log, columns, propensity, how, decided)
+        seen = None if not context else _seen(log, columns, split_labels(*context, option="--context"), how, order_seed)
+        checks, forecasts = (None, None) if seen is None else _contexts(seen, decided)
     if decided is not None:
-        found.warnings += _more_warnings(decided.outlook, cls)
+        found.warnings += warnings_for(decided.outlook, decided.base, found.rows)
+    if checks is not None:
+        found.warnings += checks.warnings
+    looked = Looked(found, decided, off_policy, checks, forecasts, count_ is None)
     if out is not None and kind is not None:
-        _draw(decided, cls, out, kind)
+        _draw(looked, cls, out, kind)
     if as_json:
-        show_json(_as_json(found, decided, off_policy))
+        show_json(_as_json(looked))
         return
-    _show(found, all_groups, decided, off_policy, cls)
+    _show(looked, all_groups, cls)
     if out is not None:
         show(f"the figure is in {out}")
 
@@ -100,6 +131,23 @@ class Decided(NamedTuple):
     totals: Totals
 
 
+class Looked(NamedTuple):
+    """Everything that was found; None where it was not asked for, or cannot be said."""
+
+    found: Inspection
+    decided: Decided | None
+    off_policy: OffPolicy | None
+    checks: ContextChecks | None
+    forecasts: Forecasts | None
+    is_rows: bool  # and no table of totals
+
+    def verdict(self) -> list[str]:
+        """What the log can decide, in sentences."""
+        if self.decided is None:
+            return []
+        return verdict(self.decided.outlook, self.off_policy, self.checks, self.is_rows)
+
+
 def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: dict[str, Any]) -> Inspection:
     if any(name is not None for name in totals.values()):
         read = open_history(log, **columns, **totals, **how)
@@ -107,15 +155,14 @@ def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: d
     return inspect_history(log, **columns, **how)
 
 
-def _draw(decided: Decided | None, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
-    if decided is None:
+def _draw(looked: Looked, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
+    if looked.decided is None:
         raise InvalidParameter("--out needs a log of arms with rewards in their range: there is nothing to draw")
     from artreplay.plots.log_figures import draw_outlook
 
-    headline, *more = what_it_decides(decided.outlook)
-    write_figure(
-        draw_outlook(decided.outlook, headline, " ".join([*more, what_is_read(decided.outlook, cls)])), out, kind
-    )
+    headline, *more = looked.verdict()
+    outlook = looked.decided.outlook
+    write_figure(draw_outlook(outlook, headline, " ".join([*more, what_is_read(outlook, cls)])), out, kind)
 
 
 def _inspected(totals: Totals) -> Inspection:
@@ -158,104 +205,118 @@ def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> 
 def _off_policy(
     log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decided: Decided | None
 ) -> OffPolicy:
-    """What the arm that is recommended earns, against what was played."""
+    """What each arm would earn by the log's propensities."""
     if decided is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
         raise InvalidParameter("--propensity needs --unit and --reward, and a log of arms with rewards in their range")
-    action = ArtificialReplay(decided.base, decided.totals).ask()
-    arm = action[0] if isinstance(action, list) else action
-    return weighted_rows(log, columns["unit"], columns["reward"], propensity, **how).estimate(arm)
+    how = how | {"reward_range": decided.base.reward_range}
+    return weighted_rows(log, columns["unit"], columns["reward"], propensity, **how).earnings()
 
 
-# -- what is said ---------------------------------------------------------------------------------------------------
+def _seen(log: str, columns: Mapping[str, Any], contexts: list[str], how: dict[str, Any], seed: int | None) -> History:
+    """The log with its context columns, in memory."""
+    named = {name: columns[name] for name in ("unit", "reward", "order")}
+    return complete_log(log, **named, contexts=contexts, seed=seed, **how)
 
 
-def what_it_decides(found: Outlook) -> list[str]:
-    """What the log can decide, in sentences."""
-    arms, worse = len(found.standings), sum(one.is_worse for one in found.standings)
-    rewards = f"Rewards of {found.successes:,.0f} in all, over {arms:,} arms,"
-    if arms < 2:
-        return ["The log has one arm only: there is nothing to decide."]
-    if worse == 0:
-        said = [f"{rewards} cannot tell the arms apart."]
-    elif found.undecided == 0:
-        said = [f"{text_of(found.leader)} is the best of {arms:,} arms beyond doubt."]
-    else:
-        names = [text_of(one.arm) for one in found.standings if not one.is_worse and one.arm != found.leader]
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        race = f"still in the race with it: {', '.join(names[:_MOST_NAMED])}{more}"
-        said = [f"{worse:,} of {arms:,} arms are clearly worse than {text_of(found.leader)}; {race}."]
-    if found.undecided and math.isfinite(found.rows_for_half):
-        which = "half of the others" if worse == 0 else "half of those that are left"
-        apart = f"tell {which} from {text_of(found.leader)}"
-        if found.rows_for_half > 1e12:
-            said.append(f"Their means are so close together that no log will {apart}.")
-        else:
-            said.append(f"About {_rounded(found.rows_for_half)} rows like these would {apart}.")
-    return said
+def _contexts(seen: History, decided: Decided | None) -> tuple[ContextChecks | None, Forecasts | None]:
+    """What the context columns do, and whether they forecast anything; nothing of columns that say nothing."""
+    if decided is None:
+        return None, None
+    reward_range = decided.base.reward_range
+    checks = check_contexts(seen, decided.outlook.leader, reward_range)
+    try:
+        return checks, context_forecasts(seen, reward_range)
+    except (InvalidHistory, InvalidParameter) as error:
+        checks.warnings.append(f"the columns cannot be contexts as they are: {error}")
+        return checks, None
 
 
-def what_is_read(found: Outlook, cls: type[ArmAlgorithm]) -> str:
-    """What replay will read, in a sentence."""
-    if math.isnan(found.read_share) and cls.offers_value:
-        return (
-            f"With {name_of(cls)} replay reads until its choice is certain; how much that is cannot be said beforehand."
-        )
-    if math.isnan(found.read_share):
-        return f"Under {name_of(cls)} the whole log is read."
-    about = "nearly all" if found.read_share > 0.95 else f"about {percent(found.read_share)}"
-    return f"With {name_of(cls)} replay will probably read {about} of the log in {found.rounds:,} rounds."
+# -- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def _more_warnings(found: Outlook, cls: type[ArmAlgorithm]) -> list[str]:
-    if not found.bonus_is_too_wide:
-        return []
-    other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
-    return [
-        f"the bonus of {name_of(cls)} is still {number(found.bonus)} after {found.rounds:,} rounds, wider than the "
-        f"{number(found.differences)} between the best and the worst arm: it will play nearly at random{other}"
-    ]
-
-
-def _off_policy_lines(found: OffPolicy) -> list[str]:
-    return [
-        f"Always playing {text_of(found.arm)} would earn {_with_interval(found.earns)} a round by the log's "
-        f"propensities; what was played earned {_with_interval(found.was_earned)}.",
-        f"The difference is {_with_interval(found.gain)} (95 % intervals, {found.rows:,} rows of that arm).",
-    ]
-
-
-def _with_interval(one: Estimate) -> str:
-    return f"{number(one.value)} [{number(one.low)}, {number(one.high)}]"
-
-
-def _rounded(rows: float) -> str:
-    """A number of rows with two digits that mean something."""
-    size = 10 ** max(int(math.log10(max(rows, 1.0))) - 1, 0)
-    return f"{round(rows / size) * size:,}"
-
-
-def _show(
-    found: Inspection, all_groups: bool, decided: Decided | None, off_policy: OffPolicy | None, cls: type[ArmAlgorithm]
-) -> None:
+def _show(looked: Looked, all_groups: bool, cls: type[ArmAlgorithm]) -> None:
+    found, decided = looked.found, looked.decided
     what = "arms" if found.kind == "arms" else "regions of the first two axes"
     lines = [f"{found.rows:,} rows, {len(found.groups):,} {what}"]
     if found.missing:
         lines.append(f"{found.missing:,} rows without a reward or a unit, left out here")
     if found.rows and not math.isnan(found.low):
         lines.append(f"rewards from {found.low:g} to {found.high:g}")
-    show(*lines, "")
-    groups = sorted(found.groups, key=lambda group: -group.rows)
+    said = looked.verdict()
+    show(*said[:1], *lines, "")
+    groups = _in_order(looked)
     shown = groups if all_groups else groups[:_MOST_ROWS]
+    leader = None if decided is None else decided.outlook.leader
+    shown += [group for group in groups[len(shown) :] if group.name == leader]
     if shown:
+        columns = _columns(looked)
         heading = "arm" if found.kind == "arms" else "region"
-        show(table_of((heading, "share of the log", "rows", "", "mean"), _rows(shown, found), texts=2))
+        headings = (heading, "share of the log", "rows", "", "mean", *columns)
+        rows = [
+            (*row, *(texts.get(group.name, NONE) for texts in columns.values()))
+            for row, group in zip(_rows(shown, found), shown, strict=True)
+        ]
+        show(table_of(headings, rows, texts=2))
     if len(shown) < len(groups):
         show(f"… and {len(groups) - len(shown):,} more (--all shows them)")
     if decided is not None:
-        show("", *what_it_decides(decided.outlook), what_is_read(decided.outlook, cls))
-    if off_policy is not None:
-        show("", *_off_policy_lines(off_policy))
+        show("", *said[1:], what_is_read(decided.outlook, cls))
+    if looked.off_policy is not None:
+        show("", *off_policy_lines(looked.off_policy))
+    if looked.checks is not None:
+        _show_contexts(looked.checks, looked.forecasts, all_groups)
     show("", *([f"warning: {text}" for text in found.warnings] or ["no warnings"]))
+
+
+def _in_order(looked: Looked) -> list[Group]:
+    """The arms, the best first by what the first sentence is about; regions by their rows."""
+    places: dict[Any, int] = {}
+    if looked.off_policy is not None:
+        places = {one.arm: place for place, one in enumerate(looked.off_policy.arms)}
+    elif looked.checks is not None and looked.checks.confounding.columns:
+        places = {one.arm: place for place, one in enumerate(looked.checks.confounding.arms)}
+    elif looked.decided is not None:
+        by_low = sorted(looked.decided.outlook.standings, key=lambda one: (-one.low, -one.mean))
+        places = {one.arm: place for place, one in enumerate(by_low)}
+    groups = looked.found.groups
+    return sorted(groups, key=lambda group: (places.get(group.name, len(groups)), -group.rows))
+
+
+def _columns(looked: Looked) -> dict[str, dict[Any, str]]:
+    """More columns of the table, by heading and arm."""
+    columns: dict[str, dict[Any, str]] = {}
+    if looked.off_policy is not None:
+        columns["by propensities"] = {one.arm: with_interval(one.earns) for one in looked.off_policy.arms}
+    if looked.checks is not None and looked.checks.confounding.columns:
+        columns["adjusted"] = {one.arm: number(one.adjusted) for one in looked.checks.confounding.arms}
+    if not columns and looked.decided is not None:
+        standings = looked.decided.outlook.standings
+        columns["true mean between"] = {one.arm: f"{number(one.low)} and {number(one.high)}" for one in standings}
+    return columns
+
+
+def _show_contexts(checks: ContextChecks, forecasts: Forecasts | None, all_segments: bool) -> None:
+    rows = []
+    for name in checks.columns:
+        mine = [one for one in checks.segments if one.column == name]
+        for one in mine if all_segments else mine[:_MOST_SEGMENTS]:
+            apart = "yes" if one.is_told_apart else "no"
+            rows.append((name, one.value, text_of(one.best), apart, count(one.rows), count(one.arms)))
+    headings = ("column", "value", "best arm", "told apart", "rows", "arms seen")
+    show("", table_of(headings, rows, texts=4))
+    sizes = [
+        (" × ".join(one.columns), count(one.cells), count(one.rows_per_cell), percent(one.thin)) for one in checks.cells
+    ]
+    show("", table_of(("as segments", "segments × arms", "rows for each", "with fewer than 20"), sizes))
+    if forecasts is not None:
+        errors = [
+            (text_of(one.arm), count(one.rows), *(f"{value:.5f}" if value == value else NONE for value in
+             (one.mean, one.linear, one.cosines)), f"{100 * one.gain:+.1f} % ± {100 * one.gain_error:.1f}")
+            for one in sorted(forecasts.arms, key=lambda one: -one.gain)[:_MOST_ROWS]
+        ]  # fmt: skip
+        headings_ = ("forecast one row ahead", "rows", "error of the mean", "linear", "cosines", "better by")
+        show("", table_of(headings_, errors))
+    show("", *context_lines(checks, None if forecasts is None else forecasts.sentence))
 
 
 def _rows(groups: list[Group], found: Inspection) -> list[tuple[str, ...]]:
@@ -272,8 +333,16 @@ def _rows(groups: list[Group], found: Inspection) -> list[tuple[str, ...]]:
     ]
 
 
-def _as_json(found: Inspection, decided: Decided | None, off_policy: OffPolicy | None) -> dict[str, Any]:
-    return dataclasses.asdict(found) | {
-        "outlook": None if decided is None else dataclasses.asdict(decided.outlook),
-        "off_policy": None if off_policy is None else dataclasses.asdict(off_policy),
+def _as_json(looked: Looked) -> dict[str, Any]:
+    parts = {
+        "outlook": None if looked.decided is None else looked.decided.outlook,
+        "off_policy": looked.off_policy,
+        "contexts": looked.checks,
+        "forecasts": looked.forecasts,
     }
+    found = dataclasses.asdict(looked.found) | {
+        name: None if part is None else dataclasses.asdict(part) for name, part in parts.items()
+    }
+    if looked.forecasts is not None:
+        found["forecasts"] |= {"outcome": looked.forecasts.outcome, "sentence": looked.forecasts.sentence}
+    return found | {"sentences": looked.verdict()}

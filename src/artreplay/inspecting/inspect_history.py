@@ -41,10 +41,7 @@ def inspect_history(
         history: Any = open_history(source, unit, reward, level, order, allowance=allowance, seed=seed, table=table)
         return inspected(history.stream())
     columns = as_columns(unit, reward, level, order, allowance)
-    check_seed_and_order(columns, seed)
-    found = source_of(source, columns, table, csv)
-    columns.check(found.column_names())
-    lenient: Any = _Lenient(found, columns)
+    lenient: Any = _lenient(source, columns, seed, table, csv)
     in_order = columns.order is None or is_postgres(source)  # PostgreSQL sorts the rows itself
     parts = (part for part, _ in parts_of(lenient, columns)) if in_order else _sorted(lenient, columns, seed)
     try:
@@ -52,6 +49,35 @@ def inspect_history(
     except InvalidHistory as error:
         error.row = None if error.row is None else lenient.row_in_log(error.row)
         raise
+
+
+def complete_log(
+    source: Any,
+    unit: str | Sequence[str] | None = None,
+    reward: str | None = None,
+    order: str | None = None,
+    *,
+    contexts: Sequence[str],
+    seed: int | None = None,
+    table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
+) -> History:
+    """Read a log of arms with contexts into memory, without its incomplete rows. A context may be missing."""
+    if _is_laid_out(source):
+        stored: Any = open_history(source, unit, reward, None, order, contexts=contexts, seed=seed, table=table)
+        whole: History = stored.load()
+        return whole
+    columns = as_columns(unit, reward, None, order, None, contexts)
+    lenient: Any = _lenient(source, columns, seed, table, csv)
+    return read_whole(lenient, columns, None, seed)
+
+
+def _lenient(source: Any, columns: Columns, seed: int | None, table: str | None, csv: Any) -> _Lenient:
+    """A source whose incomplete rows are left out and counted."""
+    check_seed_and_order(columns, seed)
+    found = source_of(source, columns, table, csv)
+    columns.check(found.column_names())
+    return _Lenient(found, columns)
 
 
 def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History]:
@@ -107,6 +133,8 @@ class _Lenient:
         numbers |= dict.fromkeys(columns.units, "coordinate") if columns.are_points else {}
         lacking = np.zeros(len(table), np.bool_)
         for name in columns.read(with_order=False):
+            if name in columns.contexts:
+                continue  # what was not known of a row may be missing
             if name in numbers:
                 lacking |= ~np.isfinite(self._source.numbers(table, name, numbers[name]))
             else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 import warnings
 from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar, Self
@@ -14,8 +13,9 @@ import numpy as np
 from artreplay.algorithms import Algorithm
 from artreplay.cells.unit_cells import Table, UnitCells, one_cell
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter, callers_level
 from artreplay.history import Fingerprint, History, Totals
+from artreplay.inspecting import warn_of_log
 from artreplay.parameters import checked
 from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
@@ -59,6 +59,7 @@ class Policy:
             base.count_log(self.log.size)
             self.drive.renew()
             warn_of_short_horizon(base, self.log.size)
+        warn_of_log(history)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
         """Start before the log is opened."""
@@ -494,12 +495,4 @@ def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
     """Say what a horizon does that is too short for the arms or for the rows of the log."""
     why = base.why_horizon_is_short(rows)
     if why is not None:
-        warnings.warn(why, stacklevel=_callers_level())
-
-
-def _callers_level() -> int:
-    """How far up the stack, from the function that calls this, the code is that is not ours."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
-        level, frame = level + 1, frame.f_back
-    return level
+        warnings.warn(why, stacklevel=callers_level())

@@ -1,0 +1,175 @@
+"""What `inspect` says of a log in sentences: the first one is what someone must not miss."""
+
+from __future__ import annotations
+
+import math
+
+from artreplay.algorithms import KLUCB, ArmAlgorithm
+from artreplay.cli.names import name_of
+from artreplay.console.output import number, percent, text_of
+from artreplay.engine.log_outlook import Outlook
+from artreplay.inspecting import ContextChecks, Estimate, OffPolicy
+
+MAX_NAMED = 6
+MAX_ROWS = 1e12  # of a log that anybody could have
+UNKNOWN = (
+    "The log does not say why an arm was chosen. Where the old policy chose by what also moves the reward (position, "
+    "hour, who asks), a mean says where its arm was shown, and not what it earns."
+)
+CURE = "Name such columns with --context, or the chance of each choice with --propensity."
+
+
+def verdict(found: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None, is_rows: bool) -> list[str]:
+    """What the log can decide; where something contradicts its plain means, that comes first."""
+    doubts = [*_by_propensities(found, off_policy), *_by_contexts(checks)]
+    if doubts:
+        return [*doubts, *_about_rows(found)]
+    said = [_decided(found, off_policy, checks), *_about_rows(found)]
+    if len(found.standings) > 1 and off_policy is None and checks is None:
+        said.append(f"{UNKNOWN} {CURE if is_rows else 'A table of totals cannot show it.'}")
+    return said
+
+
+def _by_propensities(found: Outlook, off_policy: OffPolicy | None) -> list[str]:
+    """Where the weighted rows contradict the plain means."""
+    if off_policy is None or found.leader is None or len(off_policy.arms) < 2:
+        return []
+    leader, best = off_policy.of(found.leader), off_policy.best
+    name = text_of(leader.arm)
+    both = f"{name} earns {with_interval(leader.earns)} a round"
+    if best.arm != leader.arm:
+        both += f" and {text_of(best.arm)} {with_interval(best.earns)}"
+        if off_policy.is_beaten(leader.arm):
+            return [
+                f"{name} has the best mean in the log, {number(leader.mean)}, but it is not the best arm: by the log's "
+                f"propensities {both}. The old policy chose {name} where rewards are high."
+            ]
+        why = f" The old policy chose {name} where rewards are high." if leader.is_misjudged else ""
+        return [
+            f"Means and propensities disagree: {name} has the best mean in the log, {number(leader.mean)}, but by the "
+            f"propensities {both}.{why} The log cannot tell which is better."
+        ]
+    if leader.is_misjudged:
+        return [
+            f"Means and propensities disagree about how much {name} earns: its mean in the log is "
+            f"{number(leader.mean)}, but by the propensities {both}. It leads either way."
+        ]
+    return []
+
+
+def _by_contexts(checks: ContextChecks | None) -> list[str]:
+    """Where the ranking adjusted for the context contradicts the plain one."""
+    if checks is None:
+        return []
+    found = checks.confounding
+    leader, columns = text_of(found.leader), ", ".join(found.columns)
+    if found.is_certain:
+        best = f"{text_of(found.best)} earns most" if found.disagrees else f"other arms earn more than {leader}"
+        return [
+            f"{leader} earns most in the log because it was shown at {found.column} {found.value}: adjusted for "
+            f"{columns}, {best}."
+        ]
+    if found.disagrees:
+        return [
+            f"{leader} earns most in the log, but choice and reward both depend on {columns}: adjusted for that "
+            f"{text_of(found.best)} leads, by no more than chance explains. The log cannot tell which is better."
+        ]
+    return []
+
+
+def _decided(found: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None) -> str:
+    """What the means decide, and how sure that is."""
+    arms, worse = len(found.standings), sum(one.is_worse for one in found.standings)
+    leader = text_of(found.leader)
+    if arms < 2:
+        return "The log has one arm only: there is nothing to decide."
+    if worse == 0:
+        return f"Rewards of {found.successes:,.0f} in all, over {arms:,} arms, cannot tell the arms apart."
+    if found.undecided:
+        names = [text_of(one.arm) for one in found.standings if not one.is_worse and one.arm != found.leader]
+        more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+        race = f"still in the race with it: {', '.join(names[:MAX_NAMED])}{more}"
+        return f"{worse:,} of {arms:,} arms have clearly lower means than {leader}; {race}."
+    if off_policy is not None:
+        if off_policy.beats_all(found.leader):
+            return f"{leader} is the best of {arms:,} arms beyond doubt: by its mean, and by the log's propensities."
+        return (
+            f"{leader} has the best mean of {arms:,} arms, beyond chance, and leads by the log's propensities too, but "
+            "not beyond chance."
+        )
+    if checks is None:
+        return f"{leader} has the best mean of {arms:,} arms, beyond chance."
+    columns = ", ".join(checks.confounding.columns)
+    adjusted = (
+        f"It leads adjusted for {columns} too" if columns else "None of the columns moves choice and reward alike"
+    )
+    return f"{leader} has the best mean of {arms:,} arms, beyond chance. {adjusted}."
+
+
+def _about_rows(found: Outlook) -> list[str]:
+    """How many rows would decide more."""
+    if not found.undecided or not math.isfinite(found.rows_for_half):
+        return []
+    worse = sum(one.is_worse for one in found.standings)
+    which = "half of the others" if worse == 0 else "half of those that are left"
+    apart = f"tell {which} from {text_of(found.leader)}"
+    if found.rows_for_half > MAX_ROWS:
+        return [f"Their means are so close together that no log will {apart}."]
+    return [f"About {_rounded(found.rows_for_half)} rows like these would {apart}."]
+
+
+def what_is_read(found: Outlook, cls: type[ArmAlgorithm]) -> str:
+    """What replay will read, in a sentence."""
+    if math.isnan(found.read_share) and cls.offers_value:
+        return (
+            f"With {name_of(cls)} replay reads until its choice is certain; how much that is cannot be said beforehand."
+        )
+    if math.isnan(found.read_share):
+        return f"Under {name_of(cls)} the whole log is read."
+    about = "nearly all" if found.read_share > 0.95 else f"about {percent(found.read_share)}"
+    return f"With {name_of(cls)} replay will probably read {about} of the log in {found.rounds:,} rounds."
+
+
+def warnings_for(found: Outlook, base: ArmAlgorithm, rows: int) -> list[str]:
+    """What is wrong with an algorithm for this log: a bonus that is too wide, a horizon that is too short."""
+    cls, said = type(base), []
+    if found.bonus_is_too_wide:
+        other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
+        said.append(
+            f"the bonus of {name_of(cls)} is still {number(found.bonus)} after {found.rounds:,} rounds, wider than the "
+            f"{number(found.differences)} between the best and the worst arm: it will play nearly at random{other}"
+        )
+    if (why := base.why_horizon_is_short(rows)) is not None:
+        said.append(why)
+    return said
+
+
+def off_policy_lines(found: OffPolicy) -> list[str]:
+    """What the best arm earns by the propensities, against what was played."""
+    best = found.best
+    return [
+        f"Always playing {text_of(best.arm)} would earn {with_interval(best.earns)} a round by the log's propensities, "
+        f"from {best.rows:,} rows; what was played earned {with_interval(found.was_earned)}."
+    ]
+
+
+def context_lines(checks: ContextChecks, forecast: str | None) -> list[str]:
+    """What the context columns are good for, beside the tables."""
+    lines: list[str] = []
+    found = checks.confounding
+    if found.columns:
+        lines.append(f"Choice and reward both depend on {', '.join(found.columns)}; the table has adjusted means.")
+    if forecast is not None:
+        lines.append(forecast)
+    return lines
+
+
+def with_interval(one: Estimate) -> str:
+    """A number with its interval."""
+    return f"{number(one.value)} [{number(one.low)}, {number(one.high)}]"
+
+
+def _rounded(rows: float) -> str:
+    """A number of rows with two digits that mean something."""
+    size = 10 ** max(int(math.log10(max(rows, 1.0))) - 1, 0)
+    return f"{round(rows / size) * size:,}"

@@ -1,0 +1,83 @@
+"""What in a log could mislead whoever starts from it, in sentences: the same from `inspect` and from every policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from artreplay.inspecting.inspection import Group, Inspection
+
+LEAST_ROWS = 20  # of an arm from which its order can be judged
+FAR = 4.0  # standard errors from which rewards that follow the order are called drifting
+UNLIKELY = 1e-4  # chance of an opening run of lowest rewards below which it is worth a warning
+SHORT_RUN = 5  # lowest rewards at the beginning that are never worth one
+MAX_NAMED = 3
+
+
+def warnings_of(found: Inspection) -> list[str]:
+    """Everything that `inspect` warns of."""
+    said = []
+    if found.missing:
+        lack, them = ("row lacks", "it") if found.missing == 1 else ("rows lack", "them")
+        said.append(f"{found.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
+    if found.rows == 0:
+        return [*said, "the log is empty: a policy over it starts from nothing"]
+    if not (found.low >= 0.0 and found.high <= 1.0):
+        said.append(
+            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: tell the algorithm their range "
+            "(reward_range, --reward-range)"
+        )
+    said += misleading(found)
+    single = sum(group.rows == 1 for group in found.groups)
+    if single and found.kind == "arms":
+        said.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
+    return said
+
+
+def misleading(found: Inspection) -> list[str]:
+    """What misleads an algorithm although each row by itself is right: a log twice, rewards that follow the order."""
+    what = "arm" if found.kind == "arms" else "region"
+    in_order = [group for group in found.groups if group.is_sorted and abs(group.drift) > FAR]
+    rising, falling = (
+        [group for group in found.groups if group not in in_order and sign * group.drift > FAR] for sign in (1, -1)
+    )
+    late = [group for group in found.groups if abs(group.drift) <= FAR and _opens_low(group, found)]
+    said = []
+    if found.repeats_at is not None:
+        said.append(f"from row {found.repeats_at:,} on the log repeats its first rows: each row would count twice")
+    if in_order:
+        said.append(
+            f"{_named(what, in_order)} rewards are sorted, but the method assumes a random order: shuffle the log"
+        )
+    for way, groups in (("rise", rising), ("fall", falling)):
+        if groups:
+            most = max(groups, key=lambda group: abs(group.drift)).drift
+            said.append(
+                f"{_named(what, groups)} rewards {way} along the log ({most:+.0f} standard errors), but the method "
+                "assumes they do not: use the recent part, or allow for it with drift. A shuffle would only hide it"
+            )
+    if late:
+        first = late[0]
+        said.append(
+            f"{_named(what, late)} first {first.opening:,} rewards are the lowest there are, although the mean is "
+            f"{first.mean:.2g}: the index falls and stays down"
+        )
+    return said
+
+
+def _opens_low(group: Group, found: Inspection) -> bool:
+    """Whether an arm begins with more of the lowest rewards than chance explains."""
+    if group.opening < SHORT_RUN or found.high <= found.low:
+        return False
+    lowest = 1.0 - (group.mean - found.low) / (found.high - found.low)
+    return bool(lowest < 1.0 and lowest**group.opening < UNLIKELY)
+
+
+def _named(what: str, groups: Sequence[Group]) -> str:
+    """The arms in a few words that a possession follows."""
+    names = [str(group.name) for group in groups]
+    if len(names) == 1:
+        return f"{what} {names[0]}: its"
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return f"{what}s {', '.join(names[:MAX_NAMED])}{more}: their"
