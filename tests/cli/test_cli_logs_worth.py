@@ -75,7 +75,9 @@ def test_inspect_as_json_has_it_all(run: Run) -> None:
 def test_simulate_says_what_a_log_is_worth(run: Run) -> None:
     done = run("simulate", "--log", "log.csv", *COLUMNS, "--horizon", 6, "--replications", 2, "--out", "worth.png")
     assert KL in done.out
-    assert "thompson" in done.out
+    assert "thompson" not in done.out  # nobody asked for it
+    assert done.out.startswith("These 2 worlds are invented")
+    assert f"{KL} with the log: 2 of 2 (100%)" in done.err  # it is piped: no bar
     assert "in 6 rounds" in done.out
     assert "Means in 2 worlds, drawn from what 900 rows of the log say of its 3 arms" in done.out
     assert Path("worth.png").stat().st_size > 10_000

@@ -111,8 +111,8 @@ def simulate(
     """Compare policies in simulated worlds.
 
     Every policy plays the same replications of one algorithm, each with means and a log of its own. With --log LOG,
-    --unit and --reward the worlds are drawn from what your log says of its arms, and your log is the history: the
-    table says what it is worth.
+    --unit and --reward the worlds are invented too, but drawn from what your log says of its arms, and your log is the
+    history: the table says what it is worth. `artreplay evaluate` plays policies on the log itself.
     """
     tuning = tuning_of(level, bonus, prior)
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "table": table}
