@@ -60,7 +60,7 @@ def evaluate(
     plays = play or []
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "order": order}
     names = split_labels(*context, option="--context") if context else []
-    ruled = [text.partition(":")[0] for text in plays if ":" in text.partition("=")[0]]
+    ruled = [text.partition(":")[0] for text in plays if ":" in text.partition("=")[0] and "=" in text]
     wanted = [*names, *ruled, *([propensity] if propensity is not None else [])]
     columns |= {"seed": order_seed, "table": table, "csv": csv_of(csv), "contexts": list(dict.fromkeys(wanted)) or None}
     opened = read_log(log, {name: value for name, value in columns.items() if value is not None})
@@ -95,7 +95,7 @@ def evaluate(
 def _policy(text: str, log: Log, ready: LogToPlay, names: list[str], rounds: int, given: dict[str, Any]) -> Any:
     """The policy that --play names."""
     head, equal, label = text.partition("=")
-    if not equal:
+    if not equal and ":" not in text:
         if text == CONTEXTUAL:
             return _regression(log, ready, names, given)
         cls = class_of(text, OVER_ARMS)
@@ -105,7 +105,7 @@ def _policy(text: str, log: Log, ready: LogToPlay, names: list[str], rounds: int
     if head == "arm":
         return _arm(log, label)
     column, colon, _ = head.partition(":")
-    if not colon:
+    if not colon or not equal:
         raise InvalidParameter(f"--play must be an algorithm, arm=LABEL or COLUMN:VALUE=LABEL, got {text!r}")
     pairs = split_labels(text.partition(":")[2], option="--play")
     arms = {}

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from artreplay.algorithms.context_features import context_features
-from artreplay.algorithms.context_regression import MAX_ROWS_INTERPRETED
 from artreplay.algorithms.logistic_fits import ALL, logistic, logistic_fits
 from artreplay.compiling import Floats, Loop, current_mode
 from artreplay.history import Contexts, History, Label
 
 BLOCKS = 20  # of consecutive rows of an arm, whose differences say how far the gain may be off
 MAX_ROWS = 200_000  # that are forecast: the first ones
+MAX_ROWS_INTERPRETED = 2_000  # where there is no compiler
+FEW_ROWS = 400  # that are interpreted, because compiling takes longer
 FEW_REWARDS = 100  # for each arm, below which nothing can be told
 RARE = 0.01  # share of rewards below which contexts hardly ever pay
 MEAN, BETTER = 0, 1  # forecasts: the mean, the map that was better so far, and then each map
@@ -83,7 +85,9 @@ def context_forecasts(history: History, reward_range: tuple[float, float] = (0.0
     reward_range
         The lowest and the highest reward.
     """
-    history = history if len(history) <= MAX_ROWS else history.rows(np.arange(MAX_ROWS))
+    is_slow = current_mode() == "interpreted" or find_spec("numba") is None
+    most = min(MAX_ROWS, MAX_ROWS_INTERPRETED) if is_slow else MAX_ROWS
+    history = history if len(history) <= most else history.rows(np.arange(most))
     contexts = Contexts.from_table(history.contexts)
     encoded = contexts.encode(history.contexts)
     low, high = reward_range
@@ -97,7 +101,7 @@ def context_forecasts(history: History, reward_range: tuple[float, float] = (0.0
             continue
         missed = np.zeros((len(rows), 2 + n_maps))
         fits = logistic_fits(contexts.n_linear, contexts.n_features, 1)
-        few = len(history) <= MAX_ROWS_INTERPRETED and not forecast_rows.is_at_hand(features, fits)
+        few = len(history) <= FEW_ROWS and not forecast_rows.is_at_hand(features, fits)
         loop = forecast_rows.interpreted if few and current_mode() != "compiled" else forecast_rows
         loop(features, fits, np.ascontiguousarray(encoded[rows]), rewards[rows], missed)
         sums = missed.sum(axis=0)
