@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artreplay.engine.progress import Progress
-from artreplay.inspecting import Weighted
+from artreplay.inspecting import WeightedLog
 
 FILE = Path(__file__).parent.parent / "docs" / "results" / "intervals.csv"
 WORLDS = int(os.environ.get("WORLDS") or 1000)
@@ -79,7 +79,7 @@ SETTINGS = [
 
 def ours(log: Log) -> tuple[float, float]:
     """The interval that `inspect` shows."""
-    rows = Weighted()
+    rows = WeightedLog()
     rows.add(log.arms.tolist(), log.rewards, log.chances)
     found = rows.earnings().of("a").earns
     return found.low, found.high

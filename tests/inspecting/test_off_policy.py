@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artreplay.errors import InvalidHistory
-from artreplay.inspecting.off_policy import OffPolicy, Weighted, weighted_rows
+from artreplay.inspecting.off_policy import OffPolicy, WeightedLog, weighted_rows
 from artreplay.inspecting.weighted_rewards import WeightedRewards, mean_of, mean_of_counts
 
 
@@ -26,7 +26,7 @@ def drawn(rng: np.random.Generator, rows: int) -> tuple[list[str], np.ndarray, n
 
 
 def earnings(units: list[str], rewards: np.ndarray, chances: np.ndarray) -> OffPolicy:
-    rows = Weighted()
+    rows = WeightedLog()
     rows.add(units, rewards, chances)
     return rows.earnings()
 
@@ -137,7 +137,7 @@ def test_with_equal_chances_it_is_the_bound_of_counts(rows: int, data: st.DataOb
 
 
 def test_batches_do_not_matter() -> None:
-    one, two = Weighted(), Weighted()
+    one, two = WeightedLog(), WeightedLog()
     units, rewards = ["a", "b", "a", "a"], np.array([1.0, 0.0, 0.0, 1.0])
     one.add(units, rewards, np.full(4, 0.5))
     two.add(units[:1], rewards[:1], np.full(1, 0.5))

@@ -121,7 +121,7 @@ class RegressedArms(NamedTuple):
             self.features.encoded[at] = encoded[at]
         self.features.expand()
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -245,13 +245,13 @@ class ContextRegression(ArmAlgorithm):
             self.component.propose(out, round_)
         return self.unit(int(out[0]))
 
-    def update(self, unit: Any, reward: float, context: Mapping[str, Any] | None = None) -> None:
+    def update(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
         """Show one sample that was played in a context."""
         sample = self._checked_sample(unit, reward)
         self.set_context(self._encoded(context))
         self.component.update(*sample)
 
-    def update_logged(self, unit: Any, reward: float, context: Mapping[str, Any] | None = None) -> None:
+    def update_logged(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
         """Show one row of a log with its context."""
         sample = self._checked_sample(unit, reward)
         self.set_context(self._encoded(context))

@@ -82,7 +82,7 @@ class ValuedArms(NamedTuple):
             rounds += self.shown[self.n_segments + segment]
         return rounds
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.rule.reseed(key)
 
@@ -112,16 +112,16 @@ def valued_arms(rule: Any, n_arms: int, n_segments: int = 1) -> ValuedArms:
 
 
 @compiled
-def quantile(a: Any, b: Any, u: Any, exact: Any) -> Any:
+def quantile(a: float, b: float, u: float, exact: bool) -> tuple[float, float]:
     """Two numbers that the quantile of Beta(a, b) at u lies between; `exact` makes both of them the quantile."""
     if exact:
-        found = beta_quantile(a, b, u)
-        return found, found
+        x = beta_quantile(a, b, u)
+        return x, x
     return quantile_bounds(a, b, u)
 
 
 @compiled
-def median(x: Any, y: Any, z: Any) -> Any:
+def median(x: float, y: float, z: float) -> Any:
     """The middle one of three numbers."""
     return max(min(x, y), min(max(x, y), z))
 
@@ -143,7 +143,7 @@ class PosteriorDraw(NamedTuple):
         u = uniform(self.key[0], POSTERIOR, arm, round_)
         return quantile(self.a + successes, self.b + failures, u, exact)
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -167,7 +167,7 @@ class AnchoredDraw(NamedTuple):
         mean = online_sum / online
         return median(alone[0], together[0], mean), median(alone[1], together[1], mean)
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 

@@ -7,32 +7,30 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of
-from artreplay.console.options import Csv, Order, OrderSeed, Reward, Source, Table
+from artreplay.console.options import CsvOption, LogPlace, OrderOption, OrderSeedOption, RewardOption, TableOption
 from artreplay.console.output import show, size
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import append_history, compact_history, index_history
 from artreplay.history.parquet import check_files, open_log
 
-_BAR = 30  # letters of the longest bar
-
 
 def index(
-    log: Source,
+    log: LogPlace,
     unit: Annotated[str | None, typer.Option(help="The column with the arm.")] = None,
-    reward: Reward = None,
+    reward: RewardOption = None,
     path: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Where to lay the log out: a new folder, or an address (s3://…)."),
     ] = None,
-    order: Order = None,
-    order_seed: OrderSeed = None,
+    order: OrderOption = None,
+    order_seed: OrderSeedOption = None,
     allowance: Annotated[
         str | None, typer.Option(help="The column that says how far the mean of a row may lie from today's.")
     ] = None,
     until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
-    table: Table = None,
-    csv: Csv = None,
+    table: TableOption = None,
+    csv: CsvOption = None,
     memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
     sorted_: Annotated[
         bool,
@@ -91,8 +89,10 @@ def index(
             how = {"until": until, "seed": order_seed, **where, "memory": memory}
             index_history(log, path, **columns, **how, advance=stages.advance)
     laid_out = open_log(path)
-    rows, taken, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
-    show(f"{where}: {rows}, {taken}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {taken}")
+    rows, stored_size, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
+    show(
+        f"{where}: {rows}, {stored_size}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {stored_size}"
+    )
 
 
 def _check(path: str) -> None:

@@ -19,22 +19,22 @@ UNKNOWN = (
 CURE = "Name such columns with --context, or the chance of each choice with --propensity."
 
 
-def verdict(found: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None, is_rows: bool) -> list[str]:
+def verdict(outlook: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None, is_rows: bool) -> list[str]:
     """What the log can decide; where something contradicts its plain means, that comes first."""
-    doubts = [*_by_propensities(found, off_policy), *_by_contexts(checks)]
+    doubts = [*_by_propensities(outlook, off_policy), *_by_contexts(checks)]
     if doubts:
-        return [*doubts, *_about_rows(found)]
-    said = [_decided(found, off_policy, checks), *_about_rows(found)]
-    if len(found.standings) > 1 and off_policy is None and checks is None:
-        said.append(f"{UNKNOWN} {CURE if is_rows else 'A table of totals cannot show it.'}")
-    return said
+        return [*doubts, *_about_rows(outlook)]
+    sentences = [_decided(outlook, off_policy, checks), *_about_rows(outlook)]
+    if len(outlook.standings) > 1 and off_policy is None and checks is None:
+        sentences.append(f"{UNKNOWN} {CURE if is_rows else 'A table of totals cannot show it.'}")
+    return sentences
 
 
-def _by_propensities(found: Outlook, off_policy: OffPolicy | None) -> list[str]:
+def _by_propensities(outlook: Outlook, off_policy: OffPolicy | None) -> list[str]:
     """Where the weighted rows contradict the plain means."""
-    if off_policy is None or found.leader is None or len(off_policy.arms) < 2:
+    if off_policy is None or outlook.leader is None or len(off_policy.arms) < 2:
         return []
-    leader, best = off_policy.of(found.leader), off_policy.best
+    leader, best = off_policy.of(outlook.leader), off_policy.best
     name = text_of(leader.arm)
     both = f"{name} earns {with_interval(leader.earns)} a round"
     if best.arm != leader.arm:
@@ -61,37 +61,37 @@ def _by_contexts(checks: ContextChecks | None) -> list[str]:
     """Where the ranking adjusted for the context contradicts the plain one."""
     if checks is None:
         return []
-    found = checks.confounding
-    leader, columns = text_of(found.leader), ", ".join(found.columns)
-    if found.is_certain:
-        best = f"{text_of(found.best)} earns most" if found.disagrees else f"other arms earn more than {leader}"
+    ranking = checks.confounding
+    leader, columns = text_of(ranking.leader), ", ".join(ranking.columns)
+    if ranking.is_certain:
+        best = f"{text_of(ranking.best)} earns most" if ranking.disagrees else f"other arms earn more than {leader}"
         return [
-            f"{leader} earns most in the log because it was shown at {found.column} {found.value}: adjusted for "
+            f"{leader} earns most in the log because it was shown at {ranking.column} {ranking.value}: adjusted for "
             f"{columns}, {best}."
         ]
-    if found.disagrees:
+    if ranking.disagrees:
         return [
             f"{leader} earns most in the log, but choice and reward both depend on {columns}: adjusted for that "
-            f"{text_of(found.best)} leads, by no more than chance explains. The log cannot tell which is better."
+            f"{text_of(ranking.best)} leads, by no more than chance explains. The log cannot tell which is better."
         ]
     return []
 
 
-def _decided(found: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None) -> str:
+def _decided(outlook: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None) -> str:
     """What the means decide, and how sure that is."""
-    arms, worse = len(found.standings), sum(one.is_worse for one in found.standings)
-    leader = text_of(found.leader)
+    arms, worse = len(outlook.standings), sum(one.is_worse for one in outlook.standings)
+    leader = text_of(outlook.leader)
     if arms < 2:
         return "The log has one arm only: there is nothing to decide."
     if worse == 0:
-        return f"Rewards of {found.successes:,.0f} in all, over {arms:,} arms, cannot tell the arms apart."
-    if found.undecided:
-        names = [text_of(one.arm) for one in found.standings if not one.is_worse and one.arm != found.leader]
+        return f"Rewards of {outlook.successes:,.0f} in all, over {arms:,} arms, cannot tell the arms apart."
+    if outlook.undecided:
+        names = [text_of(one.arm) for one in outlook.standings if not one.is_worse and one.arm != outlook.leader]
         more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
         race = f"still in the race with it: {', '.join(names[:MAX_NAMED])}{more}"
         return f"{worse:,} of {arms:,} arms have clearly lower means than {leader}; {race}."
     if off_policy is not None:
-        if off_policy.beats_all(found.leader):
+        if off_policy.beats_all(outlook.leader):
             return f"{leader} is the best of {arms:,} arms beyond doubt: by its mean, and by the log's propensities."
         return (
             f"{leader} has the best mean of {arms:,} arms, beyond chance, and leads by the log's propensities too, but "
@@ -100,65 +100,64 @@ def _decided(found: Outlook, off_policy: OffPolicy | None, checks: ContextChecks
     if checks is None:
         return f"{leader} has the best mean of {arms:,} arms, beyond chance."
     columns = ", ".join(checks.confounding.columns)
-    adjusted = (
-        f"It leads adjusted for {columns} too" if columns else "None of the columns moves choice and reward alike"
-    )
-    return f"{leader} has the best mean of {arms:,} arms, beyond chance. {adjusted}."
+    also = f"It leads adjusted for {columns} too" if columns else "None of the columns moves choice and reward alike"
+    return f"{leader} has the best mean of {arms:,} arms, beyond chance. {also}."
 
 
-def _about_rows(found: Outlook) -> list[str]:
+def _about_rows(outlook: Outlook) -> list[str]:
     """How many rows would decide more."""
-    if not found.undecided or not math.isfinite(found.rows_for_half):
+    if not outlook.undecided or not math.isfinite(outlook.rows_for_half):
         return []
-    worse = sum(one.is_worse for one in found.standings)
+    worse = sum(one.is_worse for one in outlook.standings)
     which = "half of the others" if worse == 0 else "half of those that are left"
-    apart = f"tell {which} from {text_of(found.leader)}"
-    if found.rows_for_half > MAX_ROWS:
+    apart = f"tell {which} from {text_of(outlook.leader)}"
+    if outlook.rows_for_half > MAX_ROWS:
         return [f"Their means are so close together that no log will {apart}."]
-    return [f"About {_rounded(found.rows_for_half)} rows like these would {apart}."]
+    return [f"About {_rounded(outlook.rows_for_half)} rows like these would {apart}."]
 
 
-def what_is_read(found: Outlook, cls: type[ArmAlgorithm]) -> str:
+def what_is_read(outlook: Outlook, cls: type[ArmAlgorithm]) -> str:
     """What replay will read, in a sentence."""
-    if math.isnan(found.read_share) and cls.offers_value:
+    if math.isnan(outlook.read_share) and cls.offers_value:
         return (
             f"With {name_of(cls)} replay reads until its choice is certain; how much that is cannot be said beforehand."
         )
-    if math.isnan(found.read_share):
+    if math.isnan(outlook.read_share):
         return f"Under {name_of(cls)} the whole log is read."
-    about = "nearly all" if found.read_share > 0.95 else f"about {percent(found.read_share)}"
-    return f"With {name_of(cls)} replay will probably read {about} of the log in {found.rounds:,} rounds."
+    about = "nearly all" if outlook.read_share > 0.95 else f"about {percent(outlook.read_share)}"
+    return f"With {name_of(cls)} replay will probably read {about} of the log in {outlook.rounds:,} rounds."
 
 
-def warnings_for(found: Outlook, base: ArmAlgorithm, rows: int) -> list[str]:
+def warnings_for(outlook: Outlook, base: ArmAlgorithm, rows: int) -> list[str]:
     """What is wrong with an algorithm for this log: a bonus that is too wide, a horizon that is too short."""
-    cls, said = type(base), []
-    if found.bonus_is_too_wide:
+    cls, sentences = type(base), []
+    if outlook.bonus_is_too_wide:
         other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
-        said.append(
-            f"the bonus of {name_of(cls)} is still {number(found.bonus)} after {found.rounds:,} rounds, wider than the "
-            f"{number(found.differences)} between the best and the worst arm: it will play nearly at random{other}"
+        sentences.append(
+            f"the bonus of {name_of(cls)} is still {number(outlook.bonus)} after {outlook.rounds:,} rounds, wider than "
+            f"the {number(outlook.differences)} between the best and the worst arm: it will play nearly at random"
+            f"{other}"
         )
     if (why := base.why_horizon_is_short(rows)) is not None:
-        said.append(why)
-    return said
+        sentences.append(why)
+    return sentences
 
 
-def off_policy_lines(found: OffPolicy) -> list[str]:
+def off_policy_lines(off_policy: OffPolicy) -> list[str]:
     """What the best arm earns by the propensities, against what was played."""
-    best = found.best
+    best = off_policy.best
     return [
         f"Always playing {text_of(best.arm)} would earn {with_interval(best.earns)} a round by the log's propensities, "
-        f"from {best.rows:,} rows; what was played earned {with_interval(found.was_earned)}."
+        f"from {best.rows:,} rows; what was played earned {with_interval(off_policy.was_earned)}."
     ]
 
 
 def context_lines(checks: ContextChecks, forecast: str | None) -> list[str]:
     """What the context columns are good for, beside the tables."""
     lines: list[str] = []
-    found = checks.confounding
-    if found.columns:
-        lines.append(f"Choice and reward both depend on {', '.join(found.columns)}; the table has adjusted means.")
+    ranking = checks.confounding
+    if ranking.columns:
+        lines.append(f"Choice and reward both depend on {', '.join(ranking.columns)}; the table has adjusted means.")
     if forecast is not None:
         lines.append(forecast)
     return lines

@@ -11,7 +11,7 @@ import numpy as np
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm, ThompsonSampling
 from artreplay.cli.algorithm_options import drift_of
-from artreplay.cli.log_arguments import Log, read_log
+from artreplay.cli.log_arguments import LogArgument, read_log
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.output import NONE, percent, show, show_json, table
@@ -42,27 +42,29 @@ def simulate_log(
         tuning = tuning | {"prior": "log"}
     make = partial(_base, cls, tuning, labels)
     one = _in_units_of_reward(worth_of(name_of(cls), make, history, drift=_in_units(allowed, reward), **how), reward)
-    said = _sentences(one, how["rounds"], how["worlds"], len(history), len(labels))
+    sentences = _sentences(one, how["rounds"], how["worlds"], len(history), len(labels))
     if out is not None and kind is not None:
         from artreplay.plots.log_figures import draw_worth
 
-        write_figure(draw_worth([one], said[0], " ".join(said[1:])), out, kind)
+        write_figure(draw_worth([one], sentences[0], " ".join(sentences[1:])), out, kind)
     if as_json:
         show_json({"rounds": how["rounds"], "worlds": how["worlds"], "log": len(history), "algorithms": [_entry(one)]})
         return
-    show(_INVENTED.format(worlds=how["worlds"]), "", table(_HEADINGS, [_row(one)]), "", *said)
+    show(_INVENTED.format(worlds=how["worlds"]), "", table(_HEADINGS, [_row(one)]), "", *sentences)
     if out is not None:
         show(f"the figure is in {out}")
 
 
-def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rounds: int, rows: int) -> ArmAlgorithm:
+def _base(
+    cls: type[ArmAlgorithm], parameters: dict[str, Any], labels: list[Any], rounds: int, rows: int
+) -> ArmAlgorithm:
     """The algorithm for some rounds to come; without rows of a log no prior is fitted to them."""
     fixed = {"horizon": rounds} if takes(cls, "horizon") else {}
-    given = given | ({"prior": None} if rows == 0 and given.get("prior") == "log" else {})
-    return make_base(cls, given, arms=labels, **fixed)
+    parameters = parameters | ({"prior": None} if rows == 0 and parameters.get("prior") == "log" else {})
+    return make_base(cls, parameters, arms=labels, **fixed)
 
 
-def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
+def _scaled(log: LogArgument, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
     """The log in memory with rewards in [0, 1], and what 1 is worth."""
     history = log.history.load() if isinstance(log.history, StoredLog) else log.history
     if len(history) == 0:
@@ -109,7 +111,7 @@ def _row(one: Worth) -> tuple[str, ...]:
         _mean(one.without),
         _mean(one.with_log),
         NONE if one.with_drift is None else _mean(one.with_drift),
-        percent(one.made_worse),
+        percent(one.makes_worse),
         percent(one.read_share),
     )
 
@@ -121,10 +123,10 @@ def _mean(regret: Any) -> str:
 
 def _sentences(one: Worth, rounds: int, worlds: int, rows: int, arms: int) -> list[str]:
     before, after = float(one.without.mean()), float(one.with_log.mean())
-    saved = 1.0 - after / before if before > 0 else 0.0
+    saving = 1.0 - after / before if before > 0 else 0.0
     change = f"{before:,.1f} without it, {after:,.1f} with it"
-    spared = f"{percent(saved)} of what it loses while it learns" if saved > 0 else "nothing"
-    worse = f"it made {one.name} worse in {percent(one.made_worse)} of them"
+    spared = f"{percent(saving)} of what it loses while it learns" if saving > 0 else "nothing"
+    worse = f"it made {one.name} worse in {percent(one.makes_worse)} of them"
     return [
         f"The log saves {one.name} {spared} in {rounds:,} rounds: {change}.",
         f"Means in {worlds:,} worlds, drawn from what {rows:,} rows of the log say of its {arms:,} arms; {worse}.",
@@ -138,6 +140,6 @@ def _entry(one: Worth) -> dict[str, Any]:
         "regret_without": float(one.without.mean()),
         "regret_with": float(one.with_log.mean()),
         "regret_with_drift": None if one.with_drift is None else float(one.with_drift.mean()),
-        "made_worse": one.made_worse,
+        "makes_worse": one.makes_worse,
         "read_share": one.read_share,
     }

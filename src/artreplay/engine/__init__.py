@@ -1,7 +1,8 @@
 """Repeats the step over rounds and replications."""
 
 from artreplay.engine.comparing import Comparison, compare
-from artreplay.engine.evaluating import Evaluation, PolicyValue, evaluate
+from artreplay.engine.evaluating import evaluate
+from artreplay.engine.evaluation import Evaluation, PolicyValue
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs, mean_and_error
 from artreplay.engine.simulate import simulate

@@ -94,20 +94,20 @@ def context_forecasts(history: History, reward_range: tuple[float, float] = (0.0
     rewards = (history.rewards - low) / (high - low)
     features = context_features(contexts)
     n_maps = 2 if contexts.cosines else 1
-    found, gains, errors, total = [], [], [], 0.0
+    arms, gains, spreads, total = [], [], [], 0.0
     for code, label in enumerate(history.labels):
         rows = np.flatnonzero(history.codes == code)
         if len(rows) == 0:
             continue
-        missed = np.zeros((len(rows), 2 + n_maps))
+        squares = np.zeros((len(rows), 2 + n_maps))
         fits = logistic_fits(contexts.n_linear, contexts.n_features, 1)
         few = len(history) <= FEW_ROWS and not forecast_rows.is_at_hand(features, fits)
         loop = forecast_rows.interpreted if few and current_mode() != "compiled" else forecast_rows
-        loop(features, fits, np.ascontiguousarray(encoded[rows]), rewards[rows], missed)
-        sums = missed.sum(axis=0)
-        gain, error = _gain(missed[:, MEAN], missed[:, BETTER])
-        means = (missed.mean(axis=0)).tolist()
-        found.append(
+        loop(features, fits, np.ascontiguousarray(encoded[rows]), rewards[rows], squares)
+        sums = squares.sum(axis=0)
+        gain, error = _gain(squares[:, MEAN], squares[:, BETTER])
+        means = (squares.mean(axis=0)).tolist()
+        arms.append(
             ArmForecasts(
                 label, len(rows), float(rewards[rows].sum()), means[MEAN], means[2],
                 means[3] if n_maps > 1 else math.nan, gain, error,
@@ -115,9 +115,9 @@ def context_forecasts(history: History, reward_range: tuple[float, float] = (0.0
         )  # fmt: skip
         total += float(sums[MEAN])
         gains.append(gain * float(sums[MEAN]))
-        errors.append(error * float(sums[MEAN]))
+        spreads.append(error * float(sums[MEAN]))
     total = max(total, 1e-12)
-    return Forecasts(found, len(history), sum(gains) / total, math.sqrt(sum(e * e for e in errors)) / total)
+    return Forecasts(arms, len(history), sum(gains) / total, math.sqrt(sum(e * e for e in spreads)) / total)
 
 
 def _gain(mean: Floats, better: Floats) -> tuple[float, float]:
@@ -133,20 +133,20 @@ def _blocks(values: Floats) -> Iterator[Floats]:
 
 
 @Loop
-def forecast_rows(features: Any, fits: Any, encoded: Any, rewards: Any, missed: Any) -> int:
+def forecast_rows(features: Any, fits: Any, encoded: Any, rewards: Any, squares: Any) -> int:
     """Forecast the rows of one arm by the mean so far and by each map, and then learn from it."""
     total = 0.5
     for row in range(len(rewards)):
         for at in range(encoded.shape[1]):
             features.encoded[at] = encoded[row, at]
         features.expand()
-        missed[row, 0] = (rewards[row] - total / (row + 1.0)) ** 2
+        squares[row, 0] = (rewards[row] - total / (row + 1.0)) ** 2
         best = fits.best(0)
         for map_ in range(fits.n_maps):
             forecast = logistic(fits.logit(0, map_, features.features))
-            missed[row, 2 + map_] = (rewards[row] - forecast) ** 2
+            squares[row, 2 + map_] = (rewards[row] - forecast) ** 2
             if map_ == best:
-                missed[row, 1] = missed[row, 2 + map_]
+                squares[row, 1] = squares[row, 2 + map_]
         fits.learn(0, ALL, features.features, rewards[row], False)
         total += rewards[row]
     return len(rewards)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, ContextRegression
 from artreplay.compiling import Floats, Ints, Loop, current_mode
+from artreplay.engine.evaluation import Evaluation, PolicyValue
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
 from artreplay.history import History, Label, StoredLog
 from artreplay.inspecting import Estimate, WeightedRewards, check_chances, mean_of
@@ -19,125 +19,11 @@ from artreplay.parameters import Seed, checked
 from artreplay.replay import ArtificialReplay, FullStart
 from artreplay.streams import ACCEPTANCE, fold, uniforms
 
-ENOUGH = 100  # rows that an evaluation must rest on
 FEW = 200  # rows of contexts that are played interpreted, because compiling takes longer
 SLACK = 1e-9  # of a weight, which is one over a chance
 
 Flags = NDArray[np.bool_]
 Rule = Callable[[dict[str, Any]], Label]
-
-
-@dataclass(frozen=True)
-class PolicyValue:
-    """What a policy would have earned a round on the rows of a log.
-
-    Parameters
-    ----------
-    name
-        The name it was given.
-    kind
-        "learning" or "fixed".
-    value
-        The mean reward of a round with its interval: by weighted rows for a fixed policy, else by accepted ones.
-    rows
-        How many rows of the log this rests on.
-    by_rejection, accepted
-        The mean reward over the rows that were accepted, with its interval, and how many there were.
-    by_weights
-        For a fixed policy, the mean over all rows in which it agrees with the log, by self-normalised weights.
-    """
-
-    name: str
-    kind: str
-    value: Estimate
-    rows: int
-    by_rejection: Estimate
-    accepted: int
-    by_weights: Estimate | None
-
-    @property
-    def can_tell(self) -> bool:
-        """Whether there are enough rows for it to mean anything."""
-        return self.rows >= ENOUGH
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What policies would have earned on a log, see `ar.evaluate`.
-
-    Parameters
-    ----------
-    policies
-        A `PolicyValue` for each.
-    played
-        What was played earned so much a round, in the same rows.
-    start
-        The first rows, which were the log that policies started from.
-    rows
-        The rows after them, on which policies were played.
-    by_shares
-        Whether the shares of the arms stood in for propensities.
-    least_chance
-        The chance of the rarest choice, which is the share of the rows that a learning policy can be told of.
-    """
-
-    policies: list[PolicyValue]
-    played: Estimate
-    start: int
-    rows: int
-    by_shares: bool
-    least_chance: float
-
-    def __getitem__(self, name: str) -> PolicyValue:
-        """One policy by its name."""
-        for policy in self.policies:
-            if policy.name == name:
-                return policy
-        raise KeyError(name)
-
-    def sentences(self) -> list[str]:
-        """What follows, in words."""
-        said = []
-        if self.by_shares:
-            said.append(
-                "If the old policy chose by chance, with the shares of the log (no propensities were given, and if it "
-                "chose by what moves the reward, all of this is wrong):"
-            )
-        told = [policy for policy in self.policies if policy.can_tell]
-        if told:
-            best = max(told, key=lambda policy: policy.value.value)
-            order = "more" if best.value.value > self.played.value else "less"
-            beyond = "by no more than chance explains" if best.value.overlaps(self.played) else "beyond chance"
-            said.append(
-                f"{best.name} would have earned {_shown(best.value)} a round over {best.rows:,} rows, and what was "
-                f"played earned {_shown(self.played)}: {order}, {beyond}."
-            )
-        few = [f"{policy.name} ({policy.rows:,})" for policy in self.policies if not policy.can_tell]
-        if few:
-            said.append(
-                f"Fewer than {ENOUGH} rows cannot tell what these would earn: {', '.join(few)}. The rarest choice was "
-                f"made with the chance {self.least_chance:.2g}: a learning policy can be told that share of the rows."
-            )
-        return said
-
-    def to_frame(self) -> Any:
-        """A table with one row for each policy, as an Arrow table."""
-        import pyarrow as pa
-
-        rows = [
-            {
-                "policy": policy.name,
-                "kind": policy.kind,
-                "value": policy.value.value,
-                "low": policy.value.low,
-                "high": policy.value.high,
-                "rows": policy.rows,
-                "accepted": policy.accepted,
-                "can_tell": policy.can_tell,
-            }
-            for policy in self.policies
-        ]
-        return pa.Table.from_pylist(rows)
 
 
 @checked
@@ -181,7 +67,7 @@ def evaluate(
     ...                     ar.History(arms, clicks))
     >>> round(found["always red"].value.value, 2), found["always red"].rows
     (0.75, 500)
-    >>> found["kl-ucb"].value.low > found.played.value
+    >>> found["kl-ucb"].value.low > found.logged.value
     True
     """
     log = LogToPlay(history, start, propensity, seed)
@@ -205,6 +91,9 @@ class LogToPlay:
         self.labels = history.labels
         self._numbers = {label: number for number, label in enumerate(self.labels)}
         self.first = history.first(self.start)
+        self._plain_first = History.from_columns(
+            self.first.rewards, self.first.labels, self.first.codes, allowances=self.first.allowances
+        )
         self._rest = history.rows(np.arange(self.start, len(history)))
         self.by_shares = propensity is None
         chances = self._shares() if propensity is None else _column(history, propensity)[self.start :]
@@ -212,7 +101,7 @@ class LogToPlay:
         self._weights: Floats = 1.0 / chances
         self.least = float(chances.min())  # the share of rows that a policy can be told of
         keys = np.array([fold(seed)], np.uint64)
-        self._kept: Flags = uniforms(keys, ACCEPTANCE, self.rows)[0] * chances < self.least * (1.0 + SLACK)
+        self._keeps: Flags = uniforms(keys, ACCEPTANCE, self.rows)[0] * chances < self.least * (1.0 + SLACK)
 
     @property
     def rounds(self) -> int:
@@ -223,7 +112,7 @@ class LogToPlay:
         counts = np.bincount(self._rest.codes, minlength=len(self.labels))
         return np.asarray(counts[self._rest.codes] / self.rows)
 
-    def played(self) -> Estimate:
+    def logged_value(self) -> Estimate:
         """What was played earned this much a round."""
         return mean_of(self._rest.rewards, self._bounds())
 
@@ -237,8 +126,8 @@ class LogToPlay:
     def evaluation(self, policies: Mapping[str, Any]) -> Evaluation:
         """Play policies; what is wrong with one is said before any is played."""
         kinds = {name: self.kind_of(name, policy) for name, policy in policies.items()}
-        found = [self.value_of(name, policy, kinds[name]) for name, policy in policies.items()]
-        return Evaluation(found, self.played(), self.start, self.rows, self.by_shares, self.least)
+        values = [self.value_of(name, policy, kinds[name]) for name, policy in policies.items()]
+        return Evaluation(values, self.logged_value(), self.start, self.rows, self.by_shares, self.least)
 
     # -- what there is to play ----------------------------------------------------------------------------------
 
@@ -259,10 +148,10 @@ class LogToPlay:
             self._contexts(name)
             return "rule"
         try:
-            known = policy in self._numbers
+            is_arm = policy in self._numbers
         except TypeError:
-            known = False
-        if not known:
+            is_arm = False
+        if not is_arm:
             raise InvalidParameter(f"{name!r} must be an algorithm, a rule or an arm of the log, got {policy!r}")
         return "arm"
 
@@ -277,14 +166,14 @@ class LogToPlay:
         bounds = self._bounds(policy)
         if kind in ("learning", "context"):
             rewards = self._learn(policy) if kind == "learning" else self._learn_contexts(policy)
-            found = mean_of(rewards, bounds)
-            return PolicyValue(name, "learning", found, len(rewards), found, len(rewards), None)
-        chosen = np.full(self.rows, self._numbers[policy]) if kind == "arm" else self._chosen(name, policy)
-        agree = chosen == self._rest.codes
-        accepted = self._rest.rewards[agree & self._kept]
-        weighted = WeightedRewards(bounds)
-        weighted.add(self._rest.rewards[agree], self._weights[agree])
-        value = weighted.estimate(self._missed(agree))
+            value = mean_of(rewards, bounds)
+            return PolicyValue(name, "learning", value, len(rewards), value, len(rewards), None)
+        choices = np.full(self.rows, self._numbers[policy]) if kind == "arm" else self._chosen(name, policy)
+        agree = choices == self._rest.codes
+        accepted = self._rest.rewards[agree & self._keeps]
+        weighting = WeightedRewards(bounds)
+        weighting.add(self._rest.rewards[agree], self._weights[agree])
+        value = weighting.estimate(self._missed(agree))
         rows = int(agree.sum())
         return PolicyValue(name, "fixed", value, rows, mean_of(accepted, bounds), len(accepted), value)
 
@@ -301,35 +190,35 @@ class LogToPlay:
         table = self._contexts(name)
         if self.propensity is not None:
             table = table.drop_columns([self.propensity])
-        chosen = np.empty(self.rows, np.int64)
+        choices = np.empty(self.rows, np.int64)
         for row, context in enumerate(table.to_pylist()):
             arm = rule(context)
             if arm not in self._numbers:
                 raise InvalidParameter(f"{name!r} must choose arms of the log, got {arm!r} for {context!r}")
-            chosen[row] = self._numbers[arm]
-        return chosen
+            choices[row] = self._numbers[arm]
+        return choices
 
     # -- learning policies --------------------------------------------------------------------------------------
 
     def _learn(self, base: Any) -> Floats:
         """The rewards that a policy without contexts is told, in order."""
         make = FullStart if isinstance(base, Algorithm) and not base.exact else ArtificialReplay
-        policy = make(base, self.first)
-        codes, kept = self._rest.codes, self._kept
-        rows_of = [np.flatnonzero(kept & (codes == code)) for code in range(len(self.labels))]
+        policy = make(base, self._plain_first)
+        codes, keeps = self._rest.codes, self._keeps
+        rows_of = [np.flatnonzero(keeps & (codes == code)) for code in range(len(self.labels))]
         rewards, row = self._rest.rewards, -1
-        told: list[int] = []
+        matches: list[int] = []
         while True:
-            arm = policy.ask()
-            number = self._numbers.get(arm)
-            if number is None:
-                return rewards[np.array(told, np.int64)]
+            arm: Any = policy.ask()
+            number = self._numbers.get(arm, -1)
+            if number < 0:
+                return rewards[np.array(matches, np.int64)]
             place = int(np.searchsorted(rows_of[number], row, side="right"))
             if place == len(rows_of[number]):
-                return rewards[np.array(told, np.int64)]
+                return rewards[np.array(matches, np.int64)]
             row = int(rows_of[number][place])
             policy.tell(arm, float(rewards[row]))
-            told.append(row)
+            matches.append(row)
 
     def _learn_contexts(self, base: ContextRegression) -> Floats:
         """The rewards that a regression of the context is told, in order."""
@@ -339,13 +228,21 @@ class LogToPlay:
         encoded = [base.contexts.encode(rows.contexts) if len(rows) else None for rows in (self.first, self._rest)]
         if encoded[0] is not None:
             base.learn_log(base.numbers_of(self.first, False), self._scaled(base, self.first), encoded[0])
-        told = np.zeros(self.rows, np.bool_)
+        matches = np.zeros(self.rows, np.bool_)
         units = base.numbers_of(self._rest, False)
         few = self.rows <= FEW and not play_rows.is_at_hand(base.component)
         loop = play_rows.interpreted if few and current_mode() != "compiled" else play_rows
-        scaled = self._scaled(base, self._rest)
-        loop(base.component, np.ascontiguousarray(encoded[1]), units, scaled, self._kept, told, np.zeros(1, np.int64))
-        return self._rest.rewards[told]
+        in_range = self._scaled(base, self._rest)
+        loop(
+            base.component,
+            np.ascontiguousarray(encoded[1]),
+            units,
+            in_range,
+            self._keeps,
+            matches,
+            np.zeros(1, np.int64),
+        )
+        return np.asarray(self._rest.rewards[matches])
 
     @staticmethod
     def _scaled(base: ContextRegression, rows: History) -> Floats:
@@ -353,11 +250,11 @@ class LogToPlay:
 
 
 @Loop
-def play_rows(component: Any, encoded: Any, units: Any, rewards: Any, kept: Any, told: Any, out: Any) -> int:
+def play_rows(component: Any, encoded: Any, units: Any, rewards: Any, keeps: Any, matches: Any, out: Any) -> int:
     """Ask a component in the context of each row that is kept, and show it those in which it agrees with the log."""
     rounds = 0
     for row in range(len(units)):
-        if not kept[row]:
+        if not keeps[row]:
             continue
         for at in range(encoded.shape[1]):
             component.features.encoded[at] = encoded[row, at]
@@ -365,7 +262,7 @@ def play_rows(component: Any, encoded: Any, units: Any, rewards: Any, kept: Any,
         component.propose(out, rounds)
         if out[0] == units[row]:
             component.update(units[row], rewards[row])
-            told[row] = True
+            matches[row] = True
             rounds += 1
     return rounds
 
@@ -373,9 +270,9 @@ def play_rows(component: Any, encoded: Any, units: Any, rewards: Any, kept: Any,
 def _column(history: History, name: str) -> Floats:
     """The chances of the logged choices, from a column of contexts."""
     if name not in history.context_names or history.contexts is None:
-        listed = ", ".join(map(repr, history.context_names)) or "none"
+        names = ", ".join(map(repr, history.context_names)) or "none"
         raise InvalidHistory(
-            f"must name a context column of the log, got {name!r}; it has {listed}", parameter="propensity"
+            f"must name a context column of the log, got {name!r}; it has {names}", parameter="propensity"
         )
     values = history.contexts.column(name)
     if str(values.type) != "double":
@@ -383,25 +280,3 @@ def _column(history: History, name: str) -> Floats:
     chances = np.asarray(values.combine_chunks().fill_null(math.nan), np.float64)
     check_chances(chances)
     return chances
-
-
-def _shown(one: Estimate) -> str:
-    return f"{one.value:.4g} [{one.low:.4g}, {one.high:.4g}]"
-
-
-def rule_by_column(column: str, arms: Mapping[str, Label]) -> Rule:
-    """Make a rule that looks at one column; "other" stands for values that are not listed.
-
-    >>> rule = rule_by_column("country", {"NL": "red", "other": "blue"})
-    >>> rule({"country": "NL"}), rule({"country": "DE"})
-    ('red', 'blue')
-    """
-
-    def rule(context: dict[str, Any]) -> Label:
-        value = context[column]
-        text = str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
-        if text not in arms and "other" not in arms:
-            raise InvalidParameter(f"the rule by {column!r} must have an arm for {text!r}, or for other")
-        return arms.get(text, arms.get("other"))
-
-    return rule

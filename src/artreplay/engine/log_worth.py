@@ -16,7 +16,7 @@ from artreplay.engine.simulate import simulate
 from artreplay.environments.log_worlds import LogWorlds
 from artreplay.history import History, Totals
 
-MakeBase = Callable[[int, int], ArmAlgorithm]  # takes the rounds to come, and the rows of a log
+MakeAlgorithm = Callable[[int, int], ArmAlgorithm]  # takes the rounds to come, and the rows of a log
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Worth:
     read_share: float  # of the log
 
     @property
-    def made_worse(self) -> float:
+    def makes_worse(self) -> float:
         """The share of worlds in which the log made it worse; half of them would be chance."""
         return float((self.with_log > self.without).mean())
 
 
 def worth_of(
     name: str,
-    make_base: MakeBase,
+    make_algorithm: MakeAlgorithm,
     history: History | Totals,
     rounds: int,
     worlds: int,
@@ -49,7 +49,7 @@ def worth_of(
 
     It plays a third time with `drift`, or with the allowances that the log has.
     """
-    base = make_base(rounds, len(history))
+    base = make_algorithm(rounds, len(history))
     totals = Totals.of(history)
     counts, sums = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
     numbers = [base.number(label) for label in totals.labels]
@@ -59,7 +59,7 @@ def worth_of(
     # Algorithms without indices are shown the whole log: replay would decide differently, or take long.
     start: Any = "artificial-replay" if isinstance(base, IndexArmAlgorithm) else "full-start"
     with Progress.in_lines(f"{name} without the log"):
-        without = simulate(make_base(rounds, 0), start="ignorant", history=0, **options)
+        without = simulate(make_algorithm(rounds, 0), start="ignorant", history=0, **options)
     with Progress.in_lines(f"{name} with the log"):
         with_log = simulate(base, start=start, history=without_allowances(history), **options)
     allowing = None

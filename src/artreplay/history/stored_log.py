@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.history.history import History, Recognised
+from artreplay.history.history import HasFingerprint, History
 from artreplay.history.labels import Label, present_labels
 from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.memory import check_fits
@@ -22,7 +22,7 @@ _BYTES_PER_ROW = 80  # codes, rewards and hashes, and all again while parts are 
 _BYTES_PER_CONTEXT = 32  # a value, which may be a text, twice
 
 
-class StoredLog(Recognised):
+class StoredLog(HasFingerprint):
     """A log of arms larger than memory. A policy takes it in place of a `History` and reads the rows it needs."""
 
     name: str

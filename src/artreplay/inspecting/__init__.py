@@ -3,7 +3,7 @@
 from artreplay.inspecting.context_checks import ContextChecks, check_contexts
 from artreplay.inspecting.inspect_history import complete_log, inspect_history
 from artreplay.inspecting.inspection import Group, Inspection, look_no_more, warn_of_log
-from artreplay.inspecting.off_policy import ArmEarnings, OffPolicy, Weighted, check_chances, weighted_rows
+from artreplay.inspecting.off_policy import ArmEarnings, OffPolicy, WeightedLog, check_chances, weighted_rows
 from artreplay.inspecting.weighted_rewards import Estimate, WeightedRewards, mean_of, mean_of_counts
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "Group",
     "Inspection",
     "OffPolicy",
-    "Weighted",
+    "WeightedLog",
     "WeightedRewards",
     "check_chances",
     "check_contexts",

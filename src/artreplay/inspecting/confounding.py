@@ -43,24 +43,24 @@ def strata_of(column: str, values: ContextColumn) -> Strata:
     ['below 9.75', '9.75 to 19.5', '19.5 to 29.25', 'from 29.25']
     """
     if values.numbers is not None:
-        present = values.numbers[~np.isnan(values.numbers)]
-        if len(np.unique(present)) > FEW_NUMBERS:
-            return _quarters(column, values.numbers, present)
+        there = values.numbers[~np.isnan(values.numbers)]
+        if len(np.unique(there)) > FEW_NUMBERS:
+            return _quarters(column, values.numbers, there)
         values = values.as_categories()
     counts = np.bincount(values.codes, minlength=len(values.values))
-    kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_VALUES])
-    place = np.full(len(counts), len(kept), np.int64)
-    place[kept] = np.arange(len(kept))
-    names = ["missing" if values.values[at] is None else str(values.values[at]) for at in kept.tolist()]
-    return Strata(column, place[values.codes], names if len(kept) == len(counts) else [*names, "other"])
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MAX_VALUES])
+    place = np.full(len(counts), len(frequent), np.int64)
+    place[frequent] = np.arange(len(frequent))
+    names = ["missing" if values.values[at] is None else str(values.values[at]) for at in frequent.tolist()]
+    return Strata(column, place[values.codes], names if len(frequent) == len(counts) else [*names, "other"])
 
 
-def _quarters(column: str, numbers: Floats, present: Floats) -> Strata:
-    cuts = np.unique(np.quantile(present, [0.25, 0.5, 0.75]))
+def _quarters(column: str, numbers: Floats, there: Floats) -> Strata:
+    cuts = np.unique(np.quantile(there, [0.25, 0.5, 0.75]))
     codes = np.searchsorted(cuts, numbers, side="right")
     names = [f"below {cuts[0]:g}", *(f"{a:g} to {b:g}" for a, b in itertools.pairwise(cuts.tolist()))]
     names.append(f"from {cuts[-1]:g}")
-    if len(present) < len(numbers):
+    if len(there) < len(numbers):
         codes = np.where(np.isnan(numbers), len(names), codes)
         names.append("missing")
     return Strata(column, codes.astype(np.int64), names)
@@ -110,14 +110,14 @@ def confounding(
         The arm that leads by plain means.
     """
     counts = np.bincount(codes, minlength=len(labels))
-    kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_ARMS])
-    if len(kept) < len(labels):
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MAX_ARMS])
+    if len(frequent) < len(labels):
         number = np.full(len(labels), -1)
-        number[kept] = np.arange(len(kept))
+        number[frequent] = np.arange(len(frequent))
         rows = np.flatnonzero(number[codes] >= 0)
-        labels, codes, rewards = [labels[at] for at in kept.tolist()], number[codes[rows]], rewards[rows]
+        labels, codes, rewards = [labels[at] for at in frequent.tolist()], number[codes[rows]], rewards[rows]
         strata = [Strata(each.column, each.codes[rows], each.names) for each in strata]
-        counts = counts[kept]
+        counts = counts[frequent]
     blocks = Strata("", codes, [str(label) for label in labels])
     means = np.bincount(codes, rewards, minlength=len(labels)) / np.maximum(counts, 1)
     arms_alone = _AdditiveFit([blocks], rewards)
@@ -144,24 +144,24 @@ def confounding(
         limit = NormalDist().inv_cdf(1.0 - ERROR_CHANCE / (2.0 * max(len(others), 1)))
         is_certain = any(adjusted[arm] - adjusted[leading] > limit * fit.error(arm, leading) for arm in others)
     column, value = _flattery(codes == leading, fit, moves_both) if moves_both else (None, None)
-    found = [
+    arms = [
         AdjustedArm(label, int(counts[at]), float(means[at]), float(adjusted[at])) for at, label in enumerate(labels)
     ]
-    found.sort(key=lambda each: -each.adjusted)
+    arms.sort(key=lambda each: -each.adjusted)
     names = [each.column for each in moves_both]
-    return Confounding(names, found, labels[leading], labels[best], is_certain, column, value, cannot_adjust)
+    return Confounding(names, arms, labels[leading], labels[best], is_certain, column, value, cannot_adjust)
 
 
 def _flattery(is_leader: Floats, fit: _AdditiveFit, strata: Sequence[Strata]) -> tuple[str, str]:
     """The column and the value that add most to what the leader earned, beyond what they add to all rows."""
-    found = []
+    gains = []
     for each, effects in zip(strata, fit.effects[1:], strict=True):
         share = np.bincount(each.codes[is_leader], minlength=len(each.names)) / max(int(is_leader.sum()), 1)
         gain = (share - each.counts / len(each.codes)) * (effects - effects @ each.counts / len(each.codes))
-        found.append((float(gain.sum()), each, gain))
-    _, each, gain = max(found, key=lambda one: one[0])
-    shown = np.bincount(each.codes[is_leader], minlength=len(each.names)) * (gain > 0)
-    return each.column, each.names[int(np.argmax(shown))]
+        gains.append((float(gain.sum()), each, gain))
+    _, each, gain = max(gains, key=lambda one: one[0])
+    rows_there = np.bincount(each.codes[is_leader], minlength=len(each.names)) * (gain > 0)
+    return each.column, each.names[int(np.argmax(rows_there))]
 
 
 class _AdditiveFit:
@@ -174,21 +174,21 @@ class _AdditiveFit:
         values, vectors = np.linalg.eigh(gram)
         solid = values > 1e-9 * max(float(values[-1]), 1.0)
         self.rank = int(solid.sum())
-        kept = vectors[:, solid]
-        self._inverse = (kept / values[solid]) @ kept.T
-        earned = np.concatenate([np.bincount(b.codes, rewards, minlength=len(b.names)) for b in blocks])
-        weights = self._inverse @ earned
+        solid_vectors = vectors[:, solid]
+        self._inverse = (solid_vectors / values[solid]) @ solid_vectors.T
+        totals = np.concatenate([np.bincount(b.codes, rewards, minlength=len(b.names)) for b in blocks])
+        weights = self._inverse @ totals
         self.effects = np.split(weights, np.cumsum(self._sizes)[:-1])
         residual = rewards - np.sum([e[b.codes] for e, b in zip(self.effects, blocks, strict=True)], axis=0)
-        self.rows, self.missed = len(rewards), float((residual * residual).sum())
+        self.rows, self.left_over = len(rewards), float((residual * residual).sum())
         self._residual = residual
         self._covariance: Floats | None = None
 
     @property
     def is_connected(self) -> bool:
         """Whether arms and values can be told apart: each pair of arms was shown in contexts that are linked."""
-        present = sum(int((block.counts > 0).sum()) for block in self._blocks)
-        return self.rank == present - len(self._blocks) + 1
+        there = sum(int((block.counts > 0).sum()) for block in self._blocks)
+        return self.rank == there - len(self._blocks) + 1
 
     def adjusted(self) -> Floats:
         """The mean of each arm if it had been shown in all rows."""
@@ -221,11 +221,11 @@ class _AdditiveFit:
 def _depend(codes: Ints, strata: Strata) -> bool:
     """Whether the shares of the arms depend on a column, by Pearson's test."""
     n_arms, n_values = int(codes.max()) + 1, len(strata.names)
-    seen = np.bincount(codes * n_values + strata.codes, minlength=n_arms * n_values).reshape(n_arms, n_values)
-    seen = seen[seen.sum(axis=1) > 0][:, seen.sum(axis=0) > 0]
-    expected = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum()
-    freedom = (seen.shape[0] - 1) * (seen.shape[1] - 1)
-    return _is_far(float(((seen - expected) ** 2 / expected).sum()), freedom)
+    table = np.bincount(codes * n_values + strata.codes, minlength=n_arms * n_values).reshape(n_arms, n_values)
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+    return _is_far(float(((table - expected) ** 2 / expected).sum()), freedom)
 
 
 def _is_better(fit: _AdditiveFit, more: _AdditiveFit) -> bool:
@@ -233,8 +233,8 @@ def _is_better(fit: _AdditiveFit, more: _AdditiveFit) -> bool:
     freedom, left = more.rank - fit.rank, more.rows - more.rank
     if freedom <= 0 or left <= 0:
         return False
-    noise = max(more.missed / left, 1e-12)
-    return _is_far((fit.missed - more.missed) / noise, freedom)
+    noise = max(more.left_over / left, 1e-12)
+    return _is_far((fit.left_over - more.left_over) / noise, freedom)
 
 
 def _is_far(statistic: float, freedom: int) -> bool:

@@ -74,11 +74,11 @@ def check_contexts(history: History, leader: Label, reward_range: tuple[float, f
     leaks = list(_leaks(history, columns))
     leaking = {name for name, _ in leaks}
     usable = [each for each in strata if each.column not in leaking]
-    found = confounding(history.labels, history.codes, history.rewards, usable, leader)
+    ranking = confounding(history.labels, history.codes, history.rewards, usable, leader)
     warnings = [sentence for _, sentence in leaks]
     warnings += [
         f"the values of {name} never share an arm: nothing can tell what it does from what the arm does"
-        for name in found.cannot_adjust
+        for name in ranking.cannot_adjust
     ]
     warnings += _drifts(history, columns)
     if len(strata) > 1 and cells[-1].thin > 0.5:
@@ -87,7 +87,7 @@ def check_contexts(history: History, leader: Label, reward_range: tuple[float, f
             f"{cells[-1].thin:.0%} of them have fewer than {THIN} rows: take one column as segments, or a regression"
         )
     segments = [one for each in strata for one in _segments(each, history, reward_range)]
-    return ContextChecks(list(columns), segments, cells, found, warnings)
+    return ContextChecks(list(columns), segments, cells, ranking, warnings)
 
 
 def _segments(strata: Strata, history: History, reward_range: tuple[float, float]) -> Iterator[Segment]:
@@ -97,21 +97,21 @@ def _segments(strata: Strata, history: History, reward_range: tuple[float, float
     pairs = strata.codes * n_arms + history.codes
     shape = (len(strata.names), n_arms)
     counts = np.bincount(pairs, minlength=shape[0] * n_arms).reshape(shape)
-    scaled = (history.rewards - low) / (high - low)
-    sums = np.bincount(pairs, scaled, minlength=shape[0] * n_arms).reshape(shape)
+    rewards = (history.rewards - low) / (high - low)
+    sums = np.bincount(pairs, rewards, minlength=shape[0] * n_arms).reshape(shape)
     for value in np.argsort(-counts.sum(axis=1), kind="stable").tolist():
-        seen = np.flatnonzero(counts[value]).tolist()
-        if not seen:
+        arms = np.flatnonzero(counts[value]).tolist()
+        if not arms:
             continue
-        chance = ERROR_CHANCE / len(seen)
-        means = {arm: mean_of_counts(int(counts[value, arm]), float(sums[value, arm]), chance) for arm in seen}
-        best = max(seen, key=lambda arm: (means[arm].low, means[arm].value))
-        apart = len(seen) > 1 and all(means[arm].high < means[best].low for arm in seen if arm != best)
+        chance = ERROR_CHANCE / len(arms)
+        means = {arm: mean_of_counts(int(counts[value, arm]), float(sums[value, arm]), chance) for arm in arms}
+        best = max(arms, key=lambda arm: (means[arm].low, means[arm].value))
+        apart = len(arms) > 1 and all(means[arm].high < means[best].low for arm in arms if arm != best)
         yield Segment(
             strata.column,
             strata.names[value],
             int(counts[value].sum()),
-            len(seen),
+            len(arms),
             history.labels[best],
             apart,
         )
@@ -178,5 +178,5 @@ def _part(column: ContextColumn, rows: slice) -> ContextColumn:
     """Some rows of a column, with the values that occur in them."""
     if column.numbers is not None:
         return ContextColumn(column.numbers[rows], column.codes, column.values)
-    present, codes = np.unique(column.codes[rows], return_inverse=True)
-    return ContextColumn(None, codes.astype(np.int64), [column.values[code] for code in present.tolist()])
+    values, codes = np.unique(column.codes[rows], return_inverse=True)
+    return ContextColumn(None, codes.astype(np.int64), [column.values[code] for code in values.tolist()])

@@ -31,7 +31,7 @@ class Group:
     name: Label | str
     rows: int
     mean: float
-    drift: float  # in standard errors; nan where it cannot be said
+    drift: float  # in standard errors; nan where it cannot be sentences
     is_sorted: bool
     opening: int  # lowest rewards before the first other one
     allowance: float = 0.0  # how far its mean may lie from today's by its rows, in the mean
@@ -57,9 +57,11 @@ def inspected(parts: Iterable[History], missing: Callable[[], int] = lambda: 0) 
     for part in parts:
         if len(part):
             looks.see(part)
-    found = Inspection(looks.rows, missing(), looks.kind, looks.low, looks.high, looks.groups(), looks.repeats.at())
-    found.warnings = warnings_of(found)
-    return found
+    inspection = Inspection(
+        looks.rows, missing(), looks.kind, looks.low, looks.high, looks.groups(), looks.repeats.at()
+    )
+    inspection.warnings = warnings_of(inspection)
+    return inspection
 
 
 def warn_of_log(log: object) -> None:
@@ -72,8 +74,8 @@ def warn_of_log(log: object) -> None:
     looks = _Looks()
     looks.see(log)
     groups = looks.groups(only_odd=True)
-    found = Inspection(looks.rows, 0, looks.kind, looks.low, looks.high, groups, looks.repeats.at())
-    for sentence in misleading(found):
+    inspection = Inspection(looks.rows, 0, looks.kind, looks.low, looks.high, groups, looks.repeats.at())
+    for sentence in misleading(inspection):
         warnings.warn(f"the log may mislead: {sentence}", stacklevel=callers_level())
 
 
@@ -144,39 +146,39 @@ class _Looks:
         """Take in rows that are sorted by group."""
         groups = len(self.sums)
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        present = codes[starts]
+        codes_here = codes[starts]
         place = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))  # in its group
         x = self.sums[codes, 0] + place
         for column, summed in enumerate((np.ones(len(x)), x, values, x * values, x * x, values * values)):
             self.sums[:, column] += np.bincount(codes, summed, minlength=groups)
         steps = np.diff(values, prepend=0.0)
-        steps[starts] = values[starts] - self.last[present]  # nan where there was none before
+        steps[starts] = values[starts] - self.last[codes_here]  # nan where there was none before
         self.ups += np.bincount(codes[steps > 0], minlength=groups)
         self.downs += np.bincount(codes[steps < 0], minlength=groups)
-        sizes = np.bincount(codes, minlength=groups)[present]
+        sizes = np.bincount(codes, minlength=groups)[codes_here]
         first = np.minimum.reduceat(np.where(values > self.low, place, len(codes)), starts)  # that is not the lowest
-        opens, ends = self.opening[present] >= 0, first < sizes
-        run = self.opening[present] + np.where(ends, first, sizes)
-        self.opening[present] = np.where(opens, np.where(ends, -1 - run, run), self.opening[present])
-        self.last[present] = values[starts + sizes - 1]
+        opens, ends = self.opening[codes_here] >= 0, first < sizes
+        run = self.opening[codes_here] + np.where(ends, first, sizes)
+        self.opening[codes_here] = np.where(opens, np.where(ends, -1 - run, run), self.opening[codes_here])
+        self.last[codes_here] = values[starts + sizes - 1]
 
     def groups(self, only_odd: bool = False) -> list[Group]:
         """Each arm, or each region that has samples; if only odd ones are wanted, those that may be worth a warning."""
         names: list[Label | str] = list(self.numbering.labels)
         drifts, is_sorted = _drifts(self.sums), self._is_sorted()
-        wanted = self.sums[:, 0] > 0
+        to_report = self.sums[:, 0] > 0
         if only_odd:
             openings = np.where(self.opening < 0, -1 - self.opening, self.opening)
-            wanted &= (np.abs(drifts) > FAR) | (openings >= SHORT_RUN)
-        found = []
-        for code in np.flatnonzero(wanted).tolist():
+            to_report &= (np.abs(drifts) > FAR) | (openings >= SHORT_RUN)
+        inspection = []
+        for code in np.flatnonzero(to_report).tolist():
             n, y = float(self.sums[code, 0]), float(self.sums[code, 2])
             run = int(self.opening[code])
             name = names[code] if self.kind == "arms" else self._region(code)
             opening, allowance = -1 - run if run < 0 else run, float(self.allowances[code]) / n
             drift = float(drifts[code])
-            found.append(Group(name, int(n), y / n, drift, bool(is_sorted[code]), opening, allowance))
-        return found
+            inspection.append(Group(name, int(n), y / n, drift, bool(is_sorted[code]), opening, allowance))
+        return inspection
 
     def _is_sorted(self) -> NDArray[np.bool_]:
         """Which groups only rise, or only fall."""
@@ -200,5 +202,5 @@ def _drifts(sums: Floats) -> Floats:
         across, along = yy - y * y / n, xx - x * x / n
         r = (xy - x * y / n) / np.sqrt(across * along)
         drift = r * np.sqrt((n - 2) / np.maximum(1 - r * r, 1e-12))
-    known = (n >= LEAST_ROWS) & (across > 1e-12 * np.maximum(yy, 1.0))
-    return np.where(known, drift, math.nan)
+    can_tell = (n >= LEAST_ROWS) & (across > 1e-12 * np.maximum(yy, 1.0))
+    return np.where(can_tell, drift, math.nan)

@@ -15,62 +15,64 @@ SHORT_RUN = 5  # lowest rewards at the beginning that are never worth one
 MAX_NAMED = 3
 
 
-def warnings_of(found: Inspection) -> list[str]:
+def warnings_of(inspection: Inspection) -> list[str]:
     """Everything that `inspect` warns of."""
-    said = []
-    if found.missing:
-        lack, them = ("row lacks", "it") if found.missing == 1 else ("rows lack", "them")
-        said.append(f"{found.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
-    if found.rows == 0:
-        return [*said, "the log is empty: a policy over it starts from nothing"]
-    if not (found.low >= 0.0 and found.high <= 1.0):
-        said.append(
-            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: tell the algorithm their range "
+    sentences = []
+    if inspection.missing:
+        lack, them = ("row lacks", "it") if inspection.missing == 1 else ("rows lack", "them")
+        sentences.append(f"{inspection.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
+    if inspection.rows == 0:
+        return [*sentences, "the log is empty: a policy over it starts from nothing"]
+    if not (inspection.low >= 0.0 and inspection.high <= 1.0):
+        sentences.append(
+            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]: tell the algorithm their range "
             "(reward_range, --reward-range)"
         )
-    said += misleading(found)
-    single = sum(group.rows == 1 for group in found.groups)
-    if single and found.kind == "arms":
-        said.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
-    return said
+    sentences += misleading(inspection)
+    single = sum(group.rows == 1 for group in inspection.groups)
+    if single and inspection.kind == "arms":
+        sentences.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
+    return sentences
 
 
-def misleading(found: Inspection) -> list[str]:
+def misleading(inspection: Inspection) -> list[str]:
     """What misleads an algorithm although each row by itself is right: a log twice, rewards that follow the order."""
-    what = "arm" if found.kind == "arms" else "region"
-    in_order = [group for group in found.groups if group.is_sorted and abs(group.drift) > FAR]
+    what = "arm" if inspection.kind == "arms" else "region"
+    in_order = [group for group in inspection.groups if group.is_sorted and abs(group.drift) > FAR]
     rising, falling = (
-        [group for group in found.groups if group not in in_order and sign * group.drift > FAR] for sign in (1, -1)
+        [group for group in inspection.groups if group not in in_order and sign * group.drift > FAR] for sign in (1, -1)
     )
-    late = [group for group in found.groups if abs(group.drift) <= FAR and _opens_low(group, found)]
-    said = []
-    if found.repeats_at is not None:
-        said.append(f"from row {found.repeats_at:,} on the log repeats its first rows: each row would count twice")
+    late = [group for group in inspection.groups if abs(group.drift) <= FAR and _opens_low(group, inspection)]
+    sentences = []
+    if inspection.repeats_at is not None:
+        sentences.append(
+            f"from row {inspection.repeats_at:,} on the log repeats its first rows: each row would count twice"
+        )
     if in_order:
-        said.append(
+        sentences.append(
             f"{_named(what, in_order)} rewards are sorted, but the method assumes a random order: shuffle the log"
         )
     for way, groups in (("rise", rising), ("fall", falling)):
         if groups:
             most = max(groups, key=lambda group: abs(group.drift)).drift
-            said.append(
+            sentences.append(
                 f"{_named(what, groups)} rewards {way} along the log ({most:+.0f} standard errors), but the method "
                 "assumes they do not: use the recent part, or allow for it with drift. A shuffle would only hide it"
             )
     if late:
         first = late[0]
-        said.append(
+        sentences.append(
             f"{_named(what, late)} first {first.opening:,} rewards are the lowest there are, although the mean is "
             f"{first.mean:.2g}: the index falls and stays down"
         )
-    return said
+    return sentences
 
 
-def _opens_low(group: Group, found: Inspection) -> bool:
+def _opens_low(group: Group, inspection: Inspection) -> bool:
     """Whether an arm begins with more of the lowest rewards than chance explains."""
-    if group.opening < SHORT_RUN or found.high <= found.low:
+    if group.opening < SHORT_RUN or inspection.high <= inspection.low:
         return False
-    lowest = 1.0 - (group.mean - found.low) / (found.high - found.low)
+    lowest = 1.0 - (group.mean - inspection.low) / (inspection.high - inspection.low)
     return bool(lowest < 1.0 and lowest**group.opening < UNLIKELY)
 
 

@@ -63,7 +63,7 @@ class OffPolicy:
         return all(each.earns.high < self.of(arm).earns.low for each in self.arms if each.arm != arm)
 
 
-class Weighted:
+class WeightedLog:
     """The rows of a log, arm by arm, each weighted by one over the chance of its being chosen.
 
     Parameters
@@ -99,15 +99,15 @@ class Weighted:
 
     def earnings(self) -> OffPolicy:
         """What each arm would earn, self-normalised, with intervals that hold for few and rare rewards."""
-        played = WeightedRewards(self.reward_range)
+        all_rows = WeightedRewards(self.reward_range)
         for rows in self._arms.values():
-            played.merge(rows.without_weights())
+            all_rows.merge(rows.without_weights())
         everywhere = sum(self._others.values(), Counter())
-        found = [
+        earnings = [
             ArmEarnings(label, rows.rows, rows.mean, rows.estimate(self._missed(label, everywhere)))
             for label, rows in self._arms.items()
         ]
-        return OffPolicy(sorted(found, key=lambda each: -each.earns.value), played.estimate())
+        return OffPolicy(sorted(earnings, key=lambda each: -each.earns.value), all_rows.estimate())
 
     def _missed(self, arm: Label, everywhere: Counter[int]) -> float:
         """The share of rows in which the chance of an arm was below that of any row in which it was played.
@@ -133,21 +133,21 @@ def weighted_rows(
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
-) -> Weighted:
+) -> WeightedLog:
     """Read a log with a column of chances once, from front to back."""
     roles = {"unit": unit, "reward": reward, "propensity": propensity}
     if len(set(roles.values())) < len(roles):
         raise InvalidParameter(
             f"unit, reward and propensity must be different columns, got {', '.join(roles.values())}"
         )
-    found = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
-    check_names(found.column_names(), roles.items())
-    rows = Weighted(reward_range)
+    earnings = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
+    check_names(earnings.column_names(), roles.items())
+    rows = WeightedLog(reward_range)
     with errors_in(columns=roles):
-        for batch in found.tables(list(roles.values())):
+        for batch in earnings.tables(list(roles.values())):
             with errors_in(rows_before=rows.rows):
-                rewards, chances = (found.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
-                rows.add(found.labels(batch, unit), rewards, chances)
+                rewards, chances = (earnings.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
+                rows.add(earnings.labels(batch, unit), rewards, chances)
     if rows.rows == 0:
         raise InvalidHistory("the log is empty: it says nothing of what an arm would earn")
     return rows

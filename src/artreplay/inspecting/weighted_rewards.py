@@ -59,13 +59,13 @@ class WeightedRewards:
         if len(rewards) == 0:
             return
         low, high = self.reward_range
-        scaled = (rewards - low) / (high - low)
-        self.rows += len(scaled)
-        self.reward += float(scaled.sum())
+        in_range = (rewards - low) / (high - low)
+        self.rows += len(in_range)
+        self.reward += float(in_range.sum())
         self.weight += float(weights.sum())
-        self.weighted_reward += float((weights * scaled).sum())
+        self.weighted_reward += float((weights * in_range).sum())
         self.most = max(self.most, float(weights.max()))
-        steps = scaled * REWARD_STEPS
+        steps = in_range * REWARD_STEPS
         below = np.minimum(np.floor(steps), REWARD_STEPS - 1).astype(np.int64)
         first = np.round(np.log(weights) / WEIGHT_STEP).astype(np.int64) * (REWARD_STEPS + 1) + below
         keys, places = np.unique(np.concatenate([first, first + 1]), return_inverse=True)
@@ -78,7 +78,7 @@ class WeightedRewards:
         """The mean reward without weights."""
         return self._unscaled(self.reward / self.rows) if self.rows else math.nan
 
-    def estimate(self, missed: float = 0.0) -> Estimate:
+    def estimate(self, unseen: float = 0.0) -> Estimate:
         """The weighted mean, with an interval that holds in 95 % of cases.
 
         Parameters
@@ -96,7 +96,7 @@ class WeightedRewards:
         rewards = places / REWARD_STEPS
         low = 1.0 - _upper(1.0 - rewards, weights, counts, 1.0 - value)
         high = _upper(rewards, weights, counts, value)
-        low, high = (1.0 - missed) * min(low, value), (1.0 - missed) * max(high, value) + missed
+        low, high = (1.0 - unseen) * min(low, value), (1.0 - unseen) * max(high, value) + unseen
         return Estimate(*map(self._unscaled, (value, low, max(high, value))))
 
     def without_weights(self) -> WeightedRewards:

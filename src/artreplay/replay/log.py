@@ -8,18 +8,16 @@ from functools import cached_property
 from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, describe_range
-from artreplay.cells.unit_cells import Table, UnitCells
-from artreplay.compiling import Floats, Ints
+from artreplay.cells.unit_cells import CellTable, UnitCells
+from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in, exact
 from artreplay.history import History, StoredLog, Totals
 from artreplay.replay.bases import Base
 from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Drift
 
 AnyHistory = History | Totals | StoredLog
-Flags = NDArray[np.bool_]
 Unknown = Literal["error", "skip"]
 
 
@@ -58,7 +56,7 @@ class Part(NamedTuple):
         return np.bincount(self.units[which], self.samples[which], minlength=arms).astype(np.int64)
 
 
-class Log:
+class BaseLog:
     """A log in memory, or one that is read in parts, which is checked, as far as possible, without reading its rows."""
 
     def __init__(self, base: Base, history: AnyHistory, unknown: Unknown, drift: Drift | None = None) -> None:
@@ -111,9 +109,9 @@ class Log:
             columns = (part.rows, part.units, part.samples, part.rewards)
             yield from zip(*(column[start:].tolist() for column in columns), strict=True)
 
-    def in_memory(self) -> Log:
+    def in_memory(self) -> BaseLog:
         """The same log, all of it read."""
-        return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown, self._drift)
+        return self if self.whole is not None else BaseLog(self.base, self.store.load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
@@ -151,10 +149,10 @@ class Log:
 
     def is_readable_by(self, cells: UnitCells) -> bool:
         """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
-        if self.whole is not None or not isinstance(cells.find, Table):
+        if self.whole is not None or not isinstance(cells.find, CellTable):
             return False
-        known = cells.of(self.numbers[self.numbers >= 0])
-        if len(np.unique(known)) < len(known):
+        present = cells.of(self.numbers[self.numbers >= 0])
+        if len(np.unique(present)) < len(present):
             return False
         bounds = self.store.allowance_bounds
         return not self._drift.from_log or (bounds is not None and bounds[1] < self._drift.width)
@@ -174,23 +172,23 @@ class Log:
         with errors_in(rows_before=first):
             units = self.base.numbers_of(history, unknown == "skip")
             rewards = self.base.rewards_of(history)
-        known = units >= 0
+        is_arm = units >= 0
         allowances = self._drift.of_rows(units, history.allowances)
         if allowances is not None:
-            known &= allowances < self._drift.width
-            allowances = self._drift.scaled(allowances[known])
-        rows = first + np.flatnonzero(known)
-        if len(rows) == len(known):
+            is_arm &= allowances < self._drift.width
+            allowances = self._drift.scaled(allowances[is_arm])
+        rows = first + np.flatnonzero(is_arm)
+        if len(rows) == len(is_arm):
             return Part(rows, units, rewards, None, allowances)
-        return Part(rows, units[known], rewards[known], None, allowances)
+        return Part(rows, units[is_arm], rewards[is_arm], None, allowances)
 
     def checked_rewards(self, rewards: Floats) -> Floats:
         """Rewards that were read from a cell of a store, as the base sees them."""
         low, high = self.base.reward_range
         bad = np.flatnonzero(~((rewards >= low) & (rewards <= high) & np.isfinite(rewards)))
         if len(bad):
-            expected = describe_range(self.base.reward_range)
-            raise InvalidHistory(f"a reward in the log is {rewards[bad[0]]:g}, expected {expected}")
+            must = describe_range(self.base.reward_range)
+            raise InvalidHistory(f"a reward in the log is {rewards[bad[0]]:g}, expected {must}")
         return np.asarray(self.base.scaled(rewards), dtype=np.float64)
 
     # -- reading it front to back -------------------------------------------------------------------------------
@@ -203,10 +201,12 @@ class Log:
         first = 0
         for rows in self.store.scan():
             units = self.numbers[rows.codes]
-            known = np.flatnonzero(units >= 0)
-            allowances = self.allowances_of(units[known], None if rows.allowances is None else rows.allowances[known])
-            rewards = self.checked_rewards(rows.rewards[known])
-            yield Part(first + known, units[known], rewards, None, allowances)
+            of_arms = np.flatnonzero(units >= 0)
+            allowances = self.allowances_of(
+                units[of_arms], None if rows.allowances is None else rows.allowances[of_arms]
+            )
+            rewards = self.checked_rewards(rows.rewards[of_arms])
+            yield Part(first + of_arms, units[of_arms], rewards, None, allowances)
             first += len(units)
 
     # -- what is counted ----------------------------------------------------------------------------------------
@@ -222,8 +222,8 @@ class Log:
         counts = count(np.empty(0, np.int64))
         if self.whole is not None:
             return counts + self.whole.counted(count, slice(None))
-        known = self.numbers >= 0
-        np.add.at(counts, self.numbers[known], self.store.counts[known])
+        is_arm = self.numbers >= 0
+        np.add.at(counts, self.numbers[is_arm], self.store.counts[is_arm])
         return counts
 
     def totals(self) -> tuple[Ints, Floats]:
@@ -239,7 +239,7 @@ class Log:
 
         `cells_of` says in which cell each unit lies; `counted` that marks count the rows of a cell.
         """
-        seen = np.zeros(len(marks), np.int64)
+        before = np.zeros(len(marks), np.int64)
         for part in self.parts():
             cells = cells_of(part.units)
             if not counted:
@@ -249,8 +249,8 @@ class Log:
             counts = np.bincount(cells, minlength=len(marks))
             rank = np.empty(len(cells), np.int64)
             rank[order] = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
-            yield part, seen[cells] + rank < marks[cells]
-            seen += counts
+            yield part, before[cells] + rank < marks[cells]
+            before += counts
 
 
 def rows_of_totals(base: Base, totals: Totals, unknown: Unknown) -> tuple[Part, int]:

@@ -29,8 +29,8 @@ _OLDER = "artreplay store"
 
 _ROLES = {"unit", "row", "reward", "allowance"}  # of the columns of the files; those of contexts are numbered
 _SIZE = range(1 << 62)
-_WORD = range(1 << 64)
-_ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD}
+_WORD_RANGE = range(1 << 64)
+_ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD_RANGE}
 _NAME = (str, None)
 _BOUNDS = ([float], None)
 _SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, lists by their first, tuples are choices
@@ -46,7 +46,7 @@ _SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, list
     "rewards": _BOUNDS,
     "allowances": _BOUNDS,
     "block": _SIZE,
-    "appends": [{"rows": _SIZE, "partial": _WORD, "own": _WORD}],
+    "appends": [{"rows": _SIZE, "partial": _WORD_RANGE, "own": _WORD_RANGE}],
     "files": [_ARRAYS | {"footer": _SIZE, "rows": _SIZE, "groups": _SIZE}],
     "directory": _ARRAYS,
     "digests": (_ARRAYS, None),
