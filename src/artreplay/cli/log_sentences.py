@@ -37,17 +37,17 @@ def _by_propensities(outlook: Outlook, off_policy: OffPolicy | None) -> list[str
     leader, best = off_policy.of(outlook.leader), off_policy.best
     name = text_of(leader.arm)
     both = f"{name} earns {with_interval(leader.earns)} a round"
-    if best.arm != leader.arm:
+    if best.arm != leader.arm and best.mean <= leader.mean:
         both += f" and {text_of(best.arm)} {with_interval(best.earns)}"
         if off_policy.is_beaten(leader.arm):
             return [
-                f"{name} has the best mean in the log, {number(leader.mean)}, but it is not the best arm: by the log's "
+                f"{name} leads by the means of the log, with {number(leader.mean)}, but it is not the best arm: by the "
                 f"propensities {both}. The old policy chose {name} where rewards are high."
             ]
         why = f" The old policy chose {name} where rewards are high." if leader.is_misjudged else ""
         return [
-            f"Means and propensities disagree: {name} has the best mean in the log, {number(leader.mean)}, but by the "
-            f"propensities {both}.{why} The log cannot tell which is better."
+            f"Means and propensities disagree: {name} leads by the means of the log, with {number(leader.mean)}, but "
+            f"by the propensities {both}.{why} The log cannot tell which is better."
         ]
     if leader.is_misjudged:
         return [

@@ -138,9 +138,11 @@ def confounding(
     leading = labels.index(leader) if leader in labels else int(np.argmax(np.where(can_lead, means, -math.inf)))
     best, is_certain = leading, False
     if moves_both:
-        best = int(np.argmax(np.where(can_lead, adjusted, -math.inf)))
+        is_rival = can_lead & (means <= means[leading])  # others lead by their means already, from fewer rows
+        is_rival[leading] = False
+        others = np.flatnonzero(is_rival).tolist()
+        best = max(others, key=lambda arm: adjusted[arm], default=leading)
         best = leading if adjusted[leading] >= adjusted[best] else best
-        others = [arm for arm in np.flatnonzero(can_lead).tolist() if arm != leading]
         limit = NormalDist().inv_cdf(1.0 - ERROR_CHANCE / (2.0 * max(len(others), 1)))
         is_certain = any(adjusted[arm] - adjusted[leading] > limit * fit.error(arm, leading) for arm in others)
     column, value = _flattery(codes == leading, fit, moves_both) if moves_both else (None, None)

@@ -37,14 +37,14 @@ class ArmEarnings:
 
 @dataclass(frozen=True)
 class OffPolicy:
-    """What each arm would earn, the best one first, and what was earned by what was played."""
+    """What each arm would earn, and what was earned by what was played. The arm that surely earns most comes first."""
 
     arms: list[ArmEarnings]
     was_earned: Estimate
 
     @property
     def best(self) -> ArmEarnings:
-        """The arm that earns most by its weighted rows."""
+        """The arm that leads by its weighted rows: the one whose interval begins highest."""
         return self.arms[0]
 
     def of(self, arm: Label) -> ArmEarnings:
@@ -107,7 +107,7 @@ class WeightedLog:
             ArmEarnings(label, rows.rows, rows.mean, rows.estimate(self._missed(label, everywhere)))
             for label, rows in self._arms.items()
         ]
-        return OffPolicy(sorted(earnings, key=lambda each: -each.earns.value), all_rows.estimate())
+        return OffPolicy(sorted(earnings, key=lambda each: (-each.earns.low, -each.earns.value)), all_rows.estimate())
 
     def _missed(self, arm: Label, everywhere: Counter[int]) -> float:
         """The share of rows in which the chance of an arm was below that of any row in which it was played.
