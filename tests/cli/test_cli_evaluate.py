@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+import artreplay as ar
 from artreplay.compiling import using
 from artreplay.engine import context_forecasts
 from command_kit import COLUMNS, Refused, Run
@@ -94,6 +95,20 @@ def test_evaluate_plays_a_regression_of_the_context(run: Run) -> None:
     assert "cannot tell" in run("evaluate", "few.csv", *COLUMNS, *options).out
 
 
+def test_an_indexed_log_brings_its_own_contexts(run: Run, refused: Refused) -> None:
+    ar.index_history("few.csv", "few.arh", unit="arm", reward="click", contexts=["position", "p"])
+    plays = ("--play", "arm=new", "--play", "position:1=old,other=new", "--propensity", "p")
+    assert (
+        run("evaluate", "few.arh", *plays, "--json").json == run("evaluate", "few.csv", *COLUMNS, *plays, "--json").json
+    )
+    names = ("contexts", "forecasts")
+    stored, plain = (
+        run("inspect", *log, "--context", "position", "--json").json for log in (["few.arh"], ["few.csv", *COLUMNS])
+    )
+    assert [stored[name] for name in names] == [plain[name] for name in names]
+    assert "--context must name columns the log was indexed with" in refused("inspect", "few.arh", "--context", "age")
+
+
 def test_without_propensities_evaluate_says_what_it_takes_for_granted(run: Run) -> None:
     out = run("evaluate", "log.csv", *COLUMNS).out
     assert "If the old policy chose by chance, with the shares of the log" in out
@@ -109,7 +124,7 @@ def test_without_propensities_evaluate_says_what_it_takes_for_granted(run: Run) 
         (("--play", "position:1"), "--play must be an algorithm"),
         (("--play", "position:1=old,2=new"), "the rule by 'position' must have an arm for '3', or for other"),
         (("--play", "context-regression"), "needs the columns it looks at, as --context A,B,C"),
-        (("--propensity", "q"), "contexts must name one column, got 'q'"),
+        (("--propensity", "q"), "--context must name one column, got 'q'"),
         (("--propensity", "position"), "propensity in row 0 is"),
         (("--start", 3_000), "--start must leave rows to play, got 3000 of 3000"),
     ],

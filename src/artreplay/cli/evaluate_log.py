@@ -29,6 +29,7 @@ from artreplay.console.output import table as table_of
 from artreplay.engine.evaluating import LogToPlay, Rule
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import Contexts, Label
+from artreplay.history.parquet import is_laid_out
 
 CONTEXTUAL = name_of(ContextRegression)
 
@@ -78,7 +79,7 @@ def evaluate(
         "seed": order_seed,
         "table": table,
         "csv": csv_of(csv),
-        "contexts": list(dict.fromkeys(context_names)) or None,
+        "contexts": None if is_laid_out(log) else list(dict.fromkeys(context_names)) or None,  # else it has its own
     }
     log_rows = read_log(log, {name: value for name, value in columns.items() if value is not None})
     with errors_in(file=place_of(log)):
@@ -146,6 +147,9 @@ def _arm(log: LogArgument, label: str) -> Any:
 def _regression(log: LogArgument, ready: LogToPlay, names: list[str], settings: dict[str, Any]) -> ContextRegression:
     if not names:
         raise InvalidParameter(f"--play {CONTEXTUAL} needs the columns it looks at, as --context A,B,C")
+    for name in names:
+        if name not in ready.first.context_names:
+            raise InvalidParameter(f"--context must name columns of the log, got {name!r}")
     if not len(ready.first) or ready.first.contexts is None:
         raise InvalidParameter(f"--start must leave rows to take the scales of {CONTEXTUAL} from, got 0")
     contexts = Contexts.from_table({name: ready.first.contexts.column(name) for name in names})
@@ -172,6 +176,8 @@ def rule_by_column(column: str, arms: Mapping[str, Label]) -> Rule:
     """
 
     def rule(context: dict[str, Any]) -> Label:
+        if column not in context:
+            raise InvalidParameter(f"the rule by {column!r} must look at a context column of the log")
         value = context[column]
         text = str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
         if text not in arms and "other" not in arms:

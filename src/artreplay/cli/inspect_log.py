@@ -328,7 +328,8 @@ def _show_contexts(checks: ContextChecks, forecasts: Forecasts | None, all_segme
         ]  # fmt: skip
         headings_ = ("forecast one row ahead", "rows", "error of the mean", "linear", "cosines", "better by")
         show("", table_of(headings_, errors))
-    show("", *context_lines(checks, None if forecasts is None else forecasts.sentence))
+    if lines := context_lines(checks, None if forecasts is None else forecasts.sentence):
+        show("", *lines)
 
 
 def _rows(groups: list[Group], inspection: Inspection) -> list[tuple[str, ...]]:

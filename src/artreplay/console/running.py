@@ -105,4 +105,5 @@ def _options_of(app: typer.Typer, arguments: Sequence[str]) -> dict[str, str]:
             break
         command = inner
     options = {option.name: option.opts[0] for option in command.params if option.opts[0].startswith("-")}
-    return {"allowance": options["drift"], **options} if "drift" in options else options  # --drift may name a column
+    others = {"allowance": "drift", "contexts": "context"}  # options that have another name than what they become
+    return {name: options[other] for name, other in others.items() if other in options} | options

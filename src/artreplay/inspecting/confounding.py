@@ -24,11 +24,15 @@ MAX_ARMS = 300  # which are adjusted, those with the most rows
 
 
 class Strata(NamedTuple):
-    """A column of the context as a few values: the number of the value in each row, and the names of the values."""
+    """A column of the context as a few values: the number of the value in each row, and the names of the values.
+
+    Numbers are in order, categories as they first appear.
+    """
 
     column: str
     codes: Ints
     names: list[str]
+    is_ordered: bool = False
 
     @property
     def counts(self) -> Ints:
@@ -46,7 +50,10 @@ def strata_of(column: str, values: ContextColumn) -> Strata:
         there = values.numbers[~np.isnan(values.numbers)]
         if len(np.unique(there)) > FEW_NUMBERS:
             return _quarters(column, values.numbers, there)
-        values = values.as_categories()
+        cuts = np.unique(there)
+        codes = np.where(np.isnan(values.numbers), len(cuts), np.searchsorted(cuts, values.numbers))
+        missing = ["missing"] if len(there) < len(values.numbers) else []
+        return Strata(column, codes.astype(np.int64), [*(f"{cut:g}" for cut in cuts.tolist()), *missing], True)
     counts = np.bincount(values.codes, minlength=len(values.values))
     frequent = np.sort(np.argsort(-counts, kind="stable")[:MAX_VALUES])
     place = np.full(len(counts), len(frequent), np.int64)
@@ -63,7 +70,7 @@ def _quarters(column: str, numbers: Floats, there: Floats) -> Strata:
     if len(there) < len(numbers):
         codes = np.where(np.isnan(numbers), len(names), codes)
         names.append("missing")
-    return Strata(column, codes.astype(np.int64), names)
+    return Strata(column, codes.astype(np.int64), names, True)
 
 
 @dataclass(frozen=True)

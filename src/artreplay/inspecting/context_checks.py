@@ -91,7 +91,7 @@ def check_contexts(history: History, leader: Label, reward_range: tuple[float, f
 
 
 def _segments(strata: Strata, history: History, reward_range: tuple[float, float]) -> Iterator[Segment]:
-    """Each value of a column, the most frequent first."""
+    """Each value of a column, in order, or the most frequent first."""
     n_arms = len(history.labels)
     low, high = reward_range
     pairs = strata.codes * n_arms + history.codes
@@ -99,7 +99,8 @@ def _segments(strata: Strata, history: History, reward_range: tuple[float, float
     counts = np.bincount(pairs, minlength=shape[0] * n_arms).reshape(shape)
     rewards = (history.rewards - low) / (high - low)
     sums = np.bincount(pairs, rewards, minlength=shape[0] * n_arms).reshape(shape)
-    for value in np.argsort(-counts.sum(axis=1), kind="stable").tolist():
+    order = np.arange(shape[0]) if strata.is_ordered else np.argsort(-counts.sum(axis=1), kind="stable")
+    for value in order.tolist():
         arms = np.flatnonzero(counts[value]).tolist()
         if not arms:
             continue

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.compiling import Flags
-from artreplay.errors import InvalidHistory, errors_in
+from artreplay.errors import InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import column_values
 from artreplay.history.history import History
 from artreplay.history.labels import is_arrow, is_missing
@@ -63,8 +63,14 @@ def complete_log(
 ) -> History:
     """Read a log of arms with contexts into memory, without its incomplete rows. A context may be missing."""
     if _is_laid_out(source):
-        stored: Any = open_history(source, unit, reward, None, order, contexts=contexts, seed=seed, table=table)
+        stored: Any = open_history(source, unit, reward, None, order, seed=seed, table=table)
         whole: History = stored.load()
+        for name in contexts:
+            if name not in whole.context_names:
+                names = ", ".join(map(repr, whole.context_names)) or "none"
+                problem = f"must name columns the log was indexed with, got {name!r}; it has {names}"
+                raise InvalidParameter(problem, parameter="contexts")
+        whole.contexts = None if whole.contexts is None else whole.contexts.select(list(contexts))
         return whole
     columns = as_columns(unit, reward, None, order, None, contexts)
     lenient: Any = _lenient(source, columns, seed, table, csv)
