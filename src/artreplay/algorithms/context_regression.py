@@ -1,4 +1,4 @@
-"""`ContextRegression`: a logistic regression of the context for each arm."""
+"""The class `ContextRegression`, which fits a logistic regression of the context for each arm."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from artreplay.streams import POSTERIOR, normal
 Explore = Literal["ucb", "thompson", "greedy"]
 Trust = Literal["auto", "log"]
 
-BY_WIDTH, BY_DRAW = 0, 1  # how many standard deviations a forecast is raised: always alpha, or alpha times a draw
+BY_WIDTH, BY_DRAW = 0, 1  # whether a forecast is raised by alpha standard deviations, or by alpha times a draw of them
 DEFAULT_ALPHA: dict[Explore, float] = {"ucb": 1.0, "thompson": 0.5, "greedy": 0.0}
-EVIDENCE = 8.0  # of the variance of a reward: about four nats for the online rows alone before the log is left
-TOLERANCE = 0.01  # of squared error per online row, which is a bias of 0.1 that the log may have
-MAX_BYTES = 1 << 30  # of covariances
-MAX_ROWS_INTERPRETED = 2000
+EVIDENCE = 8.0  # variances of a reward, about four nats; online rewards must forecast better by this to replace the log
+TOLERANCE = 0.01  # squared error per online reward that the log may cause, which is a bias of 0.1
+MAX_BYTES = 1 << 30  # bytes of all covariances
+MAX_ROWS_INTERPRETED = 2000  # rows of a log that are learnt without compiling
 
 
 @compiled(scratch=("open", "allowed"))
 class RegressedArms(NamedTuple):
-    """A regression for each arm and segment. The context at hand must have been set before anything is asked."""
+    """A regression for each arm and segment. The current context must be set before anything else is called."""
 
     key: Words
     features: ContextFeatures
     fits: LogisticFits
-    open: Ints  # decisions of each cell whose rewards are not known yet
-    allowed: Ints  # of each arm: 0 if it cannot be chosen now
+    open: Ints  # of each cell: decisions whose rewards are not known yet
+    allowed: Ints  # of each arm: 1 if it can be chosen now, else 0
     n_arms: int
     n_segments: int
     exploring: int
@@ -54,7 +54,7 @@ class RegressedArms(NamedTuple):
     doubts_log: int  # 1 if online rows alone may be trusted instead of the log
 
     def propose(self, out: Ints, round_: int) -> int:
-        """The arm of the highest worth, the lowest among equals."""
+        """Propose the arm with the highest worth, or the lowest arm among equals."""
         highest = -math.inf
         for arm in range(self.n_arms):
             if self.allowed[arm] == 1:
@@ -65,12 +65,12 @@ class RegressedArms(NamedTuple):
         return 1
 
     def worth(self, arm: int, round_: int) -> float:
-        """What an arm is worth in the context at hand, in this online round."""
+        """What an arm is worth in the current context and online round."""
         cell = self.cell(arm)
         return self.worth_by(cell, self.source(cell), self.raised_by(cell, round_))
 
     def worth_by(self, cell: int, source: int, raised_by: float) -> float:
-        """The forecast of the better map over these rows, raised by some standard deviations; 1 if nothing is known."""
+        """The forecast of the better map for a source of rows, raised by some deviations, or 1 without rows."""
         group = 2 * cell + source
         if self.fits.counts[group] == 0 and self.open[cell] == 0:
             return 1.0
@@ -81,7 +81,7 @@ class RegressedArms(NamedTuple):
         return logistic(logit + raised_by * self.deviation(cell, source, logit))
 
     def deviation(self, cell: int, source: int, logit: float) -> float:
-        """The standard deviation of a logit, once the open decisions of its cell count as rows of this context."""
+        """The standard deviation of a logit. Open decisions of its cell count as rows with this context."""
         group = 2 * cell + source
         spread = max(0.0, self.fits.spread(group, self.fits.best(group), self.features.features))
         if self.open[cell] > 0:
@@ -90,33 +90,33 @@ class RegressedArms(NamedTuple):
         return math.sqrt(spread)
 
     def raised_by(self, cell: int, round_: int) -> float:
-        """How many standard deviations a forecast is raised."""
+        """By how many standard deviations a forecast is raised."""
         if self.exploring == BY_DRAW:
             draw: float = normal(self.key[0], POSTERIOR, cell, round_, 0.0, 1.0, -math.inf, math.inf)
             return self.alpha * draw
         return self.alpha
 
     def source(self, cell: int) -> int:
-        """Which rows are trusted: all of them, or the online ones alone."""
+        """The rows to trust, which are all of them or only the online ones."""
         if self.doubts_log == 0 or self.fits.trusts_log(cell, TOLERANCE, EVIDENCE):
             return ALL
         return ONLINE
 
     def cell(self, arm: int) -> int:
-        """The cell of an arm in the segment of the context at hand."""
+        """The cell of an arm in the segment of the current context."""
         return arm * self.n_segments + self.features.segment()
 
     def update(self, unit: int, reward: float) -> None:
-        """Take in what was played in the context at hand."""
+        """Learn from an online reward in the current context."""
         self.fits.learn(self.cell(unit), ALL, self.features.features, reward, True)
         self.fits.learn(self.cell(unit), ONLINE, self.features.features, reward, True)
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> None:
-        """Take in a row of the log that has the context at hand."""
+        """Learn from a row of the log, which has the current context."""
         self.fits.learn(self.cell(unit), ALL, self.features.features, reward, False)
 
     def set_context(self, encoded: Floats) -> None:
-        """From now on this is the context at hand."""
+        """Make this the current context."""
         for at in range(len(encoded)):
             self.features.encoded[at] = encoded[at]
         self.features.expand()
@@ -138,10 +138,20 @@ def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, first: in
 
 
 class ArmValue(NamedTuple):
-    """What an arm is worth in a context.
+    """What an arm is worth in a context, and why.
 
-    `width` is how far one standard deviation raises the forecast, `model` is "linear" or "cosines", and `source` is
-    "all" rows or the "online" ones alone. Before any row the forecast is a half, or the middle of the reward range.
+    Parameters
+    ----------
+    worth
+        The number by which arms are compared.
+    forecast
+        The expected reward. Before any row it is the middle of the reward range.
+    width
+        How far one standard deviation raises the forecast.
+    model
+        The regression that forecasts better so far, "linear" or "cosines".
+    source
+        The rows it has learnt from, "all" of them or only the "online" ones.
     """
 
     worth: float
@@ -154,27 +164,29 @@ class ArmValue(NamedTuple):
 class ContextRegression(ArmAlgorithm):
     """Forecast the reward of each arm from the context by logistic regression, and play the most promising arm.
 
-    Each arm, in each segment if the contexts have any, has two regressions: one that is linear in the columns, and one
-    that has cosines too, which bend. The one that has forecast better so far is used. Every row of an arm moves its
-    forecast everywhere, so every policy shows it the whole log first: with many columns replay saves no reading.
+    Each arm has two regressions, in each segment if the contexts have segments. One is linear in the columns, and the
+    other also has cosines, so that it can bend. The one that has forecast better so far is used. Every row of an arm
+    changes its forecast in all contexts, so every policy reads the whole log first.
 
     Parameters
     ----------
-    n_arms, arms
-        How many arms there are, or their labels.
+    n_arms
+        The number of arms, if they have no labels.
     contexts
         An `ar.Contexts`, or a table of contexts to take one from.
+    arms
+        The labels of the arms, as they stand in the log.
     explore
-        "ucb" plays the highest forecast raised by `alpha` standard deviations, "thompson" raises each by `alpha` times
-        a normal draw, "greedy" plays the highest forecast.
+        "ucb" raises every forecast by `alpha` standard deviations, "thompson" by `alpha` times a normal draw of them,
+        and "greedy" not at all. The arm with the highest result is played.
     trust
-        "auto" leaves the log of an arm aside once its online rewards alone clearly forecast better; "log" never does.
+        "auto" stops using the log for an arm once online rewards alone clearly forecast better. "log" always uses it.
     alpha
-        Standard deviations, by default 1 for "ucb" and 0.5 for "thompson".
+        A number of standard deviations, by default 1 for "ucb" and 0.5 for "thompson".
     seed
         The seed of the draws.
     reward_range
-        The lowest and the highest reward.
+        The lowest and the highest reward there can be.
 
     Examples
     --------
@@ -217,7 +229,8 @@ class ContextRegression(ArmAlgorithm):
         if (size := fits_bytes(frozen.n_linear, frozen.n_features, n_cells)) > MAX_BYTES:
             raise InvalidParameter(
                 f"the covariances of a ContextRegression must fit into {MAX_BYTES >> 20} MB, got {size >> 20} MB for "
-                f"{n_cells} cells of {frozen.n_features} features. Use fewer segments, columns or cosines"
+                f"{n_cells} pairs of arm and segment with {frozen.n_features} features. Use fewer segments, columns or "
+                "cosines"
             )
         self.component = RegressedArms(
             np.zeros(1, np.uint64),
@@ -234,11 +247,25 @@ class ContextRegression(ArmAlgorithm):
         self.reseed(seed)
 
     def set_context(self, encoded: Floats) -> None:
-        """Take an encoded context as the one at hand, for the next proposal or sample."""
+        """Set the current context for the next proposal or sample.
+
+        Parameters
+        ----------
+        encoded
+            The context, as `Contexts.encode_one` returns it.
+        """
         self.component.set_context(encoded)
 
     def propose(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> Any:
-        """The arm to play next in a context."""
+        """Return the arm to play next in a context.
+
+        Parameters
+        ----------
+        context
+            The values of the columns by name.
+        round_
+            The number of the online round, for the draws of "thompson".
+        """
         self.set_context(self._encoded(context))
         out = np.zeros(1, np.int64)
         with np.errstate(over="ignore"):
@@ -246,30 +273,68 @@ class ContextRegression(ArmAlgorithm):
         return self.unit(int(out[0]))
 
     def update(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
-        """Show one sample that was played in a context."""
+        """Learn from an online reward in a context.
+
+        Parameters
+        ----------
+        unit
+            The arm that was played.
+        reward
+            The reward it gave.
+        context
+            The values of the columns by name.
+        """
         sample = self._checked_sample(unit, reward)
         self.set_context(self._encoded(context))
         self.component.update(*sample)
 
     def update_logged(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
-        """Show one row of a log with its context."""
+        """Learn from a row of a log with its context.
+
+        Parameters
+        ----------
+        unit
+            The arm of the row.
+        reward
+            The reward of the row.
+        context
+            The values of the columns by name.
+        """
         sample = self._checked_sample(unit, reward)
         self.set_context(self._encoded(context))
         self.component.update_logged(*sample, 0.0)
 
     def learn_log(self, units: Ints, rewards: Floats, encoded: Floats) -> None:
-        """Show rows of a log, by the numbers of their arms, scaled rewards and encoded contexts."""
+        """Learn from rows of a log.
+
+        Parameters
+        ----------
+        units
+            The number of the arm of each row.
+        rewards
+            The rewards, scaled to [0, 1].
+        encoded
+            The contexts, as `Contexts.encode` returns them.
+        """
         if len(units) > MAX_ROWS_INTERPRETED and not _compiles():
             raise InvalidParameter(
-                f"a ContextRegression without numba can learn from {MAX_ROWS_INTERPRETED:,} rows of a log, got "
-                f"{len(units):,}. Install it with: pip install numba"
+                f"a log must have at most {MAX_ROWS_INTERPRETED:,} rows for a ContextRegression without numba, got "
+                f"{len(units):,}. Run pip install numba"
             )
         few = len(units) <= MAX_ROWS_INTERPRETED and not learn_rows.is_at_hand(self.component)
         loop = learn_rows.interpreted if few and current_mode() != "compiled" else learn_rows
         loop(self.component, np.ascontiguousarray(encoded), units, rewards, 0, len(units))
 
     def values(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> dict[Label, ArmValue]:
-        """What each arm is worth in a context."""
+        """Return what each arm is worth in a context.
+
+        Parameters
+        ----------
+        context
+            The values of the columns by name.
+        round_
+            The number of the online round, for the draws of "thompson".
+        """
         self.set_context(self._encoded(context))
         with np.errstate(over="ignore"):
             return {label: self._value(arm, round_) for arm, label in enumerate(self.arms)}
@@ -294,7 +359,7 @@ class ContextRegression(ArmAlgorithm):
 
     def _encoded(self, context: Mapping[str, Any] | None) -> Floats:
         if context is None:
-            raise InvalidParameter("a ContextRegression must be asked and told with a context, as context={...}")
+            raise InvalidParameter("a ContextRegression needs a context, got None. Give context={...}")
         return self.contexts.encode_one(context)
 
     @property

@@ -113,7 +113,7 @@ def evaluate(
 def _policy(
     text: str, log: LogArgument, ready: LogToPlay, names: list[str], rounds: int, settings: dict[str, Any]
 ) -> Any:
-    """The policy that --play names."""
+    """Make the policy that --play names."""
     head, equal, label = text.partition("=")
     if not equal and ":" not in text:
         if text == CONTEXTUAL:
@@ -158,7 +158,7 @@ def _regression(log: LogArgument, ready: LogToPlay, names: list[str], settings: 
 
 
 def _leader(ready: LogToPlay) -> dict[str, Any]:
-    """The arm with the highest mean in the first rows, always played."""
+    """Return the arm with the highest mean in the first rows, as a policy that always plays it."""
     if not len(ready.first):
         return {}
     totals = ready.first.totals()

@@ -1,4 +1,4 @@
-"""`inspect`: a look at a log, what it can decide, and what it will cost to read."""
+"""`inspect`: what a log covers, what it can decide, and how much of it replay will read."""
 
 from __future__ import annotations
 
@@ -76,26 +76,32 @@ def inspect(
     order_seed: OrderSeedOption = None,
     table: TableOption = None,
     csv: CsvOption = None,
-    horizon: Annotated[int | None, typer.Option(help="Rounds to come; by default as many as the log has rows.")] = None,
-    algorithm: Annotated[str, typer.Option(help="Whose bonus and reading are judged, over arms.")] = name_of(KLUCB),
+    horizon: Annotated[int | None, typer.Option(help="Rounds to come. By default as many as the log has rows.")] = None,
+    algorithm: Annotated[str, typer.Option(help="The algorithm to judge, over arms.")] = name_of(KLUCB),
     bonus: BonusOption = None,
     prior: PriorOption = None,
     drift: DriftOption = None,
     reward_range: RewardRangeOption = None,
     propensity: Annotated[
-        str | None, typer.Option(help="The column with the probability of the logged choice: what would an arm earn?")
+        str | None,
+        typer.Option(
+            help="The column with the probability of the logged choice. Shows what each arm would have earned."
+        ),
     ] = None,
     context: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B,C", help="Columns of what was known of each row: do they matter, and do they mislead?"
+            metavar="A,B,C",
+            help="Columns of what was known of each row. Shows whether they matter, and whether they mislead.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Draw what the log can decide: .png, .pdf or .svg.")] = None,
-    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {MAX_ROWS} at most.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Draw what the log can decide in this file: .png, .pdf or .svg.")
+    ] = None,
+    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {MAX_ROWS}.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Inspect a log: what it covers, what it can decide, what replay will read of it, and what could mislead."""
+    """Inspect a log: what it covers, what it can decide, how much replay will read, and what could mislead."""
     kind = None if out is None else checked_figure(out)
     cls = class_of(algorithm)
     tuning = tuning_of(level, bonus, prior) | {"reward_range": reward_range}
@@ -167,7 +173,9 @@ def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: d
 
 def _draw(findings: Findings, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
     if findings.decisions is None:
-        raise InvalidParameter("--out needs a log of arms with rewards in their range: there is nothing to draw")
+        raise InvalidParameter(
+            "--out needs a log of arms with rewards in their range, and this log has nothing to draw"
+        )
     from artreplay.plots.log_figures import draw_outlook
 
     headline, *more = findings.verdict()
@@ -176,20 +184,20 @@ def _draw(findings: Findings, cls: type[ArmAlgorithm], out: Path, kind: str) -> 
 
 
 def _inspected(totals: Totals) -> Inspection:
-    """What can be sentences of totals: nothing of their order."""
+    """Report on totals, which say nothing of the order of rows."""
     whole = Totals.of(totals)
     rows = zip(whole.labels, whole.counts.tolist(), whole.sums.tolist(), strict=True)
     groups = [Group(arm, n, total / n, math.nan, False, 0) for arm, n, total in rows if n]
     inspection = Inspection(rows=len(totals), groups=groups)
     if not groups:
-        inspection.warnings.append("the log is empty: a policy over it starts from nothing")
+        inspection.warnings.append("the log is empty, so a policy over it starts from nothing")
     return inspection
 
 
 def _outlook(
     cls: type[ArmAlgorithm], tuning: dict[str, Any], inspection: Inspection, rounds: int | None, drift: str | None
 ) -> Decisions | None:
-    """What the log can decide; None for points, an empty log, and rewards that are not in their range."""
+    """Return what the log can decide, or None for points, an empty log, and rewards outside their range."""
     low, high = tuning["reward_range"] or (0.0, 1.0)
     bounds = [] if math.isnan(inspection.low) else [inspection.low, inspection.high]
     if inspection.kind != "arms" or not inspection.groups or not all(low <= value <= high for value in bounds):
@@ -203,19 +211,19 @@ def _outlook(
 
 
 def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> dict[Any, float]:
-    """The allowance of each arm; the mean of its rows where the log has a column of them."""
+    """Return the allowance of each arm, or the mean of its rows if the log has a column of allowances."""
     labels = {str(label): label for label in base.arms}
-    tuning = drift_of(drift, labels)
-    if tuning is None and not (tuning := {group.name: group.allowance for group in groups if group.allowance}):
+    allowances = drift_of(drift, labels)
+    if allowances is None and not (allowances := {group.name: group.allowance for group in groups if group.allowance}):
         return {}
-    ArtificialReplay(base, History([], []), drift=tuning)  # which refuses what cannot be
-    return tuning if isinstance(tuning, dict) else dict.fromkeys(labels.values(), tuning)
+    ArtificialReplay(base, History([], []), drift=allowances)  # refuses an impossible drift
+    return allowances if isinstance(allowances, dict) else dict.fromkeys(labels.values(), allowances)
 
 
 def _off_policy(
     log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decisions: Decisions | None
 ) -> OffPolicy:
-    """What each arm would earn by the log's propensities."""
+    """Return what each arm would earn by the log's propensities."""
     if decisions is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
         raise InvalidParameter("--propensity needs --unit and --reward, and a log of arms with rewards in their range")
     how = how | {"reward_range": decisions.base.reward_range}
@@ -225,13 +233,13 @@ def _off_policy(
 def _read_with_contexts(
     log: str, columns: Mapping[str, Any], contexts: list[str], how: dict[str, Any], seed: int | None
 ) -> History:
-    """The log with its context columns, in memory."""
+    """Read the log with its context columns into memory."""
     named = {name: columns[name] for name in ("unit", "reward", "order")}
     return complete_log(log, **named, contexts=contexts, seed=seed, **how)
 
 
 def _contexts(log_rows: History, decisions: Decisions | None) -> tuple[ContextChecks | None, Forecasts | None]:
-    """What the context columns do, and whether they forecast anything; nothing of columns that say nothing."""
+    """Return what the context columns do, and whether they forecast anything if they can be contexts."""
     if decisions is None:
         return None, None
     reward_range = decisions.base.reward_range
@@ -281,7 +289,7 @@ def _show(findings: Findings, all_groups: bool, cls: type[ArmAlgorithm]) -> None
 
 
 def _in_order(findings: Findings) -> list[Group]:
-    """The arms, the best first by what the first sentence is about; regions by their rows."""
+    """Sort the arms by what the first sentence is about, the best first, and regions by their rows."""
     places: dict[Any, int] = {}
     if findings.off_policy is not None:
         places = {one.arm: place for place, one in enumerate(findings.off_policy.arms)}
@@ -295,7 +303,7 @@ def _in_order(findings: Findings) -> list[Group]:
 
 
 def _columns(findings: Findings) -> dict[str, dict[Any, str]]:
-    """More columns of the table, by heading and arm."""
+    """Return more columns of the table, by heading and arm."""
     columns: dict[str, dict[Any, str]] = {}
     if findings.off_policy is not None:
         columns["by propensities"] = {one.arm: with_interval(one.earns) for one in findings.off_policy.arms}

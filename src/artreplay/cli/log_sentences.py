@@ -20,7 +20,7 @@ CURE = "Name such columns with --context, or the chance of each choice with --pr
 
 
 def verdict(outlook: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None, is_rows: bool) -> list[str]:
-    """What the log can decide; where something contradicts its plain means, that comes first."""
+    """Say what the log can decide. What contradicts its plain means comes first."""
     doubts = [*_by_propensities(outlook, off_policy), *_by_contexts(checks)]
     if doubts:
         return [*doubts, *_about_rows(outlook)]
@@ -31,7 +31,7 @@ def verdict(outlook: Outlook, off_policy: OffPolicy | None, checks: ContextCheck
 
 
 def _by_propensities(outlook: Outlook, off_policy: OffPolicy | None) -> list[str]:
-    """Where the weighted rows contradict the plain means."""
+    """Say where the weighted rows contradict the plain means."""
     if off_policy is None or outlook.leader is None or len(off_policy.arms) < 2:
         return []
     leader, best = off_policy.of(outlook.leader), off_policy.best
@@ -58,7 +58,7 @@ def _by_propensities(outlook: Outlook, off_policy: OffPolicy | None) -> list[str
 
 
 def _by_contexts(checks: ContextChecks | None) -> list[str]:
-    """Where the ranking adjusted for the context contradicts the plain one."""
+    """Say where the ranking adjusted for the context contradicts the plain one."""
     if checks is None:
         return []
     ranking = checks.confounding
@@ -78,17 +78,17 @@ def _by_contexts(checks: ContextChecks | None) -> list[str]:
 
 
 def _decided(outlook: Outlook, off_policy: OffPolicy | None, checks: ContextChecks | None) -> str:
-    """What the means decide, and how sure that is."""
+    """Say what the means decide, and how sure that is."""
     arms, worse = len(outlook.standings), sum(one.is_worse for one in outlook.standings)
     leader = text_of(outlook.leader)
     if arms < 2:
-        return "The log has one arm only: there is nothing to decide."
+        return "The log has only one arm, so there is nothing to decide."
     if worse == 0:
         return f"Rewards of {outlook.successes:,.0f} in all, over {arms:,} arms, cannot tell the arms apart."
     if outlook.undecided:
         names = [text_of(one.arm) for one in outlook.standings if not one.is_worse and one.arm != outlook.leader]
         more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
-        race = f"still in the race with it: {', '.join(names[:MAX_NAMED])}{more}"
+        race = f"these may be as good: {', '.join(names[:MAX_NAMED])}{more}"
         return f"{worse:,} of {arms:,} arms have clearly lower means than {leader}; {race}."
     if off_policy is not None:
         if off_policy.beats_all(outlook.leader):
@@ -105,7 +105,7 @@ def _decided(outlook: Outlook, off_policy: OffPolicy | None, checks: ContextChec
 
 
 def _about_rows(outlook: Outlook) -> list[str]:
-    """How many rows would decide more."""
+    """Say how many rows would decide more."""
     if not outlook.undecided or not math.isfinite(outlook.rows_for_half):
         return []
     worse = sum(one.is_worse for one in outlook.standings)
@@ -117,10 +117,10 @@ def _about_rows(outlook: Outlook) -> list[str]:
 
 
 def what_is_read(outlook: Outlook, cls: type[ArmAlgorithm]) -> str:
-    """What replay will read, in a sentence."""
+    """Say in a sentence how much replay will read."""
     if math.isnan(outlook.read_share) and cls.offers_value:
         return (
-            f"With {name_of(cls)} replay reads until its choice is certain; how much that is cannot be said beforehand."
+            f"With {name_of(cls)} replay reads until its choice is certain. Nobody can say beforehand how much that is."
         )
     if math.isnan(outlook.read_share):
         return f"Under {name_of(cls)} the whole log is read."
@@ -129,13 +129,13 @@ def what_is_read(outlook: Outlook, cls: type[ArmAlgorithm]) -> str:
 
 
 def warnings_for(outlook: Outlook, base: ArmAlgorithm, rows: int) -> list[str]:
-    """What is wrong with an algorithm for this log: a bonus that is too wide, a horizon that is too short."""
+    """Say what is wrong with an algorithm for this log, such as a bonus that is too wide."""
     cls, sentences = type(base), []
     if outlook.bonus_is_too_wide:
         other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
         sentences.append(
             f"the bonus of {name_of(cls)} is still {number(outlook.bonus)} after {outlook.rounds:,} rounds, wider than "
-            f"the {number(outlook.differences)} between the best and the worst arm: it will play nearly at random"
+            f"the {number(outlook.differences)} between the best and the worst arm, so it will play nearly at random"
             f"{other}"
         )
     if (why := base.why_horizon_is_short(rows)) is not None:
@@ -144,16 +144,16 @@ def warnings_for(outlook: Outlook, base: ArmAlgorithm, rows: int) -> list[str]:
 
 
 def off_policy_lines(off_policy: OffPolicy) -> list[str]:
-    """What the best arm earns by the propensities, against what was played."""
+    """Compare what the best arm would have earned with what was played."""
     best = off_policy.best
     return [
-        f"Always playing {text_of(best.arm)} would earn {with_interval(best.earns)} a round by the log's propensities, "
-        f"from {best.rows:,} rows; what was played earned {with_interval(off_policy.was_earned)}."
+        f"By the log's propensities, always playing {text_of(best.arm)} would earn {with_interval(best.earns)} a round "
+        f"({best.rows:,} rows). What was played earned {with_interval(off_policy.was_earned)}."
     ]
 
 
 def context_lines(checks: ContextChecks, forecast: str | None) -> list[str]:
-    """What the context columns are good for, beside the tables."""
+    """Say what the context columns are good for, beside the tables."""
     lines: list[str] = []
     ranking = checks.confounding
     if ranking.columns:
@@ -164,11 +164,11 @@ def context_lines(checks: ContextChecks, forecast: str | None) -> list[str]:
 
 
 def with_interval(one: Estimate) -> str:
-    """A number with its interval."""
+    """Write a number with its interval."""
     return f"{number(one.value)} [{number(one.low)}, {number(one.high)}]"
 
 
 def _rounded(rows: float) -> str:
-    """A number of rows with two digits that mean something."""
+    """Round a number of rows to two significant digits."""
     size = 10 ** max(int(math.log10(max(rows, 1.0))) - 1, 0)
     return f"{round(rows / size) * size:,}"

@@ -121,7 +121,7 @@ def context_forecasts(history: History, reward_range: tuple[float, float] = (0.0
 
 
 def _gain(mean: Floats, better: Floats) -> tuple[float, float]:
-    """The gain over the mean as a share of its error, and how far it may be off by what it is in each block."""
+    """Return the gain over the mean as a share of its error, and how far it may be off by what it is in each block."""
     total = max(float(mean.sum()), 1e-12)
     gains = [float(part.sum()) for part in _blocks(mean - better)]
     spread = float(np.std(gains, ddof=1)) if len(gains) > 1 else math.nan

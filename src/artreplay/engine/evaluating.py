@@ -113,11 +113,11 @@ class LogToPlay:
         return np.asarray(counts[self._rest.codes] / self.rows)
 
     def logged_value(self) -> Estimate:
-        """What was played earned this much a round."""
+        """Return what was played earned a round."""
         return mean_of(self._rest.rewards, self._bounds())
 
     def _bounds(self, base: Any = None) -> tuple[float, float]:
-        """Between which numbers rewards lie: by the algorithm, else by the log, at least 0 and 1."""
+        """Return the range of rewards, by the algorithm, or else by the log with 0 and 1."""
         rewards = self._rest.rewards
         low, high = min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
         stated = getattr(base, "reward_range", (-math.inf, math.inf))
@@ -132,7 +132,7 @@ class LogToPlay:
     # -- what there is to play ----------------------------------------------------------------------------------
 
     def kind_of(self, name: str, policy: Any) -> str:
-        """How a policy is played: "arm", "rule", "context" or "learning"."""
+        """Return how a policy is played: "arm", "rule", "context" or "learning"."""
         if isinstance(policy, ContextRegression):
             self._contexts(name)
             return "context"
@@ -156,13 +156,13 @@ class LogToPlay:
         return "arm"
 
     def _contexts(self, name: str) -> Any:
-        """The contexts of the rows that are played."""
+        """Return the contexts of the rows that are played."""
         if self._rest.contexts is None:
             raise InvalidHistory(f"{name!r} needs the contexts of the log: History(arms, rewards, contexts=table)")
         return self._rest.contexts
 
     def value_of(self, name: str, policy: Any, kind: str) -> PolicyValue:
-        """What a policy would have earned."""
+        """Return what a policy would have earned."""
         bounds = self._bounds(policy)
         if kind in ("learning", "context"):
             rewards = self._learn(policy) if kind == "learning" else self._learn_contexts(policy)
@@ -178,7 +178,7 @@ class LogToPlay:
         return PolicyValue(name, "fixed", value, rows, mean_of(accepted, bounds), len(accepted), value)
 
     def _missed(self, agree: Flags) -> float:
-        """The share of rows in which the chance of the arm of a rule was below that of any row in which it agreed."""
+        """Return the share of rows in which the rule's arm had less chance than in any row in which they agreed."""
         if not agree.any():
             return 1.0
         with np.errstate(divide="ignore"):
@@ -186,7 +186,7 @@ class LogToPlay:
         return float((least > (1.0 + SLACK) * self._weights[agree].max()).sum()) / self.rows
 
     def _chosen(self, name: str, rule: Rule) -> Ints:
-        """The arm that a rule chooses in each row."""
+        """Return the arm that a rule chooses in each row."""
         table = self._contexts(name)
         if self.propensity is not None:
             table = table.drop_columns([self.propensity])
@@ -201,7 +201,7 @@ class LogToPlay:
     # -- learning policies --------------------------------------------------------------------------------------
 
     def _learn(self, base: Any) -> Floats:
-        """The rewards that a policy without contexts is told, in order."""
+        """Return the rewards that a policy without contexts is told, in order."""
         make = FullStart if isinstance(base, Algorithm) and not base.exact else ArtificialReplay
         policy = make(base, self._plain_first)
         codes, keeps = self._rest.codes, self._keeps
@@ -221,7 +221,7 @@ class LogToPlay:
             matches.append(row)
 
     def _learn_contexts(self, base: ContextRegression) -> Floats:
-        """The rewards that a regression of the context is told, in order."""
+        """Return the rewards that a regression of the context is told, in order."""
         base = base.duplicate()
         for rows in (self.first, self._rest):
             base.rewards_of(rows)  # which refuses what lies outside the range
@@ -268,7 +268,7 @@ def play_rows(component: Any, encoded: Any, units: Any, rewards: Any, keeps: Any
 
 
 def _column(history: History, name: str) -> Floats:
-    """The chances of the logged choices, from a column of contexts."""
+    """Return the chances of the logged choices, from a column of contexts."""
     if name not in history.context_names or history.contexts is None:
         names = ", ".join(map(repr, history.context_names)) or "none"
         raise InvalidHistory(

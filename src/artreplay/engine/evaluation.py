@@ -72,14 +72,14 @@ class Evaluation:
     least_chance: float
 
     def __getitem__(self, name: str) -> PolicyValue:
-        """One policy by its name."""
+        """Return one policy by its name."""
         for policy in self.policies:
             if policy.name == name:
                 return policy
         raise KeyError(name)
 
     def sentences(self) -> list[str]:
-        """What follows, in words."""
+        """Say in sentences what follows."""
         sentences = []
         if self.by_shares:
             sentences.append(
@@ -104,7 +104,7 @@ class Evaluation:
         return sentences
 
     def to_frame(self) -> Any:
-        """A table with one row for each policy, as an Arrow table."""
+        """Return an Arrow table with one row for each policy."""
         import pyarrow as pa
 
         rows = [

@@ -162,7 +162,7 @@ def confounding(
 
 
 def _flattery(is_leader: Floats, fit: _AdditiveFit, strata: Sequence[Strata]) -> tuple[str, str]:
-    """The column and the value that add most to what the leader earned, beyond what they add to all rows."""
+    """Return the column and the value that add most to what the leader earned, beyond what they add to all rows."""
     gains = []
     for each, effects in zip(strata, fit.effects[1:], strict=True):
         share = np.bincount(each.codes[is_leader], minlength=len(each.names)) / max(int(is_leader.sum()), 1)
@@ -200,7 +200,7 @@ class _AdditiveFit:
         return self.rank == there - len(self._blocks) + 1
 
     def adjusted(self) -> Floats:
-        """The mean of each arm if it had been shown in all rows."""
+        """Return the mean of each arm if it had been shown in all rows."""
         base = sum(
             float(effects @ block.counts) / self.rows
             for effects, block in zip(self.effects[1:], self._blocks[1:], strict=True)
@@ -208,7 +208,7 @@ class _AdditiveFit:
         return np.asarray(self.effects[0] + base)
 
     def error(self, arm: int, other: int) -> float:
-        """The standard error of the difference between two arms, which holds for rewards of any variance."""
+        """Return the standard error of the difference between two arms, for rewards of any variance."""
         if self._covariance is None:
             self._covariance = self._inverse @ self._gram(self._residual**2) @ self._inverse
         c = self._covariance
@@ -228,7 +228,7 @@ class _AdditiveFit:
 
 
 def _depend(codes: Ints, strata: Strata) -> bool:
-    """Whether the shares of the arms depend on a column, by Pearson's test."""
+    """Return whether the shares of the arms depend on a column, by Pearson's test."""
     n_arms, n_values = int(codes.max()) + 1, len(strata.names)
     table = np.bincount(codes * n_values + strata.codes, minlength=n_arms * n_values).reshape(n_arms, n_values)
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
@@ -238,7 +238,7 @@ def _depend(codes: Ints, strata: Strata) -> bool:
 
 
 def _is_better(fit: _AdditiveFit, more: _AdditiveFit) -> bool:
-    """Whether a column explains more of the reward than chance lets one expect."""
+    """Return whether a column explains more of the reward than chance lets one expect."""
     freedom, left = more.rank - fit.rank, more.rows - more.rank
     if freedom <= 0 or left <= 0:
         return False
@@ -247,7 +247,7 @@ def _is_better(fit: _AdditiveFit, more: _AdditiveFit) -> bool:
 
 
 def _is_far(statistic: float, freedom: int) -> bool:
-    """Whether a sum of squared normal draws is larger than chance explains, by Wilson and Hilferty."""
+    """Return whether a sum of squared normal draws is larger than chance explains, by Wilson and Hilferty."""
     if freedom <= 0:
         return False
     spread = 2.0 / (9.0 * freedom)

@@ -91,7 +91,7 @@ def check_contexts(history: History, leader: Label, reward_range: tuple[float, f
 
 
 def _segments(strata: Strata, history: History, reward_range: tuple[float, float]) -> Iterator[Segment]:
-    """Each value of a column, in order, or the most frequent first."""
+    """Report on each value of a column, in order, or the most frequent first."""
     n_arms = len(history.labels)
     low, high = reward_range
     pairs = strata.codes * n_arms + history.codes
@@ -119,7 +119,7 @@ def _segments(strata: Strata, history: History, reward_range: tuple[float, float
 
 
 def _cell_sizes(strata: Sequence[Strata], history: History) -> CellSizes:
-    """The rows of each combination of values and arm; combinations that never occur are thin."""
+    """Count the rows of each combination of values and arm. Combinations that never occur are thin."""
     n_arms = len(history.labels)
     cells = n_arms * math.prod(len(each.names) for each in strata)
     codes: Ints = history.codes
@@ -130,7 +130,7 @@ def _cell_sizes(strata: Sequence[Strata], history: History) -> CellSizes:
 
 
 def _leaks(history: History, columns: dict[str, ContextColumn]) -> Iterator[tuple[str, str]]:
-    """Columns that hold the arm or the reward, each with a sentence."""
+    """Find columns that hold the arm or the reward, each with a sentence."""
     rewards = history.rewards
     variance = float(rewards.var())
     for name, column in columns.items():
@@ -151,7 +151,7 @@ def _leaks(history: History, columns: dict[str, ContextColumn]) -> Iterator[tupl
 
 
 def _held(codes: Ints, arms: Ints) -> float:
-    """The share of rows in which the value says which arm was played; 0 if one arm is nearly all of the log."""
+    """Return the share of rows in which the value gives the arm away, or 0 if one arm is nearly all of the log."""
     n_arms = int(arms.max()) + 1
     pairs = np.bincount(codes * n_arms + arms, minlength=(int(codes.max()) + 1) * n_arms).reshape(-1, n_arms)
     commonest = float(pairs.sum(axis=0).max()) / len(arms)
@@ -159,7 +159,7 @@ def _held(codes: Ints, arms: Ints) -> float:
 
 
 def _drifts(history: History, columns: dict[str, ContextColumn]) -> Iterator[str]:
-    """Columns whose second half does not fit scales that are frozen after the first half."""
+    """Find columns whose second half does not fit scales that are frozen after the first half."""
     half = len(history) // 2
     for name, column in columns.items():
         first, second = _part(column, slice(0, half)), _part(column, slice(half, None))
@@ -176,7 +176,7 @@ def _drifts(history: History, columns: dict[str, ContextColumn]) -> Iterator[str
 
 
 def _part(column: ContextColumn, rows: slice) -> ContextColumn:
-    """Some rows of a column, with the values that occur in them."""
+    """Return some rows of a column, with the values that occur in them."""
     if column.numbers is not None:
         return ContextColumn(column.numbers[rows], column.codes, column.values)
     values, codes = np.unique(column.codes[rows], return_inverse=True)

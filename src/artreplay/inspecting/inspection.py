@@ -1,4 +1,4 @@
-"""What someone who wants to start from a log should know about it, and what in it could do harm."""
+"""What to know of a log before starting from it, and what in it could do harm."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from artreplay.inspecting.log_warnings import FAR, LEAST_ROWS, SHORT_RUN, mislea
 from artreplay.inspecting.repeats import Repeats
 
 _SIDE = 8  # regions along an axis
-MAX_LOOKED_AT = 2_000_000  # rows of a log when a policy is made, half a second; `inspect` looks at longer ones
-_LOOKED_AT: WeakSet[History] = WeakSet()  # logs that were warned of, if need be
+MAX_LOOKED_AT = 2_000_000  # rows of a log that are looked at when a policy is made, in half a second
+_LOOKED_AT: WeakSet[History] = WeakSet()  # logs that were looked at already
 
 
 @dataclass
 class Group:
-    """An arm or a region: its samples, their mean, and how its rewards run with the order."""
+    """An arm or a region: its samples, their mean, and the trend of its rewards along the log."""
 
     name: Label | str
     rows: int
     mean: float
-    drift: float  # in standard errors; nan where it cannot be sentences
+    drift: float  # in standard errors; nan if unknown
     is_sorted: bool
-    opening: int  # lowest rewards before the first other one
-    allowance: float = 0.0  # how far its mean may lie from today's by its rows, in the mean
+    opening: int  # how many lowest rewards come before the first other reward
+    allowance: float = 0.0  # the mean allowance of its rows
 
 
 @dataclass
 class Inspection:
-    """The findings that `inspect` reports."""
+    """What `inspect` has found in a log."""
 
     rows: int = 0
     missing: int = 0  # rows without a finite reward, or without a unit, which are left out
@@ -52,7 +52,7 @@ class Inspection:
 
 
 def inspected(parts: Iterable[History], missing: Callable[[], int] = lambda: 0) -> Inspection:
-    """Look at a log once, from front to back, in bounded memory; `missing` says at the end what was left out."""
+    """Read a log once, in order and in bounded memory; `missing` returns at the end how many rows were left out."""
     looks = _Looks()
     for part in parts:
         if len(part):
@@ -95,17 +95,17 @@ class _Looks:
         self.numbering = Numbering()
         self.sums: Floats = np.zeros(
             (0, 6)
-        )  # samples; sums of x, y, xy, xx, yy: x the number of a sample, y its reward
-        self.allowances: Floats = np.zeros(0)  # their sum
+        )  # samples; sums of x, y, xy, xx, yy, where x is the number of a sample and y its reward
+        self.allowances: Floats = np.zeros(0)  # the sum of allowances
         self.last: Floats = np.zeros(0)
         self.ups: Ints = np.zeros(0, np.int64)
         self.downs: Ints = np.zeros(0, np.int64)
-        self.opening: Ints = np.zeros(0, np.int64)  # −1 − length once it has ended
+        self.opening: Ints = np.zeros(0, np.int64)  # becomes −1 − length when the run ends
         self.box: tuple[Floats, Floats] | None = None
         self.repeats = Repeats()
 
     def see(self, part: History) -> None:
-        """The next rows."""
+        """Take in the next rows."""
         self.repeats.see(part.row_hashes, part.rewards)
         self.low, self.high = min(self.low, float(part.rewards.min())), max(self.high, float(part.rewards.max()))
         codes = self._codes(part)
@@ -125,7 +125,7 @@ class _Looks:
             unit = (low >= 0).all() and (high <= 1).all()
             self.box = (np.zeros_like(low), np.ones_like(low)) if unit else (low, high)
         low, high = self.box
-        axes = slice(0, 2)  # regions of the first two axes: more would be too many to look at
+        axes = slice(0, 2)  # regions of only the first two axes, because more would be too many to look at
         span = np.where(high > low, high - low, 1.0)
         places = np.clip((part.points - low) / span * _SIDE, 0, _SIDE - 1).astype(np.int64)[:, axes]
         codes: Ints = places[:, 0] if places.shape[1] == 1 else places[:, 0] * _SIDE + places[:, 1]
@@ -163,7 +163,7 @@ class _Looks:
         self.last[codes_here] = values[starts + sizes - 1]
 
     def groups(self, only_odd: bool = False) -> list[Group]:
-        """Each arm, or each region that has samples; if only odd ones are wanted, those that may be worth a warning."""
+        """Return each arm, or each region that has samples, or only those that may be worth a warning."""
         names: list[Label | str] = list(self.numbering.labels)
         drifts, is_sorted = _drifts(self.sums), self._is_sorted()
         to_report = self.sums[:, 0] > 0
@@ -196,7 +196,7 @@ class _Looks:
 
 
 def _drifts(sums: Floats) -> Floats:
-    """How strongly the rewards of each group rise or fall along the log, in standard errors; nan for few rows."""
+    """Return how strongly the rewards of each group rise or fall along the log, in standard errors."""
     n, x, y, xy, xx, yy = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         across, along = yy - y * y / n, xx - x * x / n

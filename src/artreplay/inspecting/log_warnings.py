@@ -1,4 +1,4 @@
-"""What in a log could mislead whoever starts from it, in sentences: the same from `inspect` and from every policy."""
+"""What in a log could mislead whoever starts from it, in sentences that `inspect` and every policy share."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from artreplay.inspecting.inspection import Group, Inspection
 
-LEAST_ROWS = 20  # of an arm from which its order can be judged
-FAR = 4.0  # standard errors from which rewards that follow the order are called drifting
-UNLIKELY = 1e-4  # chance of an opening run of lowest rewards below which it is worth a warning
-SHORT_RUN = 5  # lowest rewards at the beginning that are never worth one
+LEAST_ROWS = 20  # fewer rows of an arm do not show whether its order is random
+FAR = 4.0  # a trend of rewards along the log counts as drift from this many standard errors on
+UNLIKELY = 1e-4  # a run of lowest rewards at the start gets a warning if its chance is below this
+SHORT_RUN = 5  # a shorter run of lowest rewards at the start never gets a warning
 MAX_NAMED = 3
 
 
 def warnings_of(inspection: Inspection) -> list[str]:
-    """Everything that `inspect` warns of."""
+    """Return everything that `inspect` warns of."""
     sentences = []
     if inspection.missing:
         lack, them = ("row lacks", "it") if inspection.missing == 1 else ("rows lack", "them")
-        sentences.append(f"{inspection.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
+        sentences.append(f"{inspection.missing:,} {lack} a finite reward or a unit, and a policy refuses {them}")
     if inspection.rows == 0:
-        return [*sentences, "the log is empty: a policy over it starts from nothing"]
+        return [*sentences, "the log is empty, so a policy over it starts from nothing"]
     if not (inspection.low >= 0.0 and inspection.high <= 1.0):
         sentences.append(
-            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]: tell the algorithm their range "
+            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]. Tell the algorithm their range "
             "(reward_range, --reward-range)"
         )
     sentences += misleading(inspection)
@@ -36,7 +36,7 @@ def warnings_of(inspection: Inspection) -> list[str]:
 
 
 def misleading(inspection: Inspection) -> list[str]:
-    """What misleads an algorithm although each row by itself is right: a log twice, rewards that follow the order."""
+    """Return what misleads an algorithm although each row is right, such as rewards that follow the order."""
     what = "arm" if inspection.kind == "arms" else "region"
     in_order = [group for group in inspection.groups if group.is_sorted and abs(group.drift) > FAR]
     rising, falling = (
@@ -46,30 +46,30 @@ def misleading(inspection: Inspection) -> list[str]:
     sentences = []
     if inspection.repeats_at is not None:
         sentences.append(
-            f"from row {inspection.repeats_at:,} on the log repeats its first rows: each row would count twice"
+            f"from row {inspection.repeats_at:,} on the log repeats its first rows, so each row would count twice"
         )
     if in_order:
         sentences.append(
-            f"{_named(what, in_order)} rewards are sorted, but the method assumes a random order: shuffle the log"
+            f"{_named(what, in_order)} rewards are sorted, but the method assumes a random order. Shuffle the log"
         )
     for way, groups in (("rise", rising), ("fall", falling)):
         if groups:
             most = max(groups, key=lambda group: abs(group.drift)).drift
             sentences.append(
                 f"{_named(what, groups)} rewards {way} along the log ({most:+.0f} standard errors), but the method "
-                "assumes they do not: use the recent part, or allow for it with drift. A shuffle would only hide it"
+                "assumes that they do not. Use the recent part, or allow for it with drift: a shuffle only hides it"
             )
     if late:
         first = late[0]
         sentences.append(
-            f"{_named(what, late)} first {first.opening:,} rewards are the lowest there are, although the mean is "
-            f"{first.mean:.2g}: the index falls and stays down"
+            f"{_named(what, late)} first {first.opening:,} rewards are the lowest possible, although the mean is "
+            f"{first.mean:.2g}. The index falls and stays low"
         )
     return sentences
 
 
 def _opens_low(group: Group, inspection: Inspection) -> bool:
-    """Whether an arm begins with more of the lowest rewards than chance explains."""
+    """Return whether an arm begins with more of the lowest rewards than chance explains."""
     if group.opening < SHORT_RUN or inspection.high <= inspection.low:
         return False
     lowest = 1.0 - (group.mean - inspection.low) / (inspection.high - inspection.low)
@@ -77,7 +77,7 @@ def _opens_low(group: Group, inspection: Inspection) -> bool:
 
 
 def _named(what: str, groups: Sequence[Group]) -> str:
-    """The arms in a few words that a possession follows."""
+    """Name the arms in a few words, before something that they have."""
     names = [str(group.name) for group in groups]
     if len(names) == 1:
         return f"{what} {names[0]}: its"

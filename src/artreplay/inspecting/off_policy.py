@@ -1,4 +1,4 @@
-"""What each arm would have earned, from a log that says how probable each choice was."""
+"""What each arm would have earned, from a log with the probability of each choice."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ class OffPolicy:
         return self.arms[0]
 
     def of(self, arm: Label) -> ArmEarnings:
-        """What one arm would earn."""
+        """Return what one arm would earn."""
         for each in self.arms:
             if each.arm == arm:
                 return each
-        raise InvalidHistory(f"{arm!r} was never played: the log cannot say what it earns")
+        raise InvalidHistory(f"{arm!r} was never played, so the log cannot say what it earns")
 
     def is_beaten(self, arm: Label) -> bool:
-        """Whether another arm earns more, beyond chance."""
+        """Return whether another arm earns more, beyond chance."""
         return any(each.earns.low > self.of(arm).earns.high for each in self.arms)
 
     def beats_all(self, arm: Label) -> bool:
-        """Whether this arm earns more than every other one, beyond chance."""
+        """Return whether this arm earns more than every other one, beyond chance."""
         return all(each.earns.high < self.of(arm).earns.low for each in self.arms if each.arm != arm)
 
 
@@ -98,7 +98,7 @@ class WeightedLog:
         self.rows += len(rewards)
 
     def earnings(self) -> OffPolicy:
-        """What each arm would earn, self-normalised, with intervals that hold for few and rare rewards."""
+        """Estimate what each arm would earn (self-normalised), with intervals that hold for few and rare rewards."""
         all_rows = WeightedRewards(self.reward_range)
         for rows in self._arms.values():
             all_rows.merge(rows.without_weights())
@@ -110,7 +110,7 @@ class WeightedLog:
         return OffPolicy(sorted(earnings, key=lambda each: (-each.earns.low, -each.earns.value)), all_rows.estimate())
 
     def _missed(self, arm: Label, everywhere: Counter[int]) -> float:
-        """The share of rows in which the chance of an arm was below that of any row in which it was played.
+        """Return the share of rows in which the chance of an arm was below that of any row in which it was played.
 
         Another arm with the chance p leaves at most 1 − p. What the arm earns there the log cannot say.
         """
@@ -134,20 +134,20 @@ def weighted_rows(
     csv: Mapping[str, Any] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> WeightedLog:
-    """Read a log with a column of chances once, from front to back."""
+    """Read a log with a column of probabilities once."""
     roles = {"unit": unit, "reward": reward, "propensity": propensity}
     if len(set(roles.values())) < len(roles):
         raise InvalidParameter(
             f"unit, reward and propensity must be different columns, got {', '.join(roles.values())}"
         )
-    earnings = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
-    check_names(earnings.column_names(), roles.items())
+    located = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
+    check_names(located.column_names(), roles.items())
     rows = WeightedLog(reward_range)
     with errors_in(columns=roles):
-        for batch in earnings.tables(list(roles.values())):
+        for batch in located.tables(list(roles.values())):
             with errors_in(rows_before=rows.rows):
-                rewards, chances = (earnings.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
-                rows.add(earnings.labels(batch, unit), rewards, chances)
+                rewards, chances = (located.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
+                rows.add(located.labels(batch, unit), rewards, chances)
     if rows.rows == 0:
-        raise InvalidHistory("the log is empty: it says nothing of what an arm would earn")
+        raise InvalidHistory("the log is empty, so it does not say what an arm would earn")
     return rows

@@ -79,7 +79,7 @@ class WeightedRewards:
         return self._unscaled(self.reward / self.rows) if self.rows else math.nan
 
     def estimate(self, unseen: float = 0.0) -> Estimate:
-        """The weighted mean, with an interval that holds in 95 % of cases.
+        """Return the weighted mean, with an interval that holds in 95 % of cases.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class WeightedRewards:
         return Estimate(*map(self._unscaled, (value, low, max(high, value))))
 
     def without_weights(self) -> WeightedRewards:
-        """The same rows, all with the weight 1."""
+        """Return the same rows, all with the weight 1."""
         same = WeightedRewards(self.reward_range)
         same.rows, same.reward, same.most = self.rows, self.reward, 1.0
         same.weight, same.weighted_reward = float(self.rows), self.reward
@@ -125,7 +125,7 @@ class WeightedRewards:
 
 
 def mean_of(rewards: Any, reward_range: tuple[float, float] = (0.0, 1.0), weights: Any = None) -> Estimate:
-    """The mean of rewards, weighted or not, with its interval.
+    """Return the mean of rewards, weighted or not, with its interval.
 
     >>> mean_of([0, 1, 1, 0, 1, 1])
     Estimate(value=0.66..., low=0.16..., high=0.97...)
@@ -137,7 +137,7 @@ def mean_of(rewards: Any, reward_range: tuple[float, float] = (0.0, 1.0), weight
 
 
 def mean_of_counts(count: float, total: float, error_chance: float = ERROR_CHANCE) -> Estimate:
-    """The mean of `count` rewards in [0, 1] that add up to `total`, with the same interval.
+    """Return the mean of `count` rewards in [0, 1] that add up to `total`, with the same interval.
 
     >>> mean_of_counts(24, 0)
     Estimate(value=0.0, low=0.0, high=0.142...)
@@ -150,7 +150,7 @@ def mean_of_counts(count: float, total: float, error_chance: float = ERROR_CHANC
 
 
 def _furthest(mean: float, far: float) -> float:
-    """The highest number whose divergence from a mean is at most this much."""
+    """Return the highest number whose divergence from a mean is at most this much."""
     low, high = mean, 1.0
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
@@ -162,7 +162,7 @@ def _furthest(mean: float, far: float) -> float:
 
 
 def _upper(rewards: Floats, weights: Floats, counts: Floats, value: float) -> float:
-    """The highest mean that these rows do not refute; the highest weight there can be is 1.
+    """Return the highest mean that these rows do not refute. The highest weight must be 1.
 
     Someone who believes that the mean is below v bets on each row: 1 becomes 1 + λ·w·(v − r), which cannot be negative
     for λ ≤ 1 / (1 − v). If the mean is v nobody can expect to win, so v is refuted where the best bet would have made
@@ -181,7 +181,7 @@ def _upper(rewards: Floats, weights: Floats, counts: Floats, value: float) -> fl
 
 
 def _most_won(gains: Floats, counts: Floats, highest: float, goal: float) -> bool:
-    """Whether some bet in [0, highest] wins the goal, in logarithms: the bets are a concave function."""
+    """Return whether some bet in [0, highest] wins the goal, in logarithms, which are a concave function of the bet."""
     low, high, bet = 0.0, highest, 0.5 * highest
     for _ in range(NEWTON_STEPS):
         factors = 1.0 + bet * gains

@@ -1,4 +1,4 @@
-"""How history reaches an algorithm: the one step, the ledger of unread rows, and the three policies."""
+"""How rows of a log reach an algorithm: one step, the ledger of unread rows, and the three policies."""
 
 from artreplay.replay import drift
 from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base, offers_value
@@ -16,7 +16,7 @@ from artreplay.replay.policy import (
     warn_of_short_horizon,
 )
 from artreplay.replay.reader import ledger_without_rows
-from artreplay.replay.related import checked_relation
+from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.saving import decode, encode, load, policy_as_bytes, policy_from_bytes
 from artreplay.replay.standing import Cell, Contradiction, used_counts
 from artreplay.replay.step import (
@@ -63,6 +63,7 @@ __all__ = [
     "ObjectBase",
     "Part",
     "Policy",
+    "Relation",
     "Unknown",
     "as_base",
     "certify",

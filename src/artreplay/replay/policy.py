@@ -1,4 +1,4 @@
-"""The three policies: a base algorithm plus a way to use history. `ask` for an action, play it, `tell` its reward."""
+"""The three policies: a base algorithm and a way to use its log. `ask` for an action, play it, `tell` its reward."""
 
 from __future__ import annotations
 
@@ -29,26 +29,30 @@ from artreplay.replay.step import PENDING, ROUND, SERVING, USED
 
 
 class Policy:
-    """What the three policies share.
+    """What the three policies have in common.
 
-    Everything a policy learns from is one journal: the rows of its log, rows appended later, and every reward that was
-    told. Rewards may come late, in another order, or never, and you may tell actions that nobody asked for: each
-    becomes a row of the journal, after the rows that were there before. A decision is made at the first `ask` after a
-    `tell`, from the journal as it is then, and `ask` returns it until the next `tell`, whatever arrives meanwhile. A
-    policy works on its own copy of the base. Until something is told or asked no row is shown, and of a store only what
-    the base must know of it is read; for an object of the user's own it is loaded into memory. A policy belongs to one
-    thread at a time. A Ctrl-C that cuts a step in two leaves a policy that refuses every later call.
+    A policy learns from one journal: the rows of its log, rows that `extend` adds later, and every reward it was told.
+    Rewards may come late, in another order, or never. You may also tell actions that nobody asked for. Each becomes a
+    row of the journal, after all rows that are there.
+
+    The first `ask` after a `tell` makes a decision from the journal as it is then. Further calls return the same action
+    until the next `tell`.
+
+    A policy works on its own copy of the base. It shows no rows before the first `ask` or `tell`. Until then it reads
+    only what the base must know of a stored log, except for a user's own object, whose log it loads into memory.
+
+    Only one thread at a time may use a policy. If Ctrl-C interrupts a step, every later call raises an error.
     """
 
     kind: ClassVar[str]
     relation: Relation | None = None
-    log: BaseLog  # as the base sees it; empty where there is none
+    log: BaseLog  # as the base sees it; empty if there is none
 
     def __init__(self, base: Base, history: AnyHistory, drift: object, unknown: Unknown) -> None:
         allowances = Drift(drift, base, checked_history(history).has_allowances)
         if allowances.is_there:
             if self.relation is not None:
-                raise InvalidParameter("a relation and drift do not go together: leave one of them out")
+                raise InvalidParameter("a relation and drift do not go together. Leave one of them out")
             base.allow_drift()
         self._begin(base, allowances, unknown)
         self._open_log(history, None)
@@ -62,21 +66,27 @@ class Policy:
         warn_of_log(history)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
-        """Start before the log is opened."""
+        """Set everything up that does not need the log."""
         self.drive = Drive(base)
         self.unknown = checked_unknown(unknown)
         self._drift = drift
         self._online = online_of(base.thing)
         self._loaded = 0  # rows of totals that the base has taken in
         self.shows_all = self.kind == "full-start" or (base.reads_whole_log and self.relation is None)
-        # All of a log is read cell by cell only where the order between cells does not matter.
+        # A whole log may be read cell by cell only if the order between cells does not matter.
         self._by_cell = not self.shows_all or (base.exact and base.counts_rows and not base.reads_whole_log)
         self._counts = base.counts_rows or not self._by_cell  # whether marks count the rows of a cell
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
     def ask(self) -> Action:
-        """The action to play next: a unit, or a list of units. The same until the next `tell`."""
+        """Return the action to play next: a unit, or a list of units. It stays the same until the next `tell`.
+
+        >>> import artreplay as ar
+        >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
+        >>> policy.ask(), policy.ask()
+        ('red', 'red')
+        """
         drive = self.drive
         units: int = drive.position.item(PENDING)
         if units == 0 or drive.is_busy:
@@ -91,12 +101,18 @@ class Policy:
         Parameters
         ----------
         action
-            A unit, or a list of units where the base plays several.
-        reward
-            A number, or one for each unit of a list, in its order.
+                A unit, or a list of units if the base plays several.
+            reward
+                A number, or one number for each unit of a list, in its order.
 
-        You may tell any action, asked for or not: the rows of the log that come before it are shown first. Everything
-        is checked before anything changes.
+            You may tell any action, whether it was asked for or not. The policy first shows the base the rows of the
+            log that come before it. Everything is checked before anything changes.
+
+            >>> import artreplay as ar
+            >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
+            >>> policy.tell("red", 0.0)
+            >>> policy.rounds
+            1
         """
         drive, base = self.drive, self.drive.base
         if base.is_list(action):
@@ -117,9 +133,10 @@ class Policy:
         drive.leave()
 
     def tell_rounds(self, units: Ints, rewards: Floats) -> None:
-        """Tell many rounds at once: the number of the arm that was played in each, and its reward as the base wants it.
+        """Tell many rounds in one call: the number of the arm played in each, and its reward on the scale of the base.
 
-        As `tell` for each in turn, for algorithms over arms, whose cells never divide. Nothing is checked.
+        This equals `tell` for each round in turn. It is for algorithms over arms, whose cells never divide, and checks
+        nothing.
         """
         with self.drive.whole():
             self.show_before(np.unique(units).tolist())
@@ -132,9 +149,9 @@ class Policy:
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
     def choose(self, chooser: Any, round_: int) -> Action:
-        """The action of a numbered decision, made while others are open; nothing is pending afterwards.
+        """Choose the action of a numbered decision while other decisions are open. Nothing is pending afterwards.
 
-        `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
+        `chooser` proposes in place of the base, and is shown the same rows as the base. With None the base proposes.
         """
         drive = self.drive
         with drive.whole():
@@ -148,14 +165,14 @@ class Policy:
         return drive.base.action(drive.proposed, units, round_)
 
     def read_cells_of(self, units: list[int]) -> None:
-        """Show all rows of the log that lie in the cells of these units, as before they are told."""
+        """Show all rows of the log that lie in the cells of these units, as `tell` would do first."""
         with self.drive.whole():
             self.show_before(units)
 
     # -- the log, which may grow ------------------------------------------------------------------------------
 
     def resume(self, history: AnyHistory, fingerprint: Fingerprint, marks: Ints, of_totals: bool) -> None:
-        """Go on with a log that was known by a fingerprint and read up to these marks, and may have grown."""
+        """Continue with a log that may have grown since it had this fingerprint and was read up to these marks."""
         self._check_growth(history, fingerprint, of_totals, None)
         self._open_log(history, marks if fingerprint.rows else None)
 
@@ -165,10 +182,17 @@ class Policy:
         Parameters
         ----------
         history
-            The same rows, in the same order, with more after them.
+                The same rows, in the same order, with more rows after them.
 
-        The new rows join the journal now, after what was told before. Any other change is refused, and the error names
-        the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
+            The new rows join the journal now, after everything that was told. Any other change is refused with an error
+            that names the row. `drift` holds for new rows as well. If the log has allowances, the new rows bring their
+            own.
+
+            >>> import artreplay as ar
+            >>> policy = ar.ArtificialReplay(ar.MonUCB(2, horizon=100), ar.History([0], [1.0]))
+            >>> policy.extend(ar.History([0, 1], [1.0, 0.0]))
+            >>> policy.used + policy.unused
+            2
         """
         fingerprint, before, base = self.fingerprint(), self.log, self.drive.base
         self._check_growth(history, fingerprint, before.is_totals, before.history)
@@ -179,14 +203,14 @@ class Policy:
                 warn_of_short_horizon(base, self.log.size)
 
     def check_extends(self, history: AnyHistory) -> BaseLog:
-        """Refuse what `extend` would refuse, and change nothing; the log as the base will see it."""
+        """Refuse what `extend` would refuse, without changing anything. Return the log as the base will see it."""
         self._check_growth(history, self.fingerprint(), self.log.is_totals, self.log.history)
         return BaseLog(self.drive.base, history, self.unknown, self._drift)
 
     def _check_growth(
         self, history: AnyHistory, fingerprint: Fingerprint, of_totals: bool, before: AnyHistory | None
     ) -> None:
-        """Refuse a log that is not the known one with more rows; it was `before`, if that is at hand."""
+        """Refuse a log that is not the known one with rows appended; `before` is the known log, if it is at hand."""
         self.drive.check_whole()
         if fingerprint.rows and isinstance(checked_history(history), Totals) != of_totals:
             kind, other = ("totals", "rows") if of_totals else ("rows", "totals")
@@ -195,7 +219,7 @@ class Policy:
         history.check_continues(fingerprint, before)
 
     def go_on_from(self, before: Policy) -> None:
-        """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
+        """Continue from a policy over the same arms without the last one. The bases already know the same."""
         marks = before.marks()
         self.drive.position[:] = before.drive.position
         self._open_log(before.log.history, marks if before.log.is_totals else np.insert(marks, -1, 0))
@@ -207,7 +231,7 @@ class Policy:
         return self.log.history.fingerprint
 
     def _open_log(self, history: AnyHistory, marks: Ints | None) -> None:
-        """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
+        """Check a log and queue its unread rows. If that fails, the policy stays as it was."""
         drive, base = self.drive, self.drive.base
         log = BaseLog(base, history, self.unknown, self._drift)
         if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
@@ -224,7 +248,7 @@ class Policy:
             ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
             left = unread_rows(ledger)
         if log.whole is not None and left != log.size - self.used:
-            raise InvalidFile("the marks in the file do not fit the number of rows that were used")
+            raise InvalidFile("the marks in the file do not agree with its number of used rows")
         with drive.whole():
             self.log, self.skipped, self._loaded = log, log.skipped, first_row
             drive.replace(ledger, reader)
@@ -232,24 +256,24 @@ class Policy:
             base.log_changed()
 
     def _cells(self, log: BaseLog) -> UnitCells:
-        """The cells that rows are read by: the base's own, or one for everything."""
+        """Return the cells that rows are read by: the base's own, or one cell for everything."""
         some = log.numbers if log.whole is None else log.whole.units
         return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
 
-    # -- showing it -------------------------------------------------------------------------------------------
+    # -- showing rows ----------------------------------------------------------------------------------------
 
     def show_first(self) -> None:
-        """Show the whole log, if that is what the policy does, and totals in any case."""
+        """Show the whole log if this policy does that, and load totals in any case."""
         log = self.log
         if not (log.is_totals or self.shows_all) or self.used >= log.size:
-            return  # the size comes last, because a database would have to count
+            return  # the size comes last, because a database must count its rows for it
         if log.is_totals:
             self._load_totals(log)
         else:
             self.drive.read_to_end(self._one_of_each_cell(log))
 
     def _one_of_each_cell(self, log: BaseLog) -> Ints:
-        """A unit of each cell that rows are read by."""
+        """Return one unit of each cell that rows are read by."""
         if not self._by_cell:
             return np.zeros(1, np.int64)
         ledger = self.drive.ledger
@@ -258,14 +282,14 @@ class Policy:
         return np.unique(log.some_units())
 
     def show_before(self, units: list[int]) -> None:
-        """Show the unread rows of the cells of these units, or of the whole log."""
+        """Show the unread rows that come before a round with these units: those of their cells, or the whole log."""
         if self.shows_all or self.log.is_totals:
             self.show_first()
         elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
             self.drive.read_to_end(units)
 
     def _load_totals(self, log: BaseLog) -> None:
-        """Let the base take in the rows of totals that are left, in order."""
+        """Let the base take in the remaining rows of totals, in order."""
         for row, unit, samples, total in log.totals_after(self._loaded):
             with self.drive.whole():
                 self.drive.load(unit, samples, total)
@@ -273,10 +297,11 @@ class Policy:
         self.drive.renew()
 
     def marks(self) -> Ints:
-        """Which rows of the log are used: those before the mark of the cell they lie in.
+        """Return the marks, which say which rows are used: those before the mark of the cell they lie in.
 
-        A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. Under a
-        relation these are the numbers of the used rows; of totals it is how many rows of the table were loaded.
+        A mark counts rows of its cell where cells are arms, and is a row number of the log where cells are boxes. With
+        a relation, this returns the numbers of the used rows. For totals it returns how many rows of the table were
+        loaded.
         """
         ledger = self.drive.ledger
         if self.log.is_totals:
@@ -286,7 +311,7 @@ class Policy:
         return marks_of(ledger, self._cells(self.log).parent)
 
     def used_parts(self) -> Iterator[tuple[Part, Flags]]:
-        """All rows of the log in order, and which of them were shown."""
+        """Iterate over all rows of the log in order, and say which of them were shown."""
         log, marks = self.log, self.marks()
         if log.is_totals:
             return iter([(part, part.rows < marks[0]) for part in log.parts()])
@@ -298,69 +323,98 @@ class Policy:
 
     @property
     def base(self) -> Any:
-        """The policy's own copy of the base algorithm: read it, but do not change it."""
+        """The policy's own copy of the base algorithm: for reading only."""
         return self.drive.base.thing
 
     @property
     def history(self) -> AnyHistory | None:
-        """The log; None if there is none."""
+        """The log, or None if the policy has none."""
         return None if self.kind == Ignorant.kind else self.log.history
 
     @property
     def reading(self) -> Reading:
-        """How much of the log was read: rows that were shown, and rows that were read for them."""
+        """How much of the log was read: the rows shown to the base, and the rows fetched from a store for that."""
         return Reading(self.used, self.log.history.n_rows if self.drive.reader is None else self.drive.reader.rows)
 
     @property
     def used(self) -> int:
-        """Rows of the log shown so far."""
+        """The number of rows of the log shown so far."""
         return self.drive.position.item(USED)
 
     @property
     def unused(self) -> int:
-        """Rows of the log not shown so far."""
+        """The number of rows of the log not shown so far."""
         return self.log.size - self.used
 
     @property
     def rounds(self) -> int:
-        """Online rounds told so far."""
+        """The number of online rounds told so far."""
         return self.drive.position.item(ROUND)
 
     def unused_rows(self) -> list[int]:
-        """The rows of the log that have not been shown, in order; rows that were skipped are not among them."""
+        """List the rows of the log that have not been shown, in order. Skipped rows are not in it.
+
+        >>> import artreplay as ar
+        >>> policy = ar.ArtificialReplay(ar.MonUCB(2, horizon=100), ar.History([0, 1], [1.0, 0.0]))
+        >>> policy.unused_rows()
+        [0, 1]
+        """
         return [row for part, shown in self.used_parts() for row in part.rows[~shown].tolist()]
 
     def used_by_cell(self) -> dict[Hashable, int]:
-        """Rows of the log shown, by cell: an arm, or a tuple of arms that share a cell."""
+        """Count the rows of the log shown, by cell: an arm, or a tuple of arms that share a cell.
+
+        >>> import artreplay as ar
+        >>> policy = ar.FullStart(ar.MonUCB(2, horizon=100), ar.History([0, 1, 1], [1.0, 0.0, 0.0]))
+        >>> policy.ask(), policy.used_by_cell()
+        (0, {0: 1, 1: 2})
+        """
         return used_by_cell(self)
 
     def cells(self) -> list[Cell]:
-        """What is known of every cell, an arm or a box: samples shown, mean, index, rows in the log, and rows used.
+        """List what is known of every cell, which is an arm or a box. See `Cell`.
 
-        Boxes come level by level, inside a level in Z-order.
+        Boxes come level by level, and within a level in Z-order.
+
+        >>> import artreplay as ar
+        >>> policy = ar.FullStart(ar.MonUCB(2, horizon=100), ar.History([0, 1, 1], [1.0, 0.0, 0.5]))
+        >>> policy.ask()
+        0
+        >>> [cell.mean for cell in policy.cells()]
+        [1.0, 0.25]
         """
         return cells_of(self)
 
     def contradictions(self) -> list[Contradiction]:
-        """The arms whose online rewards contradict the log beyond chance and allowances; see `Contradiction`.
+        """List the arms whose online rewards contradict the log beyond chance and allowances. See `Contradiction`.
 
-        The mean of what was told is compared with the mean of the logged rows that were shown. An arm that is hardly
-        played, because the log makes it look bad, is not noticed. For points there is none: inside a box the log and
-        the policy may have played elsewhere.
+        The mean of the online rewards is compared with the mean of the logged rows that were shown. An arm that is
+        hardly ever played, because the log makes it look bad, goes unnoticed. Points have no contradictions, because
+        the log and the policy may have played different places within a box.
+
+        >>> import artreplay as ar
+        >>> policy = ar.FullStart(ar.KLUCB(2, horizon=100), ar.History([0] * 50, [1.0] * 50))
+        >>> for _ in range(50):
+        ...     policy.tell(0, 0.0)
+        >>> [found.unit for found in policy.contradictions()]
+        [0]
         """
         return [] if self._online is None else self._online.contradictions()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy, without its log, to a file; `ar.load(path, history)` continues from there.
+        """Write the policy, without its log, to a file. `ar.load(path, history)` continues from there.
 
-        The file is arrays and JSON. If writing is cut short, the file that was there before stays as it was.
+        Parameters
+        ----------
+        path
+            The file to write. If writing fails, a file that was there before stays as it was.
         """
         from artreplay.replay.saving import save
 
         save(self, path)
 
     def __copy__(self) -> Self:
-        """A policy of its own: two that share what they were told would decide for each other."""
+        """Copy deeply, because two policies that share what they were told would change each other's decisions."""
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
@@ -374,7 +428,7 @@ class Ignorant(Policy):
     Parameters
     ----------
     base
-        An algorithm of the package, or a component or an object of your own.
+        An algorithm of this package, or your own component or object.
 
     >>> import artreplay as ar
     >>> policy = ar.Ignorant(ar.MonUCB(3, horizon=100))
@@ -394,31 +448,32 @@ class Ignorant(Policy):
         self._open_log(History([], []), None)
 
     def extend(self, history: AnyHistory) -> None:
-        """There is nothing to extend."""
+        """Refuse, because an Ignorant policy has no log."""
         raise InvalidParameter("an Ignorant policy has no log to extend. Type ar.ArtificialReplay(base, history).")
 
     def show_before(self, units: list[int]) -> None:
-        """There is nothing to show."""
+        """Do nothing, because there is no log."""
 
 
 class FullStart(Policy):
-    """Shows the base the whole log, one row at a time and in order, before the first proposal.
+    """Shows the base the whole log, row by row and in order, before the first proposal.
 
     Parameters
     ----------
     base
-        An algorithm of the package, or a component or an object of your own.
+        An algorithm of this package, or your own component or object.
     history
-        The log: a `History`, `Totals`, or what `open_history` gives.
+        The log: a `History`, `Totals`, or a log from `open_history`.
     drift
-        How far the mean of a logged row may lie from today's, in units of the reward: a number, or a dict by arm.
+        How far the mean of a logged row may lie from today's, in units of the reward. Give a number, or a dict of
+        numbers by arm.
     unknown
-        What happens to rows whose label is not an arm: "error" refuses the log, "skip" leaves them out.
+        What to do with rows whose label is not an arm: "error" refuses the log, "skip" leaves the rows out.
 
-    The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
-    does not matter, and the log is read arm by arm. To load one count and one sum per arm at once, as the paper
-    describes it, start from totals: `FullStart(base, ar.Totals.of(history))`. That is *not* the same algorithm: an
-    index that is a running minimum depends on the order, and Artificial Replay of the rows is not exact against it.
+    The policy reads the log at the first `ask` or `tell`. A base over arms that is marked as exact gets it arm by arm,
+    because the order between arms does not matter then. The paper loads one count and one sum per arm instead. For
+    that, start from totals: `FullStart(base, ar.Totals.of(history))`. That is *not* the same algorithm. An index that
+    is a running minimum depends on the order of rows, so Artificial Replay of the rows is not exact against it.
 
     >>> import artreplay as ar
     >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
@@ -436,24 +491,25 @@ class FullStart(Policy):
 
 
 class ArtificialReplay(Policy):
-    """When the base proposes something for which the log has an unread row, shows it that row instead of playing.
+    """Shows the base an unread row of the log instead of playing, whenever the log has one for what the base proposes.
 
     Parameters
     ----------
     base
-        An algorithm of the package, or a component or an object of your own.
+        An algorithm of this package, or your own component or object.
     history
-        The log: a `History`, `Totals`, or what `open_history` gives.
+        The log: a `History`, `Totals`, or a log from `open_history`.
     relation
         A callable `(logged_unit, proposed_unit, base) -> bool` that replaces the base's cells.
     drift
-        How far the mean of a logged row may lie from today's, in units of the reward: a number, or a dict by arm.
+        How far the mean of a logged row may lie from today's, in units of the reward. Give a number, or a dict of
+        numbers by arm.
     unknown
-        What happens to rows whose label is not an arm: "error" refuses the log, "skip" leaves them out.
+        What to do with rows whose label is not an arm: "error" refuses the log, "skip" leaves the rows out.
 
-    Only when no cell of the proposal has an unread row does the proposal become the action. For a base that is marked
-    as exact, every decision is the one that Full Start makes over the same journal. A base that says
-    `reads_whole_log = True` is shown the log first, and then any rule is exact. Totals are loaded first, too.
+    A proposal becomes the action only when none of its cells has an unread row. For a base that is marked as exact,
+    every decision is the one that Full Start makes over the same journal. A base that says `reads_whole_log = True` is
+    shown the whole log first, so any rule is exact. Totals are loaded first, too.
 
     >>> import artreplay as ar
     >>> history = ar.History(["red", "red", "blue", "blue"], [0, 0, 1, 1])
@@ -480,9 +536,9 @@ class ArtificialReplay(Policy):
 
 
 def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, float]]:
-    """The units of an action that is a list, with the reward that was told of each."""
+    """Check an action that is a list. Return its units with the reward of each."""
     if isinstance(action, tuple) and hasattr(action, "level"):
-        raise InvalidAction(f"the action must be a list of units, got {action!r} by itself: wrap it in a list")
+        raise InvalidAction(f"the action must be a list of units, got {action!r} alone. Put it in a list")
     if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
         raise InvalidAction(f"the action must be a list of units, got {action!r}")
     if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
@@ -492,7 +548,7 @@ def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, 
 
 
 def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
-    """Say what a horizon does that is too short for the arms or for the rows of the log."""
+    """Warn of a horizon that is too short for the arms or for the rows of the log, and say what that does."""
     why = base.why_horizon_is_short(rows)
     if why is not None:
         warnings.warn(why, stacklevel=callers_level())
