@@ -37,14 +37,16 @@ def _by_propensities(outlook: Outlook, off_policy: OffPolicy | None) -> list[str
     leader, best = off_policy.of(outlook.leader), off_policy.best
     name = text_of(leader.arm)
     both = f"{name} earns {with_interval(leader.earns)} a round"
-    if best.arm != leader.arm and best.mean <= leader.mean:
+    is_high = leader.is_misjudged and leader.mean > leader.earns.high
+    why = f" The old policy chose {name} where rewards are high." if is_high else ""
+    is_beaten = off_policy.is_beaten(leader.arm)
+    if best.arm != leader.arm and (is_beaten or best.mean <= leader.mean):  # else few rows alone make it no leader
         both += f" and {text_of(best.arm)} {with_interval(best.earns)}"
-        if off_policy.is_beaten(leader.arm):
+        if is_beaten:
             return [
                 f"{name} leads by the means of the log, with {number(leader.mean)}, but it is not the best arm: by the "
-                f"propensities {both}. The old policy chose {name} where rewards are high."
+                f"propensities {both}.{why}"
             ]
-        why = f" The old policy chose {name} where rewards are high." if leader.is_misjudged else ""
         return [
             f"Means and propensities disagree: {name} leads by the means of the log, with {number(leader.mean)}, but "
             f"by the propensities {both}.{why} The log cannot tell which is better."
@@ -52,7 +54,7 @@ def _by_propensities(outlook: Outlook, off_policy: OffPolicy | None) -> list[str
     if leader.is_misjudged:
         return [
             f"Means and propensities disagree about how much {name} earns: its mean in the log is "
-            f"{number(leader.mean)}, but by the propensities {both}. It leads either way."
+            f"{number(leader.mean)}, but by the propensities {both}.{why}"
         ]
     return []
 
