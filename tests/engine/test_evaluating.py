@@ -33,7 +33,7 @@ def skewed_log(seed: int, rows: int) -> ar.History:
 def online_mean(seed: int, start: ar.History, rounds: int) -> float:
     """What KLUCB earns in the world itself."""
     rng, total = np.random.default_rng([seed, 1]), 0.0
-    policy = ar.ArtificialReplay(ar.KLUCB(3, horizon=100), start)
+    policy = ar.ArtificialReplay(ar.KLUCB(3, horizon=100), ar.History(start.codes, start.rewards))
     for _ in range(rounds):
         arm = policy.ask()
         reward = float(rng.random() < MEANS[arm])
@@ -52,7 +52,7 @@ def test_a_learning_policy_earns_what_it_earns_online(weighted: bool) -> None:
         result = ar.evaluate({"ucb": ar.KLUCB(3, horizon=100)}, log, **how)["ucb"]
         assert result.accepted == result.rows
         played.append(result.value.value)
-        online.append(online_mean(seed, log.first(30), max(result.rows, 1)))
+        online.append(online_mean(seed, log.rows(np.arange(30)), max(result.rows, 1)))
     error = math.sqrt((np.var(played) + np.var(online)) / len(played))
     assert abs(np.mean(played) - np.mean(online)) < 3.5 * error
 
@@ -97,6 +97,25 @@ def test_a_regression_of_the_context_is_played_as_if_it_were_asked() -> None:
             rewards.append(reward)
     assert result.rows == len(rewards) < 300
     assert result.value.value == pytest.approx(np.mean(rewards))
+
+
+def test_segments_are_played_as_one_policy_for_each() -> None:
+    history = linear_world(1, 1_200, 0.2)
+    country = history.contexts.column("country").to_pylist()
+    log = ar.History(history.codes, history.rewards, contexts={"country": country, "p": [0.5] * 1_200})
+    contexts = ar.Contexts(categories={"country": ["NL", "DE"]}, segments=["country"])
+    base = ar.KLUCB(arms=history.labels, horizon=500, contexts=contexts)
+    together = ar.evaluate({"by country": base}, log, start=400, propensity="p")["by country"]
+    rewards, rows = 0.0, 0
+    policy = ar.ArtificialReplay(
+        base, ar.History(log.codes[:400], log.rewards[:400], contexts={"country": country[:400]})
+    )
+    for row in range(400, 1_200):
+        if policy.ask(context={"country": country[row]}) == log.unit(row):
+            policy.tell(log.unit(row), log.rewards[row], context={"country": country[row]})
+            rewards, rows = rewards + log.rewards[row], rows + 1
+    assert together.rows == rows
+    assert together.value.value == pytest.approx(rewards / rows)
 
 
 def test_few_rows_cannot_tell() -> None:

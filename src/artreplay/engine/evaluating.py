@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artreplay.algorithms import Algorithm, ArmAlgorithm, ContextRegression
-from artreplay.compiling import Floats, Ints, Loop, current_mode
+from artreplay.algorithms import Algorithm, ArmAlgorithm
+from artreplay.compiling import Floats, Ints
 from artreplay.engine.evaluation import Evaluation, PolicyValue
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count
 from artreplay.history import History, Label, StoredLog
@@ -19,7 +19,6 @@ from artreplay.parameters import Seed, checked
 from artreplay.replay import ArtificialReplay, FullStart
 from artreplay.streams import ACCEPTANCE, fold, uniforms
 
-FEW = 200  # rows of contexts that are played interpreted, because compiling takes longer
 SLACK = 1e-9  # of a weight, which is one over a chance
 
 Flags = NDArray[np.bool_]
@@ -50,7 +49,7 @@ def evaluate(
         arm. An algorithm's horizon is the number of rounds it will play: of a uniform log, a share of 1 over the number
         of arms.
     history
-        The log, of arms. Rules and a `ContextRegression` need contexts.
+        The log, of arms. Rules, and algorithms with contexts, need those of the log.
     start
         How many rows the policies start from; half of the log by default.
     propensity
@@ -133,11 +132,11 @@ class LogToPlay:
 
     def kind_of(self, name: str, policy: Any) -> str:
         """Return how a policy is played: "arm", "rule", "context" or "learning"."""
-        if isinstance(policy, ContextRegression):
-            self._contexts(name)
-            return "context"
         if isinstance(policy, type):
             raise InvalidParameter(f"{name!r} must be a policy that is made, got the class {policy.__name__}")
+        if getattr(policy, "contextual", False) is True:
+            self._contexts(name)
+            return "context"
         if callable(getattr(policy, "propose", None)) or isinstance(policy, Algorithm):
             if getattr(policy, "proposes_list", False) or not getattr(policy, "arms", True):
                 raise InvalidParameter(f"{name!r} must play one arm in each round, got {policy!r}")
@@ -187,9 +186,7 @@ class LogToPlay:
 
     def _chosen(self, name: str, rule: Rule) -> Ints:
         """Return the arm that a rule chooses in each row."""
-        table = self._contexts(name)
-        if self.propensity is not None:
-            table = table.drop_columns([self.propensity])
+        table = self._contexts(name).select(self._columns())
         choices = np.empty(self.rows, np.int64)
         for row, context in enumerate(table.to_pylist()):
             arm = rule(context)
@@ -202,8 +199,7 @@ class LogToPlay:
 
     def _learn(self, base: Any) -> Floats:
         """Return the rewards that a policy without contexts is told, in order."""
-        make = FullStart if isinstance(base, Algorithm) and not base.exact else ArtificialReplay
-        policy = make(base, self._plain_first)
+        policy = self._policy(base, self._plain_first)
         codes, keeps = self._rest.codes, self._keeps
         rows_of = [np.flatnonzero(keeps & (codes == code)) for code in range(len(self.labels))]
         rewards, row = self._rest.rewards, -1
@@ -220,51 +216,35 @@ class LogToPlay:
             policy.tell(arm, float(rewards[row]))
             matches.append(row)
 
-    def _learn_contexts(self, base: ContextRegression) -> Floats:
-        """Return the rewards that a regression of the context is told, in order."""
-        base = base.duplicate()
-        for rows in (self.first, self._rest):
-            base.rewards_of(rows)  # which refuses what lies outside the range
-        encoded = [base.contexts.encode(rows.contexts) if len(rows) else None for rows in (self.first, self._rest)]
-        if encoded[0] is not None:
-            base.learn_log(base.numbers_of(self.first, False), self._scaled(base, self.first), encoded[0])
-        matches = np.zeros(self.rows, np.bool_)
-        units = base.numbers_of(self._rest, False)
-        few = self.rows <= FEW and not play_rows.is_at_hand(base.component)
-        loop = play_rows.interpreted if few and current_mode() != "compiled" else play_rows
-        in_range = self._scaled(base, self._rest)
-        loop(
-            base.component,
-            np.ascontiguousarray(encoded[1]),
-            units,
-            in_range,
-            self._keeps,
-            matches,
-            np.zeros(1, np.int64),
+    def _learn_contexts(self, base: Any) -> Floats:
+        """Return the rewards that a policy is told that knows the context of each row."""
+        frozen = base.contexts if isinstance(base, ArmAlgorithm) else None
+        columns = self._columns() if frozen is None else list(frozen.columns)
+        first = History.from_columns(
+            self.first.rewards,
+            self.first.labels,
+            self.first.codes,
+            allowances=self.first.allowances,
+            contexts=None if self.first.contexts is None else self.first.contexts.select(columns),
         )
-        return np.asarray(self._rest.rewards[matches])
+        policy, matches = self._policy(base, first), []
+        contexts = self._contexts("").select(columns).to_pylist()
+        for row in np.flatnonzero(self._keeps).tolist():
+            arm = policy.ask(context=contexts[row])
+            if arm == self.labels[self._rest.codes[row]]:
+                policy.tell(arm, float(self._rest.rewards[row]), context=contexts[row])
+                matches.append(row)
+        return np.asarray(self._rest.rewards[np.array(matches, np.int64)])
+
+    def _columns(self) -> list[str]:
+        """Return the context columns that a policy may know."""
+        return [name for name in self._rest.context_names if name != self.propensity]
 
     @staticmethod
-    def _scaled(base: ContextRegression, rows: History) -> Floats:
-        return np.asarray(base.scaled(rows.rewards), np.float64)
-
-
-@Loop
-def play_rows(component: Any, encoded: Any, units: Any, rewards: Any, keeps: Any, matches: Any, out: Any) -> int:
-    """Ask a component in the context of each row that is kept, and show it those in which it agrees with the log."""
-    rounds = 0
-    for row in range(len(units)):
-        if not keeps[row]:
-            continue
-        for at in range(encoded.shape[1]):
-            component.features.encoded[at] = encoded[row, at]
-        component.features.expand()
-        component.propose(out, rounds)
-        if out[0] == units[row]:
-            component.update(units[row], rewards[row])
-            matches[row] = True
-            rounds += 1
-    return rounds
+    def _policy(base: Any, first: History) -> Any:
+        """Make a policy that reads the first rows, or that loads all of them where replay would not be exact."""
+        make = FullStart if isinstance(base, Algorithm) and not base.exact else ArtificialReplay
+        return make(base, first)
 
 
 def _column(history: History, name: str) -> Floats:

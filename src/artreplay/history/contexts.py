@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -245,6 +245,13 @@ class Contexts:
     def n_segments(self) -> int:
         """How many segments there are, 1 without segment columns. The value "other" makes segments too."""
         return math.prod(len(self.categories[name]) + 1 for name in self.segments)
+
+    def segment_of(self, values: Sequence[Category]) -> int:
+        """The segment that values of the segment columns make."""
+        segment = 0
+        for name, value in zip(self.segments, values, strict=True):
+            segment = segment * (len(self.categories[name]) + 1) + self._code(name, value)
+        return segment
 
     def segment_values(self, segment: int) -> tuple[Category, ...]:
         """Return the values of the segment columns in a segment. Values that are not listed are "other".

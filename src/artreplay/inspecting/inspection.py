@@ -16,7 +16,7 @@ from artreplay.errors import callers_level
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.parts import Numbering
-from artreplay.inspecting.log_warnings import FAR, LEAST_ROWS, SHORT_RUN, misleading, warnings_of
+from artreplay.inspecting.misleading_logs import FAR, LEAST_ROWS, SHORT_RUN, misleading, warnings_of
 from artreplay.inspecting.repeats import Repeats
 
 _SIDE = 8  # regions along an axis
