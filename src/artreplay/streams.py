@@ -31,7 +31,8 @@ from artreplay.compiling import Floats, Ints, Words, compiled
     LOG_SIDE,
     DELAY,
     COSINES,
-) = range(15)
+    ACCEPTANCE,
+) = range(16)
 
 _MULTIPLY_0 = np.uint64(0xD2511F53)
 _MULTIPLY_1 = np.uint64(0xCD9E8D57)
