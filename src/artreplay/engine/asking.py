@@ -15,8 +15,9 @@ import numpy as np
 from artreplay.algorithms import Algorithm, PointAlgorithm
 from artreplay.algorithms.budget import SLACK
 from artreplay.cells.boxes import WITHIN
-from artreplay.engine.setting import Outputs, Setting, space_of
-from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
+from artreplay.compiling import Words
+from artreplay.engine.setting import Outputs, Setting, is_contextual, space_of
+from artreplay.environments import ArmEnvironment, ContextEnvironment, Drawn, PointEnvironment, world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.environments.point_stack import key_of_point
 from artreplay.errors import InvalidAction, InvalidParameter, exact
@@ -36,6 +37,9 @@ class Played(NamedTuple):
 
 class World(Protocol):
     """One replication of an environment."""
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """The context of a round, as an argument of `ask` and `tell`; empty where a policy is not told."""
 
     def best(self, round_: int) -> float:
         """The best expected reward of a round."""
@@ -69,18 +73,19 @@ def play_by_asking(setting: Setting, outputs: Outputs, report: Callable[[int], N
 
 
 def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
-    env, numbers = setting.env, np.array([replication])
+    numbers = np.array([replication])
     key = world_keys(setting.seed, numbers)
-    world = ArmWorld(setting, key) if isinstance(env, ArmEnvironment) else PointWorld(env, key[0])
+    world = _world(setting, key)
     policy = _policy(setting, world)
     policy.drive.base.component.reseed(setting.base_keys(numbers)[0])
     total = 0.0
-    late: list[tuple[int, int, Any, Any]] = []
+    late: list[tuple[int, int, Any, Any, dict[str, Any]]] = []
     for round_ in range(setting.horizon):
         while late and late[0][0] <= round_:
-            _, _, action, reward = heapq.heappop(late)
-            policy.tell(action, reward)
-        action = policy.ask()
+            _, _, action, reward, context = heapq.heappop(late)
+            policy.tell(action, reward, **context)
+        context = world.context(round_)
+        action = policy.ask(**context)
         units = action if isinstance(action, list) else [action]
         if len(units) > setting.width:
             name = type(setting.user_base).__qualname__
@@ -102,11 +107,19 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
         rewards = [world.reward(unit, round_) for unit in played]
         reward = rewards if isinstance(action, list) else rewards[0]
         if due == round_:
-            policy.tell(action, reward)
+            policy.tell(action, reward, **context)
         else:
-            heapq.heappush(late, (due, round_, action, reward))
+            heapq.heappush(late, (due, round_, action, reward, context))
     if outputs.by_arm.shape[1]:
         _count_by_arm(policy, outputs.by_arm[replication])
+
+
+def _world(setting: Setting, key: Words) -> World:
+    """The world of a replication."""
+    env = setting.env
+    if isinstance(env, ContextEnvironment):
+        return ContextWorld(setting, env, key)
+    return ArmWorld(setting, key) if isinstance(env, ArmEnvironment) else PointWorld(env, key[0])
 
 
 def _policy(setting: Setting, world: World) -> Any:
@@ -133,12 +146,20 @@ class ArmWorld:
         env: Any = setting.env
         self._setting = setting
         self._key = key[0]
-        self._rewards = env.stack(env.worlds(key, key))
+        self._rewards = self._stack(env.worlds(key, key))
         self._rewards.enter(0)
         self._own: CheckedWorld | None = None
         if isinstance(env, OwnEnvironment) and env.has_delays:
             own = self._rewards.own
             self._own = own if isinstance(own, CheckedWorld) else CheckedWorld(own, env.reward_range)
+
+    def _stack(self, worlds: Any) -> Any:
+        env: Any = self._setting.env
+        return env.stack(worlds)
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """There is none."""
+        return {}
 
     def best(self, round_: int) -> float:
         """The best expected reward of a round."""
@@ -172,6 +193,32 @@ class ArmWorld:
         return self._own.delay(unit.number, round_, float(uniform(self._key, DELAY, unit.number, round_)))
 
 
+class ContextWorld(ArmWorld):
+    """One replication of an environment whose rounds have contexts."""
+
+    def __init__(self, setting: Setting, env: ContextEnvironment, key: Words) -> None:
+        self._env = env
+        self._rounds: Drawn | None = None
+        super().__init__(setting, key)
+
+    def _stack(self, worlds: Any) -> Any:
+        return self._env.stack(worlds, horizon=self._setting.horizon)
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """The context of a round, for a base that uses contexts."""
+        if self._rewards.introduce(None, round_) != AGAIN:
+            self._rounds = self._env.draw_ahead(self._rewards, None)
+        if self._rounds is None or not is_contextual(self._setting.base):
+            return {}
+        at = round_ - int(self._rewards.at_hand[0])
+        return {"context": {name: column[at : at + 1].tolist()[0] for name, column in self._rounds.contexts.items()}}
+
+    def draw_history(self, rows: int) -> History:
+        """The log of this replication."""
+        base = self._setting.base
+        return self._env.history_of(self._key, rows, base, is_contextual(base))
+
+
 class PointWorld:
     """One replication of a continuous space, for an object that names points itself."""
 
@@ -180,6 +227,10 @@ class PointWorld:
         self._key = key
         self._space = cast(PointAlgorithm, space_of(env))
         self._known: dict[tuple[bytes, int], Played] = {}
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """There is none."""
+        return {}
 
     def best(self, round_: int) -> float:
         """The best expected reward of a round."""

@@ -42,6 +42,9 @@ class ArmLog(NamedTuple):
         for cell in range(len(self.start)):
             ledger.start[cell] = self.start[cell]
 
+    def introduce(self, algorithm: Any, row: int) -> None:
+        """These rows have no contexts."""
+
     def fill(self, ledger: Any) -> None:
         """Sort the rows into the queues of a ledger."""
         for cell in range(len(self.start)):
@@ -73,6 +76,32 @@ class ArmLog(NamedTuple):
 
 
 @compiled
+class ContextLog(NamedTuple):
+    """A log of arms with contexts, drawn by Python. Its rows are in the ledger, or here if they are shown first."""
+
+    unit: Ints
+    reward: Floats
+    allowance: Floats  # of each row; a single 0 where rows have none
+    start: Ints  # of each cell: where its queue begins in the ledger
+    contexts: Any  # of each row, as the base sees them: `ContextRows`, or none
+
+    def begin(self, ledger: Any, rewards: Any) -> None:
+        """Python has prepared the ledger for this replication."""
+
+    def introduce(self, algorithm: Any, row: int) -> None:
+        """Tell the base the context of a row."""
+        self.contexts.tell(algorithm, row)
+
+    def count_used(self, ledger: Any, by_arm: Any) -> None:
+        """Add to counts by arm what a replication was shown."""
+        if len(ledger.unit) > 0:
+            ledger.count_used(self.start, by_arm)
+        else:  # all of it was shown
+            for row in range(len(self.unit)):
+                by_arm[self.unit[row]] += 1
+
+
+@compiled
 class PointLog(NamedTuple):
     """A log of points, drawn by Python. Its rows are in the ledger, or here if all of them are shown first."""
 
@@ -82,6 +111,9 @@ class PointLog(NamedTuple):
 
     def begin(self, ledger: Any, rewards: Any) -> None:
         """Python has prepared the ledger for this replication."""
+
+    def introduce(self, algorithm: Any, row: int) -> None:
+        """Points have no contexts."""
 
     def count_used(self, ledger: Any, by_arm: Any) -> None:
         """There are no arms to count."""
@@ -142,6 +174,7 @@ def show_log(algorithm: Any, log: Any, session: Any, position: Any, limit: int) 
         if session.cursor[STEPS] >= limit:
             status = AGAIN
             break
+        log.introduce(algorithm, row)
         algorithm.update_logged(natural(log.unit[row]), log.reward[row], log.allowance[row * step])
         session.cursor[STEPS] += 1
         room -= 1
@@ -195,6 +228,9 @@ def play_rounds(
         if units == 0:
             if algorithm.room() < width:
                 status = NEEDS_ROOM
+                break
+            status = rewards.introduce(algorithm, round_)
+            if status != AGAIN:
                 break
             steps += 1
             units = propose(algorithm, ledger, proposal, round_, width)

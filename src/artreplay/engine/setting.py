@@ -12,9 +12,15 @@ import numpy as np
 from artreplay.algorithms import UCB1, Algorithm, ArmAlgorithm, GridUCB, PointAlgorithm, RandomAllocation
 from artreplay.cells.boxes import checked_space
 from artreplay.compiling import Floats, Ints, Words
-from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
+from artreplay.environments import (
+    ArmEnvironment,
+    ContextEnvironment,
+    OwnEnvironment,
+    PointEnvironment,
+    is_own_environment,
+)
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.history import History, Totals
+from artreplay.history import Contexts, History, Totals
 from artreplay.replay import Base, ComponentBase, Drift, Log, ObjectBase, as_base, warn_of_short_horizon
 from artreplay.streams import fold, fold_each
 
@@ -126,6 +132,7 @@ def checked_setting(
     _check_base(ready, env)
     known = history if isinstance(history, (History, Totals)) else None
     rows = len(history) if isinstance(history, (History, Totals)) else checked_count("history", history, least=0)
+    _check_contexts(ready, env, known)
     if known is not None:
         _check_log(ready, env, known)
     if isinstance(env, OwnEnvironment):
@@ -216,6 +223,36 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
             raise InvalidParameter(f"{plays}, the environment expects {env.budget}")
         if ready.n_arms < env.n_arms or (ready.n_arms > env.n_arms and not is_own):
             raise InvalidParameter(f"{name} has {ready.n_arms} arms, the environment has {env.n_arms}")
+
+
+def is_contextual(base: Base) -> bool:
+    """Whether a base wants to be told contexts."""
+    return bool(getattr(base, "contextual", False))
+
+
+def contexts_of_base(base: Base) -> Contexts | None:
+    """The contexts that a base wants to be told, if it has any that are frozen."""
+    contexts: Contexts | None = getattr(base.thing, "contexts", None)
+    return contexts if is_contextual(base) else None
+
+
+def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment, known: History | Totals | None) -> None:
+    """What a base wants to know of each round must be in the world, and in a log that all replications use."""
+    if not is_contextual(ready):
+        return
+    name, contexts = type(ready.thing).__qualname__, contexts_of_base(ready)
+    if not isinstance(env, ContextEnvironment):
+        raise InvalidParameter(
+            f"{name} needs a world with contexts, such as ar.environments.LinearContexts, and {env!r} has none"
+        )
+    for column in () if contexts is None else contexts.columns:
+        if column not in env.contexts.columns:
+            listed = ", ".join(map(repr, env.contexts.columns))
+            raise InvalidParameter(f"{name} needs the column {column!r}, and the columns of {env!r} are {listed}")
+    if known is not None and len(known) and getattr(known, "contexts", None) is None:
+        raise InvalidParameter(
+            f"{name} needs a log with contexts: make it with ar.History(arms, rewards, contexts=table)"
+        )
 
 
 def _check_space(base: Any, env: PointEnvironment) -> None:

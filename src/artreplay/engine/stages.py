@@ -11,9 +11,10 @@ from artreplay.algorithms import Algorithm, PointAlgorithm
 from artreplay.cells.boxes import LEVEL_AT
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Ints, copied
-from artreplay.engine.play import ArmLog, PointLog
-from artreplay.engine.setting import Setting
-from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
+from artreplay.engine.play import ArmLog, ContextLog, PointLog
+from artreplay.engine.setting import Setting, contexts_of_base
+from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment, world_keys
+from artreplay.environments.context_stack import ContextRewards, ContextRows, WithoutContexts
 from artreplay.environments.point_stack import PointRewards, nothing_asked, nothing_known, with_space
 from artreplay.environments.stack import WorldKeys
 from artreplay.history import History
@@ -28,7 +29,7 @@ class Scene(NamedTuple):
     """What the loop needs for one batch."""
 
     ledger: Ledger
-    log: ArmLog | PointLog
+    log: ArmLog | ContextLog | PointLog
     rewards: Any  # a component of the environment
     shows_all: bool  # whether the log is shown before anything is proposed
     learn: Callable[[Any], Any]  # the rewards with the means that they lacked
@@ -43,6 +44,8 @@ class Stage(Protocol):
 
 def stage_of(setting: Setting, base: Base) -> Stage:
     """The stage for an environment."""
+    if isinstance(setting.env, ContextEnvironment):
+        return ContextStage(setting, base, setting.env)
     if isinstance(setting.env, ArmEnvironment):
         return ArmStage(setting, base, setting.env)
     return PointStage(setting, cast(PointAlgorithm, base), setting.env)
@@ -82,6 +85,41 @@ class ArmStage:
         worlds = self.env.worlds(keys, self.setting.base_keys(numbers))
         rewards = self.env.stack(worlds, _law_for(self.base, self.env))
         return Scene(self._ledger, self._log, rewards, self._shows_all, lambda rewards: rewards)
+
+
+class ContextStage:
+    """Arms with contexts: one replication at a time, whose contexts and log Python draws."""
+
+    def __init__(self, setting: Setting, base: Base, env: ContextEnvironment) -> None:
+        self.setting, self.base, self.env = setting, base, env
+        self._contexts = contexts_of_base(base)
+        self._shows_all = setting.shows_log(base)
+
+    def open(self, batch: range) -> Scene:
+        """The scene for this replication."""
+        setting, numbers = self.setting, np.arange(batch.start, batch.stop)
+        worlds = self.env.worlds(world_keys(setting.seed, numbers), setting.base_keys(numbers))
+        rewards = self.env.stack(worlds, _law_for(self.base, self.env), self._contexts, setting.horizon)
+        ledger, log = self._read_log(worlds.key[0])
+        return Scene(ledger, log, rewards, self._shows_all, self._learn)
+
+    def _read_log(self, key: np.uint64) -> tuple[Ledger, ContextLog]:
+        """The ledger of the log, and its rows for where all of them are shown first."""
+        setting, base, contexts = self.setting, self.base, self._contexts
+        history = setting.history
+        if not isinstance(history, History):
+            rows = 0 if setting.totals else setting.rows
+            history = self.env.history_of(key, rows, base, contexts is not None)
+        part = cast(Part, Log(base, history, "error", setting.drift).whole)
+        ledger = _ledger_of(part, base.unit_cells(part.units), self._shows_all)
+        seen = WithoutContexts() if contexts is None else ContextRows(contexts.encode(history.contexts)[part.rows])
+        allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
+        return ledger, ContextLog(part.units, part.rewards, allowances, ledger.start.copy(), seen)
+
+    def _learn(self, rewards: ContextRewards) -> ContextRewards:
+        """The rewards with the rounds that they lacked."""
+        self.env.draw_ahead(rewards, self._contexts)
+        return rewards
 
 
 class PointStage:

@@ -13,7 +13,7 @@ from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal,
 
 # What can come of looking at a unit that is to be played, beside AGAIN; these are below what can come of a step.
 NOT_A_UNIT = -20  # the environment does not have it
-NEEDS_MEANS = -21  # Python must work out the mean rewards of points
+NEEDS_MEANS = -21  # Python must work out the mean rewards of points, or draw more contexts
 
 AHEAD = 32  # online rewards of an arm that are drawn together; the first ones are drawn one by one, for rare arms
 
@@ -159,6 +159,10 @@ class ArmRewards(NamedTuple):
             self.mean[arm] = self.worlds.mean[world, arm]
             self.truth[arm] = self.worlds.truth[world, arm]
             self.pulls[arm] = 0
+
+    def introduce(self, algorithm: Any, round_: int) -> int:
+        """Tell the base the context of a round: there is none."""
+        return AGAIN
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
         """Look at a unit that is to be played; AGAIN if it is one of the arms, else NOT_A_UNIT."""

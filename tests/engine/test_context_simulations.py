@@ -1,0 +1,200 @@
+"""Simulations in worlds with contexts: they are the fold that anyone can write, paired, and the same at both speeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import artreplay as ar
+from artreplay.environments import (
+    CategoryContexts,
+    ContextEnvironment,
+    KArmed,
+    LinearContexts,
+    context_environments,
+    from_classification,
+    world_keys,
+)
+from artreplay.errors import InvalidParameter
+from artreplay.streams import REWARD, fold, fold_each, uniforms_at
+from engine.simulated import same
+
+MIXED = {"age": [31.0, 40.0, None, 22.0, 35.0, 25.0], "country": ["NL", "DE", "DE", "NL", "NL", "DE"]}
+WORLDS: dict[str, Any] = {
+    "linear": lambda log: LinearContexts(3, 2, log),
+    "categories": lambda log: CategoryContexts(3, [3, 2], log),
+    "classification": lambda log: from_classification(MIXED, ["b", "a", "c", "b", "a", "c"], log),
+}
+
+
+def regression(env: ContextEnvironment, **options: Any) -> ar.ContextRegression:
+    frozen = env.contexts
+    few = ar.Contexts(frozen.numeric, frozen.categories, cosines=3)
+    return ar.ContextRegression(env.n_arms, few, **options)
+
+
+def run(base: Any, env: Any, **options: Any) -> ar.Runs:
+    return ar.simulate(base, env, **({"history": 25, "horizon": 15, "replications": 2, "seed": 4} | options))
+
+
+def folded(base: ar.ContextRegression, env: ContextEnvironment, seed: int, rows: int, horizon: int) -> Any:
+    """The arms and the regret of one replication: a fold of the log and the rounds, by propose and update."""
+    key = world_keys(seed, np.zeros(1, np.int64))[0]
+    base = base.duplicate()
+    base.component.reseed(fold_each(fold(seed, base.seed), np.zeros(1, np.int64))[0])
+    log, rounds = env.log_rows(key, rows), env.rounds(key, 0, horizon)
+    for row in range(rows):
+        base.update_logged(int(log.arms[row]), log.rewards[row], context_at(log.contexts, row))
+    arms, regret, total = [], [], 0.0
+    for round_ in range(horizon):
+        context = context_at(rounds.contexts, round_)
+        arm = base.propose(context, round_)
+        total += rounds.means[round_].max() - rounds.means[round_, arm]
+        draw = float(uniforms_at(key, REWARD, arm, round_))
+        base.update(arm, float(draw < rounds.means[round_, arm]), context)
+        arms.append(arm)
+        regret.append(total)
+    return arms, regret
+
+
+def context_at(columns: dict[str, Any], row: int) -> dict[str, Any]:
+    return {name: column[row : row + 1].tolist()[0] for name, column in columns.items()}
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+@given(
+    seed=st.integers(0, 1000),
+    rows=st.integers(0, 12),
+    log=st.sampled_from(["uniform", "exchanged"]),
+    explore=st.sampled_from(["ucb", "thompson"]),
+)
+def test_a_simulation_is_the_fold(kind: str, seed: int, rows: int, log: str, explore: Any) -> None:
+    env = WORLDS[kind](log)
+    base = regression(env, explore=explore)
+    runs = ar.simulate(base, env, history=rows, horizon=10, replications=1, seed=seed)
+    arms, regret = folded(base, env, seed, rows, 10)
+    assert runs.actions is not None
+    assert runs.actions[0].tolist() == arms
+    assert runs.regret[0].tolist() == regret
+    assert (runs.used == rows).all()
+
+
+def test_starts_and_counts() -> None:
+    env = LinearContexts(3, 2)
+    base = regression(env)
+    replay, full, without = (run(base, env, start=start) for start in ("artificial-replay", "full-start", "ignorant"))
+    assert same(replay, full)  # the log is read whole, as by every policy
+    assert (without.used == 0).all()
+    assert same(without, run(base, env, history=0))
+    assert replay.used_by_arm is not None
+    assert (replay.used_by_arm.sum(axis=1) == 25).all()
+    logs = [env.draw_history(25, seed=4, replication=replication) for replication in range(2)]
+    assert replay.used_by_arm.tolist() == [
+        [log.codes.tolist().count(arm) for arm in range(3)] for log in map(coded, logs)
+    ]
+    assert (replay.actions[0] != replay.actions[1]).any()
+
+
+def coded(history: ar.History) -> ar.History:
+    """A log whose codes are its labels."""
+    return ar.History.from_columns(history.rewards, [0, 1, 2], np.array(history.labels)[history.codes])
+
+
+def test_a_log_of_ones_own_is_used_in_every_replication() -> None:
+    env = CategoryContexts(3, [3, 2])
+    history = env.draw_history(25, seed=4)
+    own, drawn = run(regression(env), env, history=history), run(regression(env), env)
+    assert (own.actions[0] == drawn.actions[0]).all()
+    assert (own.actions[1] != drawn.actions[1]).any()
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+def test_rounds_may_be_drawn_a_few_at_a_time(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = WORLDS[kind]("decent")
+    bases = [regression(env), ar.KLUCB(3, 15), Fewest(3)]
+    at_once = [run(base, env) for base in bases]
+    monkeypatch.setattr(context_environments, "ROUNDS_AHEAD", 4)
+    assert all(same(run(base, env), runs) for base, runs in zip(bases, at_once, strict=True))
+
+
+class Fewest:
+    """A plain object without contexts, which policies play by asking."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.count = [0] * n_arms
+
+    def propose(self) -> int:
+        return self.count.index(min(self.count))
+
+    def update(self, unit: int, reward: float) -> None:
+        self.count[unit] += 1
+
+
+def test_what_an_arm_earns_in_a_round_is_the_same_for_everyone() -> None:
+    env = LinearContexts(3, 2)
+    result = ar.compare(
+        {"regression": regression(env), "KLUCB": ar.KLUCB(3, 15), "arm 1": ar.Greedy(3)},
+        env, history=25, horizon=15, replications=3,
+    )  # fmt: skip
+    lost: dict[Any, float] = {}
+    for runs in result.runs.values():
+        steps = np.diff(runs.regret, axis=1, prepend=0.0)
+        for (replication, round_), arm in np.ndenumerate(runs.actions):
+            at = replication, round_, int(arm)
+            assert np.isclose(lost.setdefault(at, steps[replication, round_]), steps[replication, round_])
+
+
+def test_an_algorithm_without_contexts_plays_as_if_there_were_none() -> None:
+    env = CategoryContexts(3, [3, 2])
+    replay, full = (run(ar.KLUCB(3, 15), env, start=start, history=60) for start in ("artificial-replay", "full-start"))
+    assert (replay.actions == full.actions).all()
+    assert (replay.regret == full.regret).all()
+    assert (replay.used[:, -1] < 60).any()
+    log = env.draw_history(60, seed=4)
+    policy = ar.ArtificialReplay(ar.KLUCB(3, 15), ar.History(np.array(log.labels)[log.codes], log.rewards))
+    rounds = env.rounds(world_keys(4, np.zeros(1, np.int64))[0], 0, 15)
+    for round_ in range(15):
+        arm = policy.ask()
+        assert arm == replay.actions[0, round_]
+        draw = uniforms_at(world_keys(4, np.zeros(1, np.int64))[0], REWARD, arm, round_)
+        policy.tell(arm, float(draw < rounds.means[round_, arm]))
+
+
+def test_rewards_in_another_range_reach_the_base_scaled() -> None:
+    env = LinearContexts(3, 2)
+    wide = run(regression(env, reward_range=(-1.0, 3.0)), env)
+    assert (wide.regret[:, -1] >= 0).all()
+    assert not same(wide, run(regression(env), env))
+
+
+@pytest.mark.parametrize(
+    ("base", "env", "options", "sentence"),
+    [
+        (lambda env: regression(env), KArmed(3), {}, "needs a world with contexts, such as"),
+        (
+            lambda env: ar.ContextRegression(3, ar.Contexts({"age": ar.Numeric(0, 9)})),
+            LinearContexts(3, 2), {}, "needs the column 'age', and the columns of .* are 'x0', 'x1'",
+        ),
+        (lambda env: regression(env), LinearContexts(3, 2), {"history": ar.History([0], [1])}, "needs a log with contexts"),
+        (lambda env: regression(env), LinearContexts(4, 2), {}, "has 3 arms, the environment has 4"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(base: Any, env: Any, options: Any, sentence: str) -> None:
+    with pytest.raises(InvalidParameter, match=sentence):
+        run(base(LinearContexts(3, 2)), env, **options)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", WORLDS)
+def test_both_speeds_and_any_number_of_threads_are_the_same(kind: str) -> None:
+    env = WORLDS[kind]("exchanged")
+    for base in (regression(env), ar.KLUCB(3, 15)):
+        with ar.compiling.using("interpreted"):
+            slow = run(base, env, replications=4)
+        with ar.compiling.using("compiled"):
+            assert same(slow, run(base, env, replications=4, threads=1))
+            assert same(slow, run(base, env, replications=4, threads=3))
