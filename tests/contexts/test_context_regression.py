@@ -88,7 +88,8 @@ def log_of(contexts: ar.Contexts, rows: int, seed: int = 3) -> tuple[Any, Any, A
     g = random.Random(seed)
     table = [random_context(g) for _ in range(rows)]
     encoded = np.array([contexts.encode_one(context) for context in table])
-    return np.array([g.randrange(3) for _ in range(rows)]), np.array([rewards_of(g) for _ in range(rows)]), encoded
+    units = contexts.n_segments * np.array([g.randrange(3) for _ in range(rows)]) + encoded[:, 0].astype(np.int64)
+    return units, np.array([rewards_of(g) for _ in range(rows)]), encoded
 
 
 @pytest.mark.parametrize("segments", [[], ["country"]])
@@ -104,7 +105,7 @@ def test_compiled_and_interpreted_are_the_same_bits(segments: list[str]) -> None
     for mode in ("interpreted", "compiled"):
         base = ar.ContextRegression(3, contexts, explore="thompson")
         with ar.compiling.using(mode):  # type: ignore[arg-type]
-            base.learn_log(units, rewards, encoded)
+            assert list(base.learn_log(units, rewards, encoded))[-1] == len(units)
         found.append(base)
     one_by_one = ar.ContextRegression(3, contexts, explore="thompson")
     for unit, reward, row in zip(units.tolist(), rewards.tolist(), encoded, strict=True):
@@ -154,11 +155,10 @@ def test_what_is_refused() -> None:
 
 
 def test_a_long_log_needs_numba() -> None:
-    contexts = ar.Contexts({"x": ar.Numeric(0, 1)}, cosines=0)
-    base = ar.ContextRegression(3, contexts)
-    units = np.zeros(2001, np.int64)
+    base = ar.ContextRegression(3, ar.Contexts({"x": ar.Numeric(0, 1)}, cosines=0))
+    log = ar.History([0] * 2001, [0.0] * 2001, contexts={"x": [0.5] * 2001})
     with (
         ar.compiling.using("interpreted"),
         pytest.raises(InvalidParameter, match=r"without numba can learn from 2,000 rows of a log, got 2,001. Install"),
     ):
-        base.learn_log(units, np.zeros(2001), np.zeros((2001, 2)))
+        ar.FullStart(base, log)

@@ -113,9 +113,12 @@ def test_late_rewards_are_those_of_the_arm_that_was_played() -> None:
     assert (runs.regret == 0.0).all()
 
 
-def test_late_rewards_do_not_drop_what_they_cannot_do() -> None:
-    with pytest.raises(InvalidParameter, match="rewards that come late are simulated without drift"):
-        ar.simulate(ar.MonUCB(3, 9), LateCoins(), history=5, horizon=3, replications=1, drift=0.3)
+def test_rewards_that_come_late_are_simulated_with_drift() -> None:
+    def play(start: str, drift: float) -> list[int]:
+        base, options = ar.MonUCB(3, 60), {"history": 60, "horizon": 40, "replications": 3, "drift": drift}
+        return ar.simulate(base, LateCoins(), start=start, **options).actions.ravel().tolist()
+
+    assert play("artificial-replay", 0.3) == play("full-start", 0.3) != play("full-start", 0.0)
 
 
 def test_a_base_of_ones_own_must_take_the_rewards_of_its_world() -> None:

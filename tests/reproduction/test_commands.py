@@ -111,10 +111,10 @@ def test_the_list_says_what_is_finished(run: Run, reproduced: Path) -> None:
     ("arguments", "sentence"),
     [
         (("--only", "figure"), "an experiment must be one of karmed, "),
-        (("--jobs", "0"), "jobs must be at least 1, got 0"),
+        (("--jobs", "0"), "--jobs must be at least 1, got 0"),
         (("--address", "here"), "an address is for the backends dask and ray"),
-        (("--replications", "0"), "replications must be at least 1, got 0"),
-        (("--seed", "-1"), "seed must be"),
+        (("--replications", "0"), "--replications must be at least 1, got 0"),
+        (("--seed", "-1"), "--seed must be"),
         (("--results", "taken"), "nothing can be written to taken: File exists"),
     ],
 )

@@ -23,6 +23,7 @@ PARTS = {
     "artreplay.algorithms.ids",
     "artreplay.algorithms.point_algorithms",
     "artreplay.algorithms.beta_posterior",
+    "artreplay.algorithms.tally",
     "artreplay.cells.boxes",
     "artreplay.morton",
     "artreplay.parameters",

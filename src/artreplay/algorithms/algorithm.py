@@ -14,20 +14,21 @@ import numpy as np
 
 from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusTable, Scale, bound_of
 from artreplay.algorithms.bounds import FIXED, TableBound
+from artreplay.algorithms.hearing_contexts import HearsContexts, Repeated
 from artreplay.algorithms.open_index import Available, restricted
 from artreplay.algorithms.tally import Tally
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Growers, Ints, copied, is_component, state_of, views, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
-from artreplay.history import History, Label
+from artreplay.history import History, Label, contexts_of
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
 RewardRange = tuple[float, float]
 
 
-class Algorithm:
+class Algorithm(HearsContexts):
     """A base algorithm of this package: it proposes from what it has been shown.
 
     `propose()` gives a unit, or a list of units where several are played at once; `update(unit, reward)` shows it one
@@ -118,11 +119,6 @@ class Algorithm:
         return number, value
 
     # -- as policies see it -------------------------------------------------------------------------------------
-
-    @property
-    def thing(self) -> Self:
-        """What the user knows as the base: the algorithm itself."""
-        return self
 
     @property
     def reads_cell_before_tell(self) -> bool:
@@ -293,6 +289,7 @@ class ArmAlgorithm(Algorithm):
         self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
     ) -> None:
         self.arm_set = ArmSet(n_arms, arms)
+        self.unit_labels = self.arm_set.labels
         super().__init__(reward_range, bounded)
 
     @property
@@ -317,17 +314,34 @@ class ArmAlgorithm(Algorithm):
         return number
 
     def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
-        """The label of an arm."""
-        return self.arms[number]
+        """The label of an arm, which is a unit in each segment."""
+        return self.unit_labels[number]
+
+    @property
+    def n_units(self) -> int:
+        """How many arms there are, in all segments together."""
+        return self.n_arms * self.n_segments
+
+    def unit_name(self, number: int) -> Any:
+        """What a unit is called: its arm; with segments a tuple of the arm and the values of the segment."""
+        if self.contexts is None or not self.contexts.segments:
+            return self.unit(number)
+        return self.unit(number), *self.contexts.segment_values(number % self.n_segments)
+
+    def hear(self, contexts: Any) -> None:
+        """Be asked and told with contexts from now on; before anything else is made."""
+        self.contexts = contexts_of(contexts)
+        if self.n_segments > 1:
+            self.unit_labels = Repeated(self.arm_set.labels, self.n_segments)
 
     def action(self, proposed: Any, units: int, round_: int) -> Any:
         """The proposal as labels; written out for speed, because every decision ends here."""
-        labels = self.arm_set.labels
+        labels = self.unit_labels
         return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
 
     def may_propose(self, number: int) -> bool:
-        """Whether this is the number of an arm."""
-        return 0 <= number < self.n_arms
+        """Whether this is the number of an arm, in a segment if there are any."""
+        return 0 <= number < self.n_units
 
     def numbers_of(self, history: History, skip: bool) -> Ints:
         """The number of the arm in each row."""
@@ -378,8 +392,8 @@ class ArmAlgorithm(Algorithm):
         return self.arm_set.describe()
 
     def cell_of_arms(self) -> Ints:
-        """The cell each arm lies in."""
-        return np.arange(self.n_arms, dtype=np.int64)
+        """The cell each arm lies in, in each segment."""
+        return np.arange(self.n_units, dtype=np.int64)
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
         """For each arm: how many samples it was shown, their mean (nan if none), and its index if it has one."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -20,10 +21,11 @@ from artreplay.algorithms.logistic_fits import (
     logistic,
     logistic_fits,
 )
+from artreplay.algorithms.open_index import Available
 from artreplay.algorithms.tally import Tally
-from artreplay.compiling import Floats, Ints, Loop, Words, compiled, current_mode
+from artreplay.compiling import Floats, Ints, Loop, Slices, Words, compiled, current_mode, state_of, views
 from artreplay.errors import InvalidParameter
-from artreplay.history import Contexts, Label, contexts_of
+from artreplay.history import Contexts, Label
 from artreplay.parameters import REQUIRED, NotNegative, Seed, checked
 from artreplay.streams import POSTERIOR, normal
 
@@ -40,7 +42,7 @@ MAX_ROWS_INTERPRETED = 2000
 
 @compiled(scratch=("open", "allowed"))
 class RegressedArms(NamedTuple):
-    """A regression for each arm and segment. The context at hand must have been set before anything is asked."""
+    """A regression for each arm and segment: unit arm · n_segments + segment. Everything is for the context at hand."""
 
     key: Words
     features: ContextFeatures
@@ -55,18 +57,19 @@ class RegressedArms(NamedTuple):
 
     def propose(self, out: Ints, round_: int) -> int:
         """The arm of the highest worth, the lowest among equals."""
+        self.features.expand()
         highest = -math.inf
         for arm in range(self.n_arms):
             if self.allowed[arm] == 1:
-                worth = self.worth(arm, round_)
+                unit = arm * self.n_segments + self.features.segment()
+                worth = self.worth(unit, round_)
                 if worth > highest:
                     highest = worth
-                    out[0] = arm
+                    out[0] = unit
         return 1
 
-    def worth(self, arm: int, round_: int) -> float:
-        """What an arm is worth in the context at hand, in this online round."""
-        cell = self.cell(arm)
+    def worth(self, cell: int, round_: int) -> float:
+        """What the arm of a cell is worth in the context at hand, in this online round."""
         return self.worth_by(cell, self.source(cell), self.raised_by(cell, round_))
 
     def worth_by(self, cell: int, source: int, raised_by: float) -> float:
@@ -102,24 +105,21 @@ class RegressedArms(NamedTuple):
             return ALL
         return ONLINE
 
-    def cell(self, arm: int) -> int:
-        """The cell of an arm in the segment of the context at hand."""
-        return arm * self.n_segments + self.features.segment()
-
     def update(self, unit: int, reward: float) -> None:
         """Take in what was played in the context at hand."""
-        self.fits.learn(self.cell(unit), ALL, self.features.features, reward, True)
-        self.fits.learn(self.cell(unit), ONLINE, self.features.features, reward, True)
+        self.features.expand()
+        self.fits.learn(unit, ALL, self.features.features, reward, True)
+        self.fits.learn(unit, ONLINE, self.features.features, reward, True)
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> None:
         """Take in a row of the log that has the context at hand."""
-        self.fits.learn(self.cell(unit), ALL, self.features.features, reward, False)
+        self.features.expand()
+        self.fits.learn(unit, ALL, self.features.features, reward, False)
 
     def set_context(self, encoded: Floats) -> None:
         """From now on this is the context at hand."""
         for at in range(len(encoded)):
             self.features.encoded[at] = encoded[at]
-        self.features.expand()
 
     def reseed(self, key: Any) -> None:
         """Draw from another stream from now on."""
@@ -127,14 +127,15 @@ class RegressedArms(NamedTuple):
 
 
 @Loop
-def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, first: int, last: int) -> int:
-    """Show a component the rows [first, last) of a log, each with its context."""
-    for row in range(first, last):
-        for at in range(encoded.shape[1]):
-            component.features.encoded[at] = encoded[row, at]
-        component.features.expand()
-        component.update_logged(units[row], rewards[row], 0.0)
-    return last
+def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, row: Any, limit: int) -> int:
+    """Show a component at most `limit` rows of a log, each with its context, from `row` on; 1 at the end, else 0."""
+    last = min(row[0] + limit, len(units))
+    for at in range(row[0], last):
+        for column in range(encoded.shape[1]):
+            component.features.encoded[column] = encoded[at, column]
+        component.update_logged(units[at], rewards[at], 0.0)
+    row[0] = last
+    return 1 if last == len(units) else 0
 
 
 class ArmValue(NamedTuple):
@@ -190,7 +191,7 @@ class ContextRegression(ArmAlgorithm):
     exact = True
     reads_whole_log = True
     expensive = True
-    contextual: ClassVar[bool] = True
+    contexts: Contexts
     component: RegressedArms
 
     @checked
@@ -207,13 +208,12 @@ class ContextRegression(ArmAlgorithm):
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        self.contexts: Contexts = contexts_of(contexts)
+        self.hear(contexts)
         self.explore: Explore = explore
         self.trust: Trust = trust
         self.alpha = DEFAULT_ALPHA[explore] if alpha is None else alpha
         self.seed = seed
-        frozen = self.contexts
-        n_cells = self.n_arms * frozen.n_segments
+        frozen, n_cells = self.contexts, self.n_units
         if (size := fits_bytes(frozen.n_linear, frozen.n_features, n_cells)) > MAX_BYTES:
             raise InvalidParameter(
                 f"the covariances of a ContextRegression must fit into {MAX_BYTES >> 20} MB, got {size >> 20} MB for "
@@ -233,10 +233,6 @@ class ContextRegression(ArmAlgorithm):
         )
         self.reseed(seed)
 
-    def set_context(self, encoded: Floats) -> None:
-        """Take an encoded context as the one at hand, for the next proposal or sample."""
-        self.component.set_context(encoded)
-
     def propose(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> Any:
         """The arm to play next in a context."""
         self.set_context(self._encoded(context))
@@ -247,43 +243,54 @@ class ContextRegression(ArmAlgorithm):
 
     def update(self, unit: Any, reward: float, context: Mapping[str, Any] | None = None) -> None:
         """Show one sample that was played in a context."""
-        sample = self._checked_sample(unit, reward)
-        self.set_context(self._encoded(context))
-        self.component.update(*sample)
+        self.component.update(*self._checked_in(context, unit, reward))
 
     def update_logged(self, unit: Any, reward: float, context: Mapping[str, Any] | None = None) -> None:
         """Show one row of a log with its context."""
-        sample = self._checked_sample(unit, reward)
-        self.set_context(self._encoded(context))
-        self.component.update_logged(*sample, 0.0)
+        self.component.update_logged(*self._checked_in(context, unit, reward), 0.0)
 
-    def learn_log(self, units: Ints, rewards: Floats, encoded: Floats) -> None:
-        """Show rows of a log, by the numbers of their arms, scaled rewards and encoded contexts."""
-        if len(units) > MAX_ROWS_INTERPRETED and not _compiles():
+    def _checked_in(self, context: Mapping[str, Any] | None, unit: Any, reward: float) -> tuple[int, float]:
+        arm, value = self._checked_sample(unit, reward)
+        encoded = self._encoded(context)
+        self.set_context(encoded)
+        return self.in_context(arm, encoded), value
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse a log that it would take minutes to learn from."""
+        if rows > MAX_ROWS_INTERPRETED and not _compiles():
             raise InvalidParameter(
                 f"a ContextRegression without numba can learn from {MAX_ROWS_INTERPRETED:,} rows of a log, got "
-                f"{len(units):,}. Install it with: pip install numba"
+                f"{rows:,}. Install it with: pip install numba"
             )
-        few = len(units) <= MAX_ROWS_INTERPRETED and not learn_rows.is_at_hand(self.component)
-        loop = learn_rows.interpreted if few and current_mode() != "compiled" else learn_rows
-        loop(self.component, np.ascontiguousarray(encoded), units, rewards, 0, len(units))
+
+    def learn_log(self, units: Ints, rewards: Floats, encoded: Floats) -> Iterator[int]:
+        """Show rows of a log, by the numbers of their units, scaled rewards and encoded contexts.
+
+        It yields, between slices in which Ctrl-C is not heard, how many of them have been shown.
+        """
+        slices, row, done = Slices(learn_rows, 0.0), np.zeros(1, np.int64), 0
+        encoded = np.ascontiguousarray(encoded)
+        while done == 0 and len(units):
+            done = slices.run(self.component, encoded, units, rewards, row)
+            yield int(row[0])
 
     def values(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> dict[Label, ArmValue]:
         """What each arm is worth in a context."""
-        self.set_context(self._encoded(context))
+        encoded = self._encoded(context)
+        self.set_context(encoded)
+        self.component.features.expand()
         with np.errstate(over="ignore"):
-            return {label: self._value(arm, round_) for arm, label in enumerate(self.arms)}
+            return {label: self._value(self.in_context(arm, encoded), round_) for arm, label in enumerate(self.arms)}
 
-    def _value(self, arm: int, round_: int) -> ArmValue:
+    def _value(self, cell: int, round_: int) -> ArmValue:
         component = self.component
-        cell = component.cell(arm)
         source = component.source(cell)
         group = 2 * cell + source
         map_ = component.fits.best(group)
         logit = component.fits.logit(group, map_, component.features.features)
         forecast = logistic(logit)
         width = logistic(logit + component.deviation(cell, source, logit)) - forecast
-        in_rewards = self.unscaled(np.array([component.worth(arm, round_), forecast, forecast + width])).tolist()
+        in_rewards = self.unscaled(np.array([component.worth(cell, round_), forecast, forecast + width])).tolist()
         return ArmValue(
             in_rewards[0],
             in_rewards[1],
@@ -293,16 +300,66 @@ class ContextRegression(ArmAlgorithm):
         )
 
     def _encoded(self, context: Mapping[str, Any] | None) -> Floats:
-        if context is None:
-            raise InvalidParameter("a ContextRegression must be asked and told with a context, as context={...}")
-        return self.contexts.encode_one(context)
+        return cast(Floats, self.checked_context(context))
+
+    def is_sound(self) -> bool:
+        """Whether what was read from a file can be a state of this algorithm; its arrays have the right shapes."""
+        mine, fresh = state_of(self.component), state_of(type(self)(**self.parameters()).component)
+        frozen = [name for name in mine if name.startswith("features.") or name == "key"]
+        return all(np.array_equal(mine[name], fresh[name]) for name in frozen) and bool(
+            (mine["fits.counts"] >= 0).all()
+            and (self.component.open == 0).all()
+            and (self.component.allowed == 1).all()
+        )
+
+    # -- while decisions are open ---------------------------------------------------------------------------------
+
+    follows = True  # what answers for open decisions shares what was learnt
+
+    def with_open(self, units: Iterable[int]) -> Self:
+        """What chooses while these units are open: the same regressions, with narrower widths where some are open."""
+        answer = copy.copy(self)
+        answer.component = self.component._replace(open=np.zeros_like(self.component.open))
+        answer.count_open(units)
+        return answer
+
+    def count_open(self, units: Iterable[int]) -> None:
+        """Count further units as open."""
+        for unit in units:
+            self.component.open[unit] += 1
+
+    def uncount_open(self, units: Iterable[int]) -> bool:
+        """Count these units as open no longer; whether that is possible."""
+        for unit in units:
+            self.component.open[unit] -= 1
+        return True
+
+    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+        """Write the number of what is proposed for the context at hand, among the arms that are available."""
+        self.component.allowed[:] = 1 if available is None else available
+        with np.errstate(over="ignore"):
+            proposed: int = views(self.component).propose(out, round_)
+        self.component.allowed[:] = 1
+        return proposed
+
+    # -- what people see ------------------------------------------------------------------------------------------
 
     @property
     def tally(self) -> Tally:
-        """The count and the sum of the samples of each arm."""
-        fits, shape = self.component.fits, (self.n_arms, self.contexts.n_segments, 2)
-        counts = fits.counts.reshape(shape)[:, :, ALL].sum(axis=1)
-        return Tally(counts, fits.totals.reshape(shape)[:, :, ALL].sum(axis=1))
+        """The count and the sum of the samples of each unit."""
+        fits = self.component.fits
+        return Tally(fits.counts[ALL::2], fits.totals[ALL::2])
+
+    def contradicted(self) -> list[tuple[Any, float, int, float, int]]:
+        """The units whose log is no longer trusted: name, and mean and count of what was played and of logged rows."""
+        fits, found = self.component.fits, []
+        for unit in range(self.n_units):
+            if self.component.source(unit) == ONLINE:
+                count, played = fits.counts[2 * unit : 2 * unit + 2].tolist()
+                total, earned = fits.totals[2 * unit : 2 * unit + 2].tolist()
+                means = self.unscaled(np.array([earned / played, (total - earned) / (count - played)])).tolist()
+                found.append((self.unit_name(unit), means[0], played, means[1], count - played))
+        return found
 
 
 def _compiles() -> bool:

@@ -45,7 +45,7 @@ def takes(cls: type[Algorithm], parameter: str) -> bool:
 
 # Those that need nothing but arms, and play one of them in each round.
 OVER_ARMS: tuple[type[ArmAlgorithm], ...] = tuple(
-    cls for cls in ARM_ALGORITHMS if takes(cls, "n_arms") and "budget" not in required(cls)
+    cls for cls in ARM_ALGORITHMS if takes(cls, "n_arms") and not {"budget", "contexts"} & set(required(cls))
 )
 IN_SIMULATIONS = (*OVER_ARMS, LinUCB)
 

@@ -11,12 +11,11 @@ import numpy as np
 from artreplay.compiling import Floats
 from artreplay.engine.runs import Runs, mean_and_error
 from artreplay.engine.simulate import simulate
+from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from artreplay.environments import ArmEnvironment, PointEnvironment
 
 BAND_95 = 1.96  # standard errors on either side of a mean
 

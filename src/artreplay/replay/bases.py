@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from artreplay.algorithms import (
     Algorithm,
+    HearsContexts,
     RewardRange,
     checked_range,
     checked_reward,
@@ -48,6 +49,8 @@ class Base(Protocol):
     reward_range: RewardRange
 
     @property
+    def contextual(self) -> bool: ...
+    @property
     def thing(self) -> Any: ...
     @property
     def width(self) -> int: ...
@@ -67,6 +70,15 @@ class Base(Protocol):
     def rewards_of(self, history: History) -> Floats: ...
     def unit_cells(self, units: Ints) -> UnitCells: ...
     def make_room(self, need: int) -> None: ...
+    # What it does with contexts; those that hear of none only refuse them.
+    def checked_context(self, context: Mapping[str, Any] | None) -> Any: ...
+    def is_context(self, context: Any) -> bool: ...
+    def in_context(self, unit: int, context: Any) -> int: ...
+    def set_context(self, context: Any) -> None: ...
+    def check_contexts(self, history: Any) -> None: ...
+    def contexts_of_rows(self, table: Any, rows: int) -> Any: ...
+    def units_of_rows(self, units: Ints, contexts: Any) -> Ints: ...
+    def learn_log(self, units: Ints, rewards: Floats, contexts: Any) -> Iterator[int]: ...
 
 
 def as_base(thing: object, plain: bool = False) -> Base:
@@ -102,7 +114,7 @@ def offers_value(thing: object) -> bool:
     return not isinstance(thing, type) and len(needed_by(getattr(thing, "value", None))) == _VALUE_ARGUMENTS
 
 
-class OwnBase:
+class OwnBase(HearsContexts):
     """What the two kinds of bases have in common that users bring along."""
 
     component: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,12 @@ class Part(NamedTuple):
     rewards: Floats
     samples: Ints | None = None  # of each row, where they are totals
     allowances: Floats | None = None  # of each row, where they have some
+    contexts: Any = None  # of each row, as the base sees them, where it hears of contexts
+
+    def after(self, row: int) -> Part:
+        """Those from a row of the log on."""
+        at = int(np.searchsorted(self.rows, row))
+        return Part._make(None if column is None else column[at:] for column in self)
 
     def counted(self, count: Callable[[Ints], Ints], which: Flags | slice) -> Ints:
         """The samples of these rows by unit or box, as `count` does it; those of totals by arm."""
@@ -69,6 +75,8 @@ class Log:
         self._drift = Drift(0.0, base) if drift is None else drift
         self.whole: Part | None = None  # of a log in memory
         self.numbers: Ints = np.empty(0, np.int64)  # of each label outside memory: its unit, −1 if it is skipped
+        if base.contextual and not isinstance(history, Totals):
+            base.check_contexts(history)
         if isinstance(history, Totals):
             if self.has_allowances:
                 raise InvalidParameter(NO_DRIFT_OF_TOTALS)
@@ -91,6 +99,11 @@ class Log:
         return isinstance(self.history, Totals)
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether its rows are loaded from front to back: totals, and rows of which the base hears the contexts."""
+        return self.is_totals or (self.base.contextual and self.base.reads_whole_log)
+
+    @property
     def has_allowances(self) -> bool:
         """Whether rows come with allowances, by the log itself or by `drift=`."""
         return self._drift.is_there
@@ -101,7 +114,9 @@ class Log:
         return None if allowances is None else self._drift.scaled(allowances)
 
     def samples_after(self, row: int) -> int:
-        """How many samples the rows of totals stand for from a row on."""
+        """How many samples there are in memory from a row on."""
+        if not self.is_totals:
+            return 0 if self.whole is None else len(self.whole.after(row).rows)
         return sum(samples for _, _, samples, _ in self.totals_after(row))
 
     def totals_after(self, row: int) -> Iterator[tuple[int, int, int, float]]:
@@ -180,9 +195,16 @@ class Log:
             known &= allowances < self._drift.width
             allowances = self._drift.scaled(allowances[known])
         rows = first + np.flatnonzero(known)
-        if len(rows) == len(known):
-            return Part(rows, units, rewards, None, allowances)
-        return Part(rows, units[known], rewards[known], None, allowances)
+        if len(rows) < len(known):
+            units, rewards = units[known], rewards[known]
+        return self._in_context(Part(rows, units, rewards, None, allowances), history.contexts, known)
+
+    def _in_context(self, part: Part, table: Any, known: Any) -> Part:
+        """The same rows with their contexts, if the base hears of them; `table` has more rows than those `known`."""
+        if not self.base.contextual:
+            return part
+        contexts = self.base.contexts_of_rows(table, len(part.rows))[known]
+        return part._replace(units=self.base.units_of_rows(part.units, contexts), contexts=contexts)
 
     def checked_rewards(self, rewards: Floats) -> Floats:
         """Rewards that were read from a cell of a store, as the base sees them."""
@@ -195,18 +217,19 @@ class Log:
 
     # -- reading it front to back -------------------------------------------------------------------------------
 
-    def parts(self) -> Iterator[Part]:
-        """All rows in order, some at a time."""
+    def parts(self, since: int = 0) -> Iterator[Part]:
+        """The rows from one on, in order, some at a time."""
         if self.whole is not None:
-            yield self.whole
+            yield self.whole.after(since) if since else self.whole
             return
-        first = 0
-        for rows in self.store.scan():
+        first = since
+        for rows in self.store.scan(since):
             units = self.numbers[rows.codes]
             known = np.flatnonzero(units >= 0)
             allowances = self.allowances_of(units[known], None if rows.allowances is None else rows.allowances[known])
             rewards = self.checked_rewards(rows.rewards[known])
-            yield Part(first + known, units[known], rewards, None, allowances)
+            part = Part(first + known, units[known], rewards, None, allowances)
+            yield self._in_context(part, rows.contexts, known)
             first += len(units)
 
     # -- what is counted ----------------------------------------------------------------------------------------
@@ -220,8 +243,10 @@ class Log:
     def counts(self, count: Callable[[Ints], Ints]) -> Ints:
         """Samples counted by unit or box, as `count` does it."""
         counts = count(np.empty(0, np.int64))
-        if self.whole is not None:
-            return counts + self.whole.counted(count, slice(None))
+        if self.whole is not None or self.base.contextual:
+            for part in self.parts():
+                counts = counts + part.counted(count, slice(None))
+            return counts
         known = self.numbers >= 0
         np.add.at(counts, self.numbers[known], self.store.counts[known])
         return counts

@@ -6,22 +6,23 @@ import copy
 import os
 import sys
 import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from artreplay.algorithms import Algorithm
+from artreplay.algorithms import Algorithm, ArmValue, ContextRegression
 from artreplay.cells.unit_cells import Table, UnitCells, one_cell
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History, Totals
+from artreplay.history import Fingerprint, History, Label, Totals
 from artreplay.parameters import checked
 from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
 from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
+from artreplay.replay.question import NOTHING_ASKED, Question, SomeArms, asked_for, told_context
 from artreplay.replay.reader import Reading, open_ledger
 from artreplay.replay.related import RelatedRows, Relation, checked_relation
 from artreplay.replay.standing import Cell, Contradiction, cells_of, online_of, used_by_cell
@@ -59,6 +60,7 @@ class Policy:
             base.count_log(self.log.size)
             self.drive.renew()
             warn_of_short_horizon(base, self.log.size)
+        warn_of_unused_contexts(base, history)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
         """Start before the log is opened."""
@@ -66,7 +68,10 @@ class Policy:
         self.unknown = checked_unknown(unknown)
         self._drift = drift
         self._online = online_of(base.thing)
-        self._loaded = 0  # rows of totals that the base has taken in
+        self._question: Question | None = None  # None while nobody has asked for a context, or among some arms
+        if base.contextual:
+            self._question = NOTHING_ASKED
+        self._loaded = 0  # rows that the base has taken in, of a log that is loaded
         self.shows_all = self.kind == "full-start" or (base.reads_whole_log and self.relation is None)
         # All of a log is read cell by cell only where the order between cells does not matter.
         self._by_cell = not self.shows_all or (base.exact and base.counts_rows and not base.reads_whole_log)
@@ -74,9 +79,20 @@ class Policy:
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
-    def ask(self) -> Any:
-        """The action to play next: a unit, or a list of units. The same until the next `tell`."""
+    def ask(self, context: Mapping[str, Any] | None = None, among: Iterable[Any] | None = None) -> Any:
+        """The action to play next: a unit, or a list of units. The same until the next `tell`.
+
+        Parameters
+        ----------
+        context
+            What is known of the one who asks, by the names of its columns, where the base uses contexts. Another
+            context, or other arms, are another question: its answer takes the place of the pending action.
+        among
+            The arms there are to choose from now, all if it is left out.
+        """
         drive = self.drive
+        if context is not None or among is not None or self._question is not None:
+            return self._answer(asked_for(drive.base, context, among))
         units: int = drive.position.item(PENDING)
         if units == 0 or drive.is_busy:
             drive.check_whole()
@@ -84,7 +100,22 @@ class Policy:
             units = drive.settle()
         return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
-    def tell(self, action: object, reward: object) -> None:
+    def _answer(self, question: Question) -> Any:
+        """The action for a question: the pending one if the same was asked before."""
+        drive, position = self.drive, self.drive.position
+        drive.check_whole()
+        before = self._question or NOTHING_ASKED
+        units: int = position.item(PENDING)
+        if units == 0 or not question.same(before):
+            self.show_first()
+            if question.context is not None:
+                drive.base.set_context(question.context)
+            self._question = question.after(before)
+            position[PENDING] = position[SERVING] = 0
+            units = drive.settle(None if question.among is None else SomeArms(drive.base, question.among))
+        return drive.base.action(drive.proposed, units, position.item(ROUND))
+
+    def tell(self, action: object, reward: object, context: Mapping[str, Any] | None = None) -> None:
         """Add an action and its reward to the journal.
 
         Parameters
@@ -93,6 +124,9 @@ class Policy:
             A unit, or a list of units where the base plays several.
         reward
             A number, or one for each unit of a list, in its order.
+        context
+            The context that the action was played in, where the base uses contexts. It may be left out for the action
+            that was asked for last, if no other context was asked since the last `tell`.
 
         You may tell any action, asked for or not: the rows of the log that come before it are shown first. Everything
         is checked before anything changes.
@@ -102,9 +136,16 @@ class Policy:
             samples = checked_samples(base, action, reward)
         else:
             samples = [(base.checked_number(action), base.checked_reward(reward))]
+        known: Any = None
+        if context is not None or self._question is not None:
+            known, samples = self._in_context(samples, context)
         drive.enter()
         try:
             self.show_before([unit for unit, _ in samples])
+            if self._question is not None:
+                self._question = NOTHING_ASKED
+                if known is not None:
+                    base.set_context(known)
             drive.take(samples)
             if (online := self._online) is not None:
                 for unit, value in samples:
@@ -114,6 +155,19 @@ class Policy:
             drive.leave(error)
             raise
         drive.leave()
+
+    def _in_context(self, samples: list[tuple[int, float]], context: Any) -> tuple[Any, list[tuple[int, float]]]:
+        """The context that samples were played in, as the base sees it, and the samples as units in it."""
+        drive, base, question = self.drive, self.drive.base, self._question or NOTHING_ASKED
+        pending = question.context
+        units = drive.position.item(PENDING)
+        is_pending = pending is not None and list(drive.proposed[:units]) == [
+            base.in_context(unit, pending) for unit, _ in samples
+        ]
+        known = told_context(base, question, is_pending, context)
+        if known is None:
+            return None, samples
+        return known, [(base.in_context(unit, known), reward) for unit, reward in samples]
 
     def tell_rounds(self, units: Ints, rewards: Floats) -> None:
         """Tell many rounds at once: the number of the arm that was played in each, and its reward as the base wants it.
@@ -130,10 +184,11 @@ class Policy:
 
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
-    def choose(self, chooser: Any, round_: int) -> Any:
+    def choose(self, chooser: Any, round_: int, context: Any = None) -> Any:
         """The action of a numbered decision, made while others are open; nothing is pending afterwards.
 
         `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
+        `context` is one that the base has checked.
         """
         drive = self.drive
         with drive.whole():
@@ -141,6 +196,8 @@ class Policy:
             self.show_first()
             if chooser is not None and self.used != used:
                 chooser.renew()
+            if context is not None:
+                drive.base.set_context(context)
             drive.position[ROUND], drive.position[PENDING], drive.position[SERVING] = round_, 0, 0
             units = drive.settle(chooser)
             drive.position[PENDING] = 0
@@ -197,7 +254,7 @@ class Policy:
         """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
         marks = before.marks()
         self.drive.position[:] = before.drive.position
-        self._open_log(before.log.history, marks if before.log.is_totals else np.insert(marks, -1, 0))
+        self._open_log(before.log.history, marks if before.log.is_loaded else np.insert(marks, -1, 0))
         if self._online is not None and before._online is not None:
             self._online.go_on_from(before._online)
 
@@ -209,14 +266,15 @@ class Policy:
         """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
         log = Log(base, history, self.unknown, self._drift)
-        if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
+        is_kept = self.relation is None and log.is_loaded
+        if self.relation is None and not is_kept and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
         loaded, reader = 0, None
         ledger: Ledger | RelatedRows = drive.ledger
         if self.relation is not None:
             ledger = RelatedRows(base, log, self.relation, marks)
             left = len(ledger.rows) - len(ledger.used_rows())
-        elif log.is_totals:
+        elif log.is_loaded:
             loaded = 0 if marks is None else int(marks[0])
             left = log.samples_after(loaded)
         else:
@@ -240,10 +298,12 @@ class Policy:
     def show_first(self) -> None:
         """Show the whole log, if that is what the policy does, and totals in any case."""
         log = self.log
-        if not (log.is_totals or self.shows_all) or self.used >= log.size:
+        if not (log.is_loaded or self.shows_all) or self.used >= log.size:
             return  # the size comes last, because a database would have to count
         if log.is_totals:
             self._load_totals(log)
+        elif log.is_loaded:
+            self._load_rows(log)
         else:
             self.drive.read_to_end(self._one_of_each_cell(log))
 
@@ -258,7 +318,7 @@ class Policy:
 
     def show_before(self, units: list[int]) -> None:
         """Show the unread rows of the cells of these units, or of the whole log."""
-        if self.shows_all or self.log.is_totals:
+        if self.shows_all or self.log.is_loaded:
             self.show_first()
         elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
             self.drive.read_to_end(units)
@@ -271,14 +331,24 @@ class Policy:
                 self._loaded = row + 1
         self.drive.renew()
 
+    def _load_rows(self, log: Log) -> None:
+        """Let the base learn from the rows that are left, in order and each with its context."""
+        for part in log.parts(self._loaded):
+            shown, slices = 0, self.drive.base.learn_log(part.units, part.rewards, part.contexts)
+            while shown < len(part.rows):
+                with self.drive.whole():
+                    before, shown = shown, next(slices)
+                    self.drive.position[USED] += shown - before
+                    self._loaded = int(part.rows[shown - 1]) + 1
+
     def marks(self) -> Ints:
         """Which rows of the log are used: those before the mark of the cell they lie in.
 
         A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. Under a
-        relation these are the numbers of the used rows; of totals it is how many rows of the table were loaded.
+        relation these are the numbers of the used rows; of a log that is loaded it is how many rows were.
         """
         ledger = self.drive.ledger
-        if self.log.is_totals:
+        if self.log.is_loaded:
             return np.array([self._loaded], np.int64)
         if isinstance(ledger, RelatedRows):
             return ledger.used_rows()
@@ -287,8 +357,8 @@ class Policy:
     def used_parts(self) -> Iterator[tuple[Part, Flags]]:
         """All rows of the log in order, and which of them were shown."""
         log, marks = self.log, self.marks()
-        if log.is_totals:
-            return iter([(part, part.rows < marks[0]) for part in log.parts()])
+        if log.is_loaded:
+            return ((part, part.rows < marks[0]) for part in log.parts())
         if self.relation is not None:
             return iter([(part, np.isin(part.rows, marks)) for part in log.parts()])
         return log.used(marks, self._cells(log).of, self._counts)
@@ -340,13 +410,32 @@ class Policy:
         """
         return cells_of(self)
 
+    def values(self, context: Mapping[str, Any] | None = None) -> dict[Label, ArmValue]:
+        """What each arm is worth in a context, where the base says so; the log is read first.
+
+        Parameters
+        ----------
+        context
+            What is known of the one who asks, by the names of its columns.
+        """
+        drive = self.drive
+        if not isinstance(drive.base, ContextRegression):
+            raise InvalidParameter(
+                f"values(context=...) needs a ContextRegression, got {self.base!r}. cells() says what arms are worth"
+            )
+        drive.check_whole()
+        self.show_first()
+        return drive.base.values(context, self.rounds)
+
     def contradictions(self) -> list[Contradiction]:
         """The arms whose online rewards contradict the log beyond chance and allowances; see `Contradiction`.
 
         The mean of what was told is compared with the mean of the logged rows that were shown. An arm that is hardly
         played, because the log makes it look bad, is not noticed. For points there is none: inside a box the log and
-        the policy may have played elsewhere.
+        the policy may have played elsewhere. A `ContextRegression` has those arms whose log it no longer trusts.
         """
+        if isinstance(self.drive.base, ContextRegression):
+            return [Contradiction(*row) for row in self.drive.base.contradicted()]
         return [] if self._online is None else self._online.contradictions()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -495,6 +584,14 @@ def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
     why = base.why_horizon_is_short(rows)
     if why is not None:
         warnings.warn(why, stacklevel=_callers_level())
+
+
+def warn_of_unused_contexts(base: Base, history: AnyHistory) -> None:
+    """Say that a log knows more than a base hears of."""
+    if history.context_names and not base.contextual:
+        names, name = ", ".join(history.context_names), type(base.thing).__name__
+        what = f"the log has contexts ({names}), and {name} does not use them. ar.ContextRegression does"
+        warnings.warn(what, stacklevel=_callers_level())
 
 
 def _callers_level() -> int:

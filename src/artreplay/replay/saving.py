@@ -19,12 +19,13 @@ from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
-from artreplay.history import Fingerprint, History
+from artreplay.history import Contexts, Fingerprint, History
 from artreplay.replay.bases import Base, ObjectBase, as_base
 from artreplay.replay.certified import rule_of, with_rule
 from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory
 from artreplay.replay.policy import ArtificialReplay, FullStart, Ignorant, Policy
+from artreplay.replay.question import Question
 from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.step import KEPT, PENDING
 from artreplay.whole_files import write_whole
@@ -106,6 +107,7 @@ def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, r
         if policy._online is not None:
             policy._online.restore(arrays)
         _restore_position(policy, document, arrays)
+        _restore_question(policy, document["question"])
         fingerprint, marks = _fingerprint_again(document["history"], arrays)
         log = History([], []) if history is None else history
         policy.resume(log, fingerprint, marks, bool(document["history"]["totals"]))
@@ -149,6 +151,7 @@ def _described(policy: Policy) -> tuple[Json, Arrays]:
         "policy": policy.kind,
         "base": _describe_base(policy.drive.base, arrays),
         "pending": _describe_pending(policy),
+        "question": None if policy._question is None else encode(list(policy._question)),
         "drift": {"given": policy._drift.given, "from_log": policy._drift.from_log},
         "history": {
             "rows": known.rows,
@@ -280,6 +283,17 @@ def _restore_position(policy: Policy, document: Json, arrays: Arrays) -> None:
     drive.proposal[: len(numbers)] = numbers
 
 
+def _restore_question(policy: Policy, asked: Json) -> None:
+    base = policy.drive.base
+    if asked is None:
+        return
+    question = Question(*decode(asked))
+    fits = question.context is None or (base.contextual and base.is_context(question.context))
+    if not fits or not all(base.may_propose(number) for number in question.among or ()):
+        raise InvalidFile("the question in the file does not fit its algorithm")
+    policy._question = question
+
+
 def _fingerprint_again(known: Json, arrays: Arrays) -> tuple[Fingerprint, np.ndarray[Any, Any]]:
     """What the log was when the policy was saved, and which of its rows were used."""
     rows, block = checked_count("rows", known["rows"], least=0), checked_count("block", known["block"])
@@ -353,6 +367,8 @@ def encode(value: Any) -> Json:
         return {"$bytes": value.hex()}
     if isinstance(value, dict) and all(isinstance(key, str) and not key.startswith("$") for key in value):
         return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, Contexts):
+        return {"$contexts": value.as_dict()}
     if _is_spec(value):
         return {"$spec": type(value).__name__, "fields": dataclasses.asdict(value)}
     raise CannotSave(f"{value!r} of type {type(value).__name__} cannot be saved as JSON")
@@ -370,6 +386,8 @@ def decode(value: Json) -> Any:
         return tuple(decode(item) for item in value["$tuple"])
     if "$bytes" in value:
         return bytes.fromhex(value["$bytes"])
+    if "$contexts" in value:
+        return Contexts.from_dict(value["$contexts"])
     if "$spec" in value:
         return _SPECS[value["$spec"]](**value["fields"])
     return {key: decode(item) for key, item in value.items()}

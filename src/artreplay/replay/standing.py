@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm, PointAlgorithm, PsiUCB
+from artreplay.algorithms import ArmAlgorithm, ContextRegression, PointAlgorithm, PsiUCB
 from artreplay.algorithms.drift_indices import DOUBT, DriftIndex
 from artreplay.algorithms.psi import SubGaussian
 from artreplay.cells import Box
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Cell:
     """What is known of one arm or box: samples shown (logged or online), mean, index, rows in the log, and rows used.
 
+    Where contexts make segments, `unit` is a tuple: the arm, and the values of the segment columns.
     In a tree, `count` and `mean` include what a box inherited: samples of the box it was split from, which may lie
     elsewhere in it, and which its siblings count too. `logged` and `used` are of the box itself.
     """
@@ -73,8 +74,8 @@ def cells_of(policy: Policy) -> list[Cell]:
         names = [base.box_of(number) for number in numbers.tolist()]
         counted = partial(samples_in, base.lattice, numbers)
     else:
-        names = base.arms
-        counted = partial(np.bincount, minlength=base.n_arms)
+        names = [base.unit_name(number) for number in range(base.n_units)]
+        counted = partial(np.bincount, minlength=base.n_units)
     used = used_counts(policy, counted)
     logged = policy.log.counts(counted)
     columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
@@ -93,7 +94,8 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
     members: dict[int, list[int]] = {}
     for unit, cell in zip(units.tolist(), cells.of(units).tolist(), strict=True):
         members.setdefault(cell, []).append(unit)
-    named = [([base.unit(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
+    name = base.unit_name if isinstance(base, ArmAlgorithm) else base.unit
+    named = [([name(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
     return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in named}
 
 
@@ -188,7 +190,7 @@ class Online:
 
 def online_of(base: object) -> Online | None:
     """What keeps the online rewards of a base: over arms, where it is known how far rewards can spread by chance."""
-    if not isinstance(base, ArmAlgorithm):
+    if not isinstance(base, ArmAlgorithm) or isinstance(base, ContextRegression):
         return None
     known = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))
     return Online(base) if known else None

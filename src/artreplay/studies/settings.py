@@ -111,6 +111,8 @@ def settings_of(
             "a study must be over an algorithm of this package, because it is made again from its settings at every "
             f"start, got {base!r}"
         )
+    if base.contextual:
+        raise InvalidParameter(f"a study has no contexts, got {base!r}")
     if on_timeout not in get_args(OnTimeout):
         raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
     if wait is not None and not (isinstance(wait, timedelta) and wait > timedelta(0)):
