@@ -19,7 +19,7 @@ from artreplay.environments import (
     from_classification,
     world_keys,
 )
-from artreplay.errors import InvalidParameter
+from artreplay.errors import ArtReplayError
 from artreplay.streams import REWARD, fold, fold_each, uniforms_at
 from engine.simulated import same
 
@@ -93,15 +93,14 @@ def test_starts_and_counts() -> None:
     assert replay.used_by_arm is not None
     assert (replay.used_by_arm.sum(axis=1) == 25).all()
     logs = [env.draw_history(25, seed=4, replication=replication) for replication in range(2)]
-    assert replay.used_by_arm.tolist() == [
-        [log.codes.tolist().count(arm) for arm in range(3)] for log in map(coded, logs)
-    ]
+    counts = [[labels.count(arm) for arm in range(3)] for labels in map(labels_of, logs)]
+    assert replay.used_by_arm.tolist() == counts
     assert (replay.actions[0] != replay.actions[1]).any()
 
 
-def coded(history: ar.History) -> ar.History:
-    """A log whose codes are its labels."""
-    return ar.History.from_columns(history.rewards, [0, 1, 2], np.array(history.labels)[history.codes])
+def labels_of(history: ar.History) -> list[Any]:
+    """The arm of each row."""
+    return [history.unit(row) for row in range(len(history))]
 
 
 def test_a_log_of_ones_own_is_used_in_every_replication() -> None:
@@ -155,7 +154,7 @@ def test_an_algorithm_without_contexts_plays_as_if_there_were_none() -> None:
     assert (replay.regret == full.regret).all()
     assert (replay.used[:, -1] < 60).any()
     log = env.draw_history(60, seed=4)
-    policy = ar.ArtificialReplay(ar.KLUCB(3, 15), ar.History(np.array(log.labels)[log.codes], log.rewards))
+    policy = ar.ArtificialReplay(ar.KLUCB(3, 15), ar.History(labels_of(log), log.rewards))
     rounds = env.rounds(world_keys(4, np.zeros(1, np.int64))[0], 0, 15)
     for round_ in range(15):
         arm = policy.ask()
@@ -179,12 +178,15 @@ def test_rewards_in_another_range_reach_the_base_scaled() -> None:
             lambda env: ar.ContextRegression(3, ar.Contexts({"age": ar.Numeric(0, 9)})),
             LinearContexts(3, 2), {}, "needs the column 'age', and the columns of .* are 'x0', 'x1'",
         ),
-        (lambda env: regression(env), LinearContexts(3, 2), {"history": ar.History([0], [1])}, "needs a log with contexts"),
+        (
+            lambda env: regression(env),
+            LinearContexts(3, 2), {"history": ar.History([0], [1])}, "must have the contexts of this ContextRegression",
+        ),
         (lambda env: regression(env), LinearContexts(4, 2), {}, "has 3 arms, the environment has 4"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(base: Any, env: Any, options: Any, sentence: str) -> None:
-    with pytest.raises(InvalidParameter, match=sentence):
+    with pytest.raises(ArtReplayError, match=sentence):
         run(base(LinearContexts(3, 2)), env, **options)
 
 

@@ -16,7 +16,7 @@ from artreplay.algorithms import Algorithm, PointAlgorithm
 from artreplay.algorithms.budget import SLACK
 from artreplay.cells.boxes import WITHIN
 from artreplay.compiling import Words
-from artreplay.engine.setting import Outputs, Setting, is_contextual, space_of
+from artreplay.engine.setting import Outputs, Setting, space_of
 from artreplay.environments import ArmEnvironment, ContextEnvironment, Drawn, PointEnvironment, world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.environments.point_stack import key_of_point
@@ -208,15 +208,14 @@ class ContextWorld(ArmWorld):
         """The context of a round, for a base that uses contexts."""
         if self._rewards.introduce(None, round_) != AGAIN:
             self._rounds = self._env.draw_ahead(self._rewards, None)
-        if self._rounds is None or not is_contextual(self._setting.base):
+        if self._rounds is None or not self._setting.base.contextual:
             return {}
         at = round_ - int(self._rewards.at_hand[0])
         return {"context": {name: column[at : at + 1].tolist()[0] for name, column in self._rounds.contexts.items()}}
 
     def draw_history(self, rows: int) -> History:
         """The log of this replication."""
-        base = self._setting.base
-        return self._env.history_of(self._key, rows, base, is_contextual(base))
+        return self._env.history_of(self._key, rows, self._setting.base)
 
 
 class PointWorld:

@@ -84,6 +84,7 @@ class ContextLog(NamedTuple):
     allowance: Floats  # of each row; a single 0 where rows have none
     start: Ints  # of each cell: where its queue begins in the ledger
     contexts: Any  # of each row, as the base sees them: `ContextRows`, or none
+    n_segments: int  # of the base, whose units are arm · n_segments + segment; 1 where it has none
 
     def begin(self, ledger: Any, rewards: Any) -> None:
         """Python has prepared the ledger for this replication."""
@@ -95,10 +96,12 @@ class ContextLog(NamedTuple):
     def count_used(self, ledger: Any, by_arm: Any) -> None:
         """Add to counts by arm what a replication was shown."""
         if len(ledger.unit) > 0:
-            ledger.count_used(self.start, by_arm)
+            for cell in range(len(self.start)):
+                for at in range(self.start[cell], ledger.start[cell]):
+                    by_arm[natural(ledger.unit[at] // self.n_segments)] += 1
         else:  # all of it was shown
             for row in range(len(self.unit)):
-                by_arm[self.unit[row]] += 1
+                by_arm[natural(self.unit[row] // self.n_segments)] += 1
 
 
 @compiled

@@ -225,22 +225,16 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
             raise InvalidParameter(f"{name} has {ready.n_arms} arms, the environment has {env.n_arms}")
 
 
-def is_contextual(base: Base) -> bool:
-    """Whether a base wants to be told contexts."""
-    return bool(getattr(base, "contextual", False))
-
-
-def contexts_of_base(base: Base) -> Contexts | None:
-    """The contexts that a base wants to be told, if it has any that are frozen."""
-    contexts: Contexts | None = getattr(base.thing, "contexts", None)
-    return contexts if is_contextual(base) else None
+def frozen_contexts(base: Base) -> Contexts | None:
+    """The contexts that an algorithm hears of; an object of the user's own may hear of any."""
+    return base.contexts if isinstance(base, Algorithm) else None
 
 
 def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment, known: History | Totals | None) -> None:
     """What a base wants to know of each round must be in the world, and in a log that all replications use."""
-    if not is_contextual(ready):
+    if not ready.contextual:
         return
-    name, contexts = type(ready.thing).__qualname__, contexts_of_base(ready)
+    name, contexts = type(ready.thing).__qualname__, frozen_contexts(ready)
     if not isinstance(env, ContextEnvironment):
         raise InvalidParameter(
             f"{name} needs a world with contexts, such as ar.environments.LinearContexts, and {env!r} has none"
@@ -249,10 +243,6 @@ def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment, known: 
         if column not in env.contexts.columns:
             listed = ", ".join(map(repr, env.contexts.columns))
             raise InvalidParameter(f"{name} needs the column {column!r}, and the columns of {env!r} are {listed}")
-    if known is not None and len(known) and getattr(known, "contexts", None) is None:
-        raise InvalidParameter(
-            f"{name} needs a log with contexts: make it with ar.History(arms, rewards, contexts=table)"
-        )
 
 
 def _check_space(base: Any, env: PointEnvironment) -> None:

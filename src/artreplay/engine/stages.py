@@ -12,7 +12,7 @@ from artreplay.cells.boxes import LEVEL_AT
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Ints, copied
 from artreplay.engine.play import ArmLog, ContextLog, PointLog
-from artreplay.engine.setting import Setting, contexts_of_base
+from artreplay.engine.setting import Setting, frozen_contexts
 from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment, world_keys
 from artreplay.environments.context_stack import ContextRewards, ContextRows, WithoutContexts
 from artreplay.environments.point_stack import PointRewards, nothing_asked, nothing_known, with_space
@@ -92,7 +92,7 @@ class ContextStage:
 
     def __init__(self, setting: Setting, base: Base, env: ContextEnvironment) -> None:
         self.setting, self.base, self.env = setting, base, env
-        self._contexts = contexts_of_base(base)
+        self._contexts = frozen_contexts(base)
         self._shows_all = setting.shows_log(base)
 
     def open(self, batch: range) -> Scene:
@@ -105,16 +105,15 @@ class ContextStage:
 
     def _read_log(self, key: np.uint64) -> tuple[Ledger, ContextLog]:
         """The ledger of the log, and its rows for where all of them are shown first."""
-        setting, base, contexts = self.setting, self.base, self._contexts
-        history = setting.history
+        setting, base, history = self.setting, self.base, self.setting.history
         if not isinstance(history, History):
-            rows = 0 if setting.totals else setting.rows
-            history = self.env.history_of(key, rows, base, contexts is not None)
+            history = self.env.history_of(key, 0 if setting.totals else setting.rows, base)
         part = cast(Part, Log(base, history, "error", setting.drift).whole)
         ledger = _ledger_of(part, base.unit_cells(part.units), self._shows_all)
-        seen = WithoutContexts() if contexts is None else ContextRows(contexts.encode(history.contexts)[part.rows])
+        seen = WithoutContexts() if part.contexts is None else ContextRows(np.ascontiguousarray(part.contexts))
         allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
-        return ledger, ContextLog(part.units, part.rewards, allowances, ledger.start.copy(), seen)
+        n_segments = 1 if self._contexts is None else self._contexts.n_segments
+        return ledger, ContextLog(part.units, part.rewards, allowances, ledger.start.copy(), seen, n_segments)
 
     def _learn(self, rewards: ContextRewards) -> ContextRewards:
         """The rewards with the rounds that they lacked."""

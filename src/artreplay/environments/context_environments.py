@@ -105,11 +105,11 @@ class ContextEnvironment(ArmEnvironment):
         rows = self.log_rows(keys[0], checked_count("size", size, least=0))
         return History(rows.arms, rows.rewards, contexts=rows.contexts)
 
-    def history_of(self, key: Any, rows: int, base: Any, with_contexts: bool) -> History:
-        """The log of the world with this key, with the labels of a base."""
+    def history_of(self, key: Any, rows: int, base: Any) -> History:
+        """The log of the world with this key, with the labels of a base, and with contexts if it hears of them."""
         logged = self.log_rows(key, rows)
         labels = list(base.arms) if hasattr(base, "arms") else list(range(self.n_arms))
-        contexts = as_contexts(logged.contexts, rows) if with_contexts else None
+        contexts = as_contexts(logged.contexts, rows) if base.contextual else None
         return History.from_columns(logged.rewards, labels, logged.arms, contexts=contexts)
 
     def _drawn(self, key: Any, purpose: int, numbers: Ints) -> Drawn:
@@ -126,6 +126,7 @@ class ContextEnvironment(ArmEnvironment):
             worlds,
             WithoutContexts() if contexts is None else ContextRows(np.zeros((ahead, contexts.width))),
             key=worlds.key[:1].copy(),
+            n_segments=1 if contexts is None else contexts.n_segments,
             mean=np.zeros((ahead, self.n_arms)),
             at_hand=np.zeros(2, np.int64),
             round=np.zeros(1, np.int64),

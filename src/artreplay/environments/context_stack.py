@@ -38,6 +38,7 @@ class ContextRewards(NamedTuple):
     worlds: WorldKeys
     contexts: Any  # of the rounds at hand: `ContextRows`, or none
     key: Words  # of the world that is played, in one entry
+    n_segments: int  # of the base, whose units are arm · n_segments + segment; 1 where it has none
     mean: Floats  # (round, arm) of the rounds at hand
     at_hand: Ints  # the first of these rounds, and the one after the last
     round: Ints  # the one that is played or asked for, in one entry
@@ -61,7 +62,7 @@ class ContextRewards(NamedTuple):
     def meet(self, unit: int, round_: int, slot: int) -> int:
         """Look at a unit that is to be played; whether it is one of the arms."""
         n_arms = self.mean.shape[1]
-        if unit < 0 or unit >= n_arms:
+        if unit < 0 or unit >= n_arms * self.n_segments:
             return NOT_A_UNIT
         at = natural(round_ - self.at_hand[0])
         best = self.mean[at, 0]
@@ -72,7 +73,7 @@ class ContextRewards(NamedTuple):
 
     def expected(self, unit: int, slot: int) -> float:
         """The expected reward of a unit that was met."""
-        mean: float = self.mean[natural(self.round[0] - self.at_hand[0]), unit]
+        mean: float = self.mean[natural(self.round[0] - self.at_hand[0]), natural(unit // self.n_segments)]
         return mean
 
     def played(self, unit: int, slot: int) -> int:
@@ -80,15 +81,16 @@ class ContextRewards(NamedTuple):
         return unit
 
     def name(self, unit: int, slot: int) -> int:
-        """The number under which a unit is written down."""
-        return unit
+        """The arm of a unit, which is written down."""
+        return unit // self.n_segments
 
     def level(self, slot: int) -> int:
         """The number of its level."""
         return 0
 
-    def pull(self, arm: int, round_: int, slot: int) -> float:
+    def pull(self, unit: int, round_: int, slot: int) -> float:
         """The reward of an arm in a round, as the base sees it."""
+        arm = natural(unit // self.n_segments)
         mean = self.mean[natural(round_ - self.at_hand[0]), arm]
         value: float = self.law.draw(self.key[0], REWARD, arm, round_, mean)
         return value
