@@ -84,12 +84,17 @@ class Base(Protocol):
 def as_base(thing: object, plain: bool = False) -> Base:
     """The base for a policy, over a copy of what it is given.
 
-    Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`.
+    Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`. A
+    model of contexts is an object that says `contextual = True`.
     """
     if isinstance(thing, Algorithm):
         reads_values = offers_value(thing) and not plain
         base: Any = thing.duplicate()
         n_arms = base.n_arms if reads_values else 0
+    elif getattr(thing, "contextual", False) is True and not isinstance(thing, type):
+        from artreplay.replay.own_models import ModelBase  # which is an ObjectBase
+
+        return ModelBase(thing)
     else:
         if is_component(thing):
             check_fields(thing)

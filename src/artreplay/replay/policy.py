@@ -22,6 +22,7 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
 from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
+from artreplay.replay.own_models import ModelBase
 from artreplay.replay.question import NOTHING_ASKED, Question, SomeArms, asked_for, told_context
 from artreplay.replay.reader import Reading, open_ledger
 from artreplay.replay.related import RelatedRows, Relation, checked_relation
@@ -51,6 +52,8 @@ class Policy:
             if self.relation is not None:
                 raise InvalidParameter("a relation and drift do not go together: leave one of them out")
             base.allow_drift()
+        if base.contextual and self.relation is not None:
+            raise InvalidParameter("a relation and contexts do not go together: leave one of them out")
         self._begin(base, allowances, unknown)
         self._open_log(history, None)
         if isinstance(base, Algorithm) and base.wants_totals:
@@ -419,7 +422,7 @@ class Policy:
             What is known of the one who asks, by the names of its columns.
         """
         drive = self.drive
-        if not isinstance(drive.base, ContextRegression):
+        if not isinstance(drive.base, (ContextRegression, ModelBase)):
             raise InvalidParameter(
                 f"values(context=...) needs a ContextRegression, got {self.base!r}. cells() says what arms are worth"
             )

@@ -12,6 +12,7 @@ from artreplay.compiling import views
 from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.replay.bases import Base
 from artreplay.replay.certified import is_certified
+from artreplay.replay.own_models import ModelBase
 
 
 class Question(NamedTuple):
@@ -49,7 +50,7 @@ def asked_for(base: Base, context: Any, among: Iterable[Any] | None) -> Question
 def _checked_arms(base: Base, among: Iterable[Any]) -> tuple[int, ...]:
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
         raise InvalidParameter(f"must be a list of arms, got {among!r}", parameter="among")
-    if not (isinstance(base, ArmAlgorithm) or hasattr(base, "allow")):
+    if not isinstance(base, (ArmAlgorithm, ModelBase)):
         raise InvalidParameter(f"is for algorithms over arms, got {base.thing!r}", parameter="among")
     numbers = tuple(sorted({base.checked_number(arm) for arm in among}))
     if len(numbers) < base.width:
