@@ -16,6 +16,7 @@ from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusTable, S
 from artreplay.algorithms.bounds import FIXED, TableBound
 from artreplay.algorithms.hearing_contexts import HearsContexts, Repeated
 from artreplay.algorithms.open_index import Available, restricted
+from artreplay.algorithms.segments import segment_bound
 from artreplay.algorithms.tally import Tally
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
@@ -26,6 +27,8 @@ from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
 RewardRange = tuple[float, float]
+
+MAX_UNITS = 10_000_000  # arms in all segments together
 
 
 class Algorithm(HearsContexts):
@@ -41,7 +44,9 @@ class Algorithm(HearsContexts):
     proposes_list: bool = False  # whether a proposal is a list
     expensive: bool = False  # whether a single proposal takes so long that compiling it pays
     horizon: int  # the rounds to come, where an index depends on them
-    log_rows: int | None = None  # rows of a log that T counts beside the horizon; None before a policy has counted them
+    # Rows of a log that T counts beside the horizon, of each segment where there are any; None before a policy has
+    # counted them.
+    log_rows: int | list[int] | None = None
     choices: int | None = None  # among how many cells it chooses, where their number is fixed
     bonus: Bonus = None
     offers_value: bool = False  # whether certified reading can bound what its arms are worth
@@ -69,18 +74,29 @@ class Algorithm(HearsContexts):
         """Keep a bonus, for the horizon and a choice among `cells` cells, and return its compiled part."""
         self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
-        return bound
+        return bound if self.contexts is None or not self.counts_log else self._part_for_rows(0)
 
     @property
     def counts_log(self) -> bool:
         """Whether T, the number its index depends on, is the horizon and the rows of the log a policy is made with."""
         return isinstance(self.bonus, KL)
 
-    def count_log(self, rows: int) -> None:
+    def count_log(self, rows: int | list[int]) -> None:
         """Count the rows of a log in T, where that is done; before anything is shown."""
         if self.counts_log:
             self.log_rows = rows
-            self.component = _with_part(self.component, self._part_for(self.horizon + rows))
+            self.component = _with_part(self.component, self._part_for_rows(rows))
+
+    def _part_for_rows(self, rows: int | list[int]) -> Any:
+        """The part of the component that depends on T, of all segments together; `rows` of the log."""
+        if self.contexts is None:
+            return self._part_for(self.horizon + cast(int, rows))
+        of_segments = rows if isinstance(rows, list) else [rows] * self.n_segments
+        return self._joined([self._part_for(self.horizon + each) for each in of_segments])
+
+    def _joined(self, parts: list[Any]) -> Any:
+        """One part for all segments, made of one for each."""
+        return segment_bound(parts)
 
     def _part_for(self, total: int) -> Any:
         """The part of the component that depends on T."""
@@ -331,8 +347,28 @@ class ArmAlgorithm(Algorithm):
     def hear(self, contexts: Any) -> None:
         """Be asked and told with contexts from now on; before anything else is made."""
         self.contexts = contexts_of(contexts)
-        if self.n_segments > 1:
-            self.unit_labels = Repeated(self.arm_set.labels, self.n_segments)
+        self.unit_labels = Repeated(self.arm_set.labels, self.n_segments)
+        self.takes_totals = False
+
+    def hear_segments(self, contexts: Any) -> None:
+        """Be one algorithm for each segment that these contexts make, if there are any; before anything is made."""
+        if contexts is None:
+            return
+        self.hear(contexts)
+        name = type(self).__name__
+        if self.contexts is None or not self.contexts.segments:
+            raise InvalidParameter(
+                f"must make segments for {name}: Contexts.from_history(log, segments=[...]). ContextRegression uses "
+                "all columns",
+                parameter="contexts",
+            )
+        if self.n_units > MAX_UNITS:
+            raise InvalidParameter(
+                f"must make at most {MAX_UNITS:,} cells of {self.n_arms:,} arms, got {self.n_segments:,} segments",
+                parameter="contexts",
+            )
+        if self.reward_range[1] == math.inf:
+            raise InvalidParameter(f"must be finite for {name} with contexts", parameter="reward_range")
 
     def action(self, proposed: Any, units: int, round_: int) -> Any:
         """The proposal as labels; written out for speed, because every decision ends here."""
@@ -376,10 +412,12 @@ class ArmAlgorithm(Algorithm):
         """What a horizon does that is too short for the arms or for the rows of the log; None if it is not."""
         if not isinstance(self.bonus, KL) or self.bonus.level == "log" or self.choices is None:
             return None
-        few, far = self.horizon < ROUNDS_PER_CELL * self.choices, self.horizon * ROUNDS_PER_CELL < rows
+        counted = max(self.log_rows) if isinstance(self.log_rows, list) else self.log_rows or 0
+        few = self.horizon < ROUNDS_PER_CELL * self.choices
+        far = self.contexts is None and self.horizon * ROUNDS_PER_CELL < rows
         if not (few or far):
             return None
-        name, bound = type(self).__name__, self._part_for(self.horizon + (self.log_rows or 0))
+        name, bound = type(self).__name__, self._part_for(self.horizon + counted)
         per_arm = f"fewer than {ROUNDS_PER_CELL} rounds for each of {self.choices:,} arms"
         if bound.kind == FIXED:
             return f'horizon is {self.horizon:,}, {per_arm}. {name} explores more than usual, as with level="log".'

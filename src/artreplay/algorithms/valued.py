@@ -195,7 +195,7 @@ class OptimisticMean(NamedTuple):
 class UpperQuantile(NamedTuple):
     """The quantile of the posterior, from Beta(1, 1), that only a share 1 / (t · scale) lies above."""
 
-    scale: float
+    scale: Floats  # of each segment
 
     def score(
         self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
@@ -203,7 +203,7 @@ class UpperQuantile(NamedTuple):
         """The quantile, always exact: the values of good arms come so close that bounds cannot tell them apart."""
         successes = row_sum + online_sum
         failures = max(rows + online - successes, 0.0)
-        level = min(1.0 - 1.0 / ((time + 2.0) * self.scale), _HIGHEST)
+        level = min(1.0 - 1.0 / ((time + 2.0) * self.scale[arm % len(self.scale)]), _HIGHEST)
         value: float = beta_quantile(1.0 + successes, 1.0 + failures, level)
         return value, value
 
@@ -249,6 +249,13 @@ class ValuedAlgorithm(ArmAlgorithm):
         if self._is_certified:
             self.component.forget()
 
+    def set_context(self, context: Floats) -> None:
+        """Choose in the segment of this context from now on."""
+        self.valued.segment[0] = int(context[0])
+        if self._is_certified:
+            self.component.segment[0] = int(context[0])
+            self.component.forget()
+
     @property
     def _is_certified(self) -> bool:
         return hasattr(self.component, "forget")
@@ -279,6 +286,9 @@ class UCB1(ValuedAlgorithm):
         The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -294,10 +304,12 @@ class UCB1(ValuedAlgorithm):
         n_arms: int | None = None,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded=False)
-        self.component = valued_arms(OptimisticMean(2.0), self.n_arms)
+        self.hear_segments(contexts)
+        self.component = valued_arms(OptimisticMean(2.0), self.n_arms, self.n_segments)
 
 
 class Greedy(ValuedAlgorithm):
@@ -309,6 +321,9 @@ class Greedy(ValuedAlgorithm):
         The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -326,10 +341,12 @@ class Greedy(ValuedAlgorithm):
         n_arms: int | None = None,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded=False)
-        self.component = valued_arms(OptimisticMean(0.0), self.n_arms)
+        self.hear_segments(contexts)
+        self.component = valued_arms(OptimisticMean(0.0), self.n_arms, self.n_segments)
 
 
 class BayesUCB(ValuedAlgorithm):
@@ -349,6 +366,9 @@ class BayesUCB(ValuedAlgorithm):
         The power of the logarithm of the horizon in the level.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -366,11 +386,13 @@ class BayesUCB(ValuedAlgorithm):
         *,
         power: NotNegative = 0.0,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
+        self.hear_segments(contexts)
         self.horizon, self.power = horizon, power
-        self.component = valued_arms(self._part_for(horizon), self.n_arms)
+        self.component = valued_arms(self._part_for_rows(0), self.n_arms, self.n_segments)
 
     @property
     def counts_log(self) -> bool:
@@ -379,7 +401,11 @@ class BayesUCB(ValuedAlgorithm):
 
     def _part_for(self, total: int) -> UpperQuantile:
         """The rule, where log and rounds together have this length."""
-        return UpperQuantile(max(math.log(total), 1.0) ** self.power)
+        return UpperQuantile(np.array([max(math.log(total), 1.0) ** self.power]))
+
+    def _joined(self, parts: list[UpperQuantile]) -> UpperQuantile:
+        """One rule for all segments, made of one for each."""
+        return UpperQuantile(np.concatenate([part.scale for part in parts]))
 
 
 class AnchorThompson(ValuedAlgorithm):
@@ -397,6 +423,9 @@ class AnchorThompson(ValuedAlgorithm):
         The seed of everything it draws at random.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -413,9 +442,11 @@ class AnchorThompson(ValuedAlgorithm):
         seed: Seed = 0,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
+        self.hear_segments(contexts)
         self.seed = seed
-        self.component = valued_arms(AnchoredDraw(np.zeros(1, np.uint64)), self.n_arms)
+        self.component = valued_arms(AnchoredDraw(np.zeros(1, np.uint64)), self.n_arms, self.n_segments)
         self.reseed(self.seed)

@@ -51,6 +51,8 @@ class Base(Protocol):
     @property
     def contextual(self) -> bool: ...
     @property
+    def n_segments(self) -> int: ...
+    @property
     def thing(self) -> Any: ...
     @property
     def width(self) -> int: ...
@@ -107,7 +109,7 @@ def as_base(thing: object, plain: bool = False) -> Base:
         n_arms = base.prepare_values() if reads_values else 0
     if reads_values:
         bottom, top = (float(base.scaled(edge)) for edge in base.reward_range)
-        base.component = certify(base.component, n_arms, bottom, top)
+        base.component = certify(base.component, n_arms, bottom, top, base.n_segments)
     made: Base = base
     return made
 

@@ -166,7 +166,7 @@ class Log:
 
     def is_readable_by(self, cells: UnitCells) -> bool:
         """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
-        if self.whole is not None or not isinstance(cells.find, Table):
+        if self.whole is not None or self.base.contextual or not isinstance(cells.find, Table):
             return False
         known = cells.of(self.numbers[self.numbers >= 0])
         if len(np.unique(known)) < len(known):
@@ -204,7 +204,16 @@ class Log:
         if not self.base.contextual:
             return part
         contexts = self.base.contexts_of_rows(table, len(part.rows))[known]
-        return part._replace(units=self.base.units_of_rows(part.units, contexts), contexts=contexts)
+        units = self.base.units_of_rows(part.units, contexts)
+        return part._replace(units=units, contexts=contexts if self.base.reads_whole_log else None)
+
+    def rows_to_count(self) -> int | list[int]:
+        """How many rows a horizon counts: of all, or of each segment."""
+        if not self.base.contextual:
+            return self.size
+        segments = self.base.n_segments
+        counts: list[int] = self.counts(lambda units: np.bincount(units % segments, minlength=segments)).tolist()
+        return counts
 
     def checked_rewards(self, rewards: Floats) -> Floats:
         """Rewards that were read from a cell of a store, as the base sees them."""

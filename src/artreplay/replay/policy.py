@@ -60,7 +60,7 @@ class Policy:
             base.take_totals(*self.log.totals())
             self.drive.renew()
         if isinstance(base, Algorithm) and base.counts_log and base.log_rows is None:
-            base.count_log(self.log.size)
+            base.count_log(self.log.rows_to_count())
             self.drive.renew()
             warn_of_short_horizon(base, self.log.size)
         warn_of_unused_contexts(base, history)
@@ -233,7 +233,7 @@ class Policy:
         self._check_growth(history, known, before.is_totals, before.history)
         self._open_log(history, self.marks() if known.rows else None)
         if history.n_rows > known.rows and isinstance(base, Algorithm) and base.log_rows is not None:
-            said_before = base.why_horizon_is_short(max(before.size, base.log_rows)) is not None
+            said_before = base.why_horizon_is_short(max(before.size, *np.atleast_1d(base.log_rows))) is not None
             if not said_before:
                 warn_of_short_horizon(base, self.log.size)
 
@@ -257,7 +257,10 @@ class Policy:
         """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
         marks = before.marks()
         self.drive.position[:] = before.drive.position
-        self._open_log(before.log.history, marks if before.log.is_loaded else np.insert(marks, -1, 0))
+        self._open_log(
+            before.log.history,
+            marks if before.log.is_loaded else np.insert(marks, -1, np.zeros(self.drive.base.n_segments)),
+        )
         if self._online is not None and before._online is not None:
             self._online.go_on_from(before._online)
 

@@ -213,7 +213,9 @@ def _base_again(document: Json, arrays: Arrays, given: object, plain: bool) -> B
     if _drift_again(document, base).is_there:
         base.allow_drift()
     if isinstance(base, Algorithm) and entry["log rows"] is not None:
-        base.count_log(checked_count("log rows", entry["log rows"], least=0))
+        rows = entry["log rows"]
+        each = [checked_count("log rows", one, least=0) for one in (rows if isinstance(rows, list) else [rows])]
+        base.count_log(each if isinstance(rows, list) else each[0])
     if isinstance(base, ObjectBase):
         if not hasattr(base.thing, "restore"):
             raise InvalidParameter(f"base= must offer restore(state), {name} does not")

@@ -141,7 +141,7 @@ class Online:
     """
 
     def __init__(self, base: ArmAlgorithm) -> None:
-        self.counts, self.sums = [0] * base.n_arms, [0.0] * base.n_arms
+        self.counts, self.sums = [0] * base.n_units, [0.0] * base.n_units
         # What the base was shown before there was a log.
         self.counts_before, self.sums_before = base.tally.counts.tolist(), base.tally.totals.tolist()
         self._base = base
@@ -172,7 +172,7 @@ class Online:
         for at in np.flatnonzero(np.abs(online_mean - logged_mean) > chance + allowed).tolist():
             one, other = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
             arm = arms[at]
-            found.append(Contradiction(base.arms[arm], one, int(played[arm]), other, int(logged[arm])))
+            found.append(Contradiction(base.unit_name(arm), one, int(played[arm]), other, int(logged[arm])))
         return found
 
     def kept(self) -> dict[str, Ints | Floats]:
