@@ -83,6 +83,76 @@ def test_a_simulation_is_the_fold(kind: str, seed: int, rows: int, log: str, exp
     assert (runs.used == rows).all()
 
 
+def in_segments(make: Any, columns: list[str]) -> Any:
+    """A base for the categories of a world, some of which make segments."""
+    return lambda env: make(ar.Contexts(categories=env.contexts.categories, segments=columns, cosines=3))
+
+
+SEGMENTED: dict[str, Any] = {
+    "KLUCB": in_segments(lambda contexts: ar.KLUCB(3, 200, contexts=contexts), ["c0"]),
+    "MonUCB": in_segments(lambda contexts: ar.MonUCB(3, 200, contexts=contexts), ["c1"]),
+    "Thompson": in_segments(lambda contexts: ar.ThompsonSampling(3, contexts=contexts), ["c0", "c1"]),
+    "Greedy": in_segments(lambda contexts: ar.Greedy(3, contexts=contexts), ["c1"]),
+    "regression": in_segments(lambda contexts: ar.ContextRegression(3, contexts), ["c0"]),
+}
+
+
+@pytest.mark.parametrize("name", SEGMENTED)
+@given(seed=st.integers(0, 1000), rows=st.integers(0, 60), start=st.sampled_from(["artificial-replay", "full-start"]))
+def test_a_simulation_is_a_policy_that_is_asked(name: str, seed: int, rows: int, start: Any) -> None:
+    env = CategoryContexts(3, [3, 2])
+    base = SEGMENTED[name](env)
+    runs = ar.simulate(base, env, start, history=rows, horizon=12, replications=1, seed=seed)
+    make = ar.ArtificialReplay if start == "artificial-replay" else ar.FullStart
+    policy = make(base, env.draw_history(rows, seed=seed))
+    policy.drive.base.component.reseed(fold_each(fold(seed, getattr(base, "seed", 0)), np.zeros(1, np.int64))[0])
+    key = world_keys(seed, np.zeros(1, np.int64))[0]
+    rounds = env.rounds(key, 0, 12)
+    for round_ in range(12):
+        context = context_at(rounds.contexts, round_)
+        arm = policy.ask(context=context)
+        assert arm == runs.actions[0, round_]
+        assert policy.used == runs.used[0, round_]
+        policy.tell(arm, float(uniforms_at(key, REWARD, arm, round_) < rounds.means[round_, arm]), context=context)
+    assert runs.used_by_arm is not None
+    assert runs.used_by_arm.sum() == runs.used[0, -1]
+
+
+class Leaning:
+    """A model of one's own that knows who is asking: it counts rewards for each value of a column."""
+
+    contextual = True
+
+    def __init__(self) -> None:
+        self.sums: dict[Any, float] = {}
+        self.counts: dict[Any, int] = {}
+        self.arms = [0, 1, 2]
+
+    def score(self, arm: int, context: dict[str, Any], round: int) -> float:
+        at = arm, context["c0"]
+        return (self.sums.get(at, 0.0) + 1.0) / (self.counts.get(at, 0) + 1.0)
+
+    def update(self, arm: int, reward: float, context: dict[str, Any]) -> None:
+        at = arm, context["c0"]
+        self.sums[at] = self.sums.get(at, 0.0) + reward
+        self.counts[at] = self.counts.get(at, 0) + 1
+
+
+def test_a_model_of_ones_own_hears_the_contexts() -> None:
+    env = CategoryContexts(3, [3, 2])
+    runs = run(Leaning(), env, history=40)
+    model, key = Leaning(), world_keys(4, np.zeros(1, np.int64))[0]
+    log, rounds = env.log_rows(key, 40), env.rounds(key, 0, 15)
+    for row in range(40):
+        model.update(int(log.arms[row]), log.rewards[row], context_at(log.contexts, row))
+    for round_ in range(15):
+        context = context_at(rounds.contexts, round_)
+        arm = max(range(3), key=lambda arm: (model.score(arm, context, round_), -arm))
+        assert runs.actions is not None
+        assert arm == runs.actions[0, round_]
+        model.update(arm, float(uniforms_at(key, REWARD, arm, round_) < rounds.means[round_, arm]), context)
+
+
 def test_starts_and_counts() -> None:
     env = LinearContexts(3, 2)
     base = regression(env)
@@ -194,7 +264,8 @@ def test_what_does_not_fit_is_refused(base: Any, env: Any, options: Any, sentenc
 @pytest.mark.parametrize("kind", WORLDS)
 def test_both_speeds_and_any_number_of_threads_are_the_same(kind: str) -> None:
     env = WORLDS[kind]("exchanged")
-    for base in (regression(env), ar.KLUCB(3, 15)):
+    more = [SEGMENTED[name](env) for name in ("KLUCB", "Thompson")] if kind == "categories" else []
+    for base in (regression(env), ar.KLUCB(3, 15), *more):
         with ar.compiling.using("interpreted"):
             slow = run(base, env, replications=4)
         with ar.compiling.using("compiled"):

@@ -144,7 +144,7 @@ def checked_setting(
         ready.take_totals(*Log(ready, known, "error").totals())
     allowed = _checked_drift(drift, ready, known) if has_log else Drift(0.0, ready)
     if has_log and isinstance(ready, Algorithm) and ready.counts_log and ready.log_rows is None:
-        ready.count_log(rows if known is None else Log(ready, known, "error", allowed).size)
+        ready.count_log(rows if known is None else Log(ready, known, "error", allowed).rows_to_count())
         warn_of_short_horizon(ready, rows)
     return Setting(
         user_base=base,

@@ -33,6 +33,7 @@ class Scene(NamedTuple):
     rewards: Any  # a component of the environment
     shows_all: bool  # whether the log is shown before anything is proposed
     learn: Callable[[Any], Any]  # the rewards with the means that they lacked
+    counted: list[int] | None = None  # rows of each segment, where the base counts those of a log that is drawn
 
 
 class Stage(Protocol):
@@ -100,20 +101,24 @@ class ContextStage:
         setting, numbers = self.setting, np.arange(batch.start, batch.stop)
         worlds = self.env.worlds(world_keys(setting.seed, numbers), setting.base_keys(numbers))
         rewards = self.env.stack(worlds, _law_for(self.base, self.env), self._contexts, setting.horizon)
-        ledger, log = self._read_log(worlds.key[0])
-        return Scene(ledger, log, rewards, self._shows_all, self._learn)
+        ledger, log, counted = self._read_log(worlds.key[0])
+        return Scene(ledger, log, rewards, self._shows_all, self._learn, counted)
 
-    def _read_log(self, key: np.uint64) -> tuple[Ledger, ContextLog]:
-        """The ledger of the log, and its rows for where all of them are shown first."""
+    def _read_log(self, key: np.uint64) -> tuple[Ledger, ContextLog, list[int] | None]:
+        """The ledger of the log, its rows for where all of them are shown first, and how many rows are counted."""
         setting, base, history = self.setting, self.base, self.setting.history
         if not isinstance(history, History):
             history = self.env.history_of(key, 0 if setting.totals else setting.rows, base)
-        part = cast(Part, Log(base, history, "error", setting.drift).whole)
+        known = Log(base, history, "error", setting.drift)
+        part = cast(Part, known.whole)
         ledger = _ledger_of(part, base.unit_cells(part.units), self._shows_all)
         seen = WithoutContexts() if part.contexts is None else ContextRows(np.ascontiguousarray(part.contexts))
         allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
         n_segments = 1 if self._contexts is None else self._contexts.n_segments
-        return ledger, ContextLog(part.units, part.rewards, allowances, ledger.start.copy(), seen, n_segments)
+        rows = ContextLog(part.units, part.rewards, allowances, ledger.start.copy(), seen, n_segments)
+        is_counted = isinstance(base, Algorithm) and base.counts_log and setting.rows > 0
+        counted = known.rows_to_count() if is_counted else None
+        return ledger, rows, counted if isinstance(counted, list) else None
 
     def _learn(self, rewards: ContextRewards) -> ContextRewards:
         """The rewards with the rounds that they lacked."""
