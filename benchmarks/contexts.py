@@ -1,4 +1,4 @@
-"""Contextual rules, ours and those of other libraries, in nine worlds, over logs that are fair, partial or wrong.
+"""Contextual rules, ours and those of other libraries, in ten worlds, over logs that are fair, partial or wrong.
 
     make bench-contexts                      two seeds of everything, then more: every call goes on where the last ended
     make bench-contexts SEEDS=20 MINUTES=60  up to 20 seeds; after an hour nothing new is begun
@@ -31,18 +31,20 @@ import artreplay as ar
 from artreplay.environments import (
     CategoryContexts,
     ContextEnvironment,
+    Drawn,
     LinearContexts,
     SmoothContexts,
     from_classification,
     world_keys,
 )
-from artreplay.streams import REWARD, uniforms_at
+from artreplay.streams import MEANS, REWARD, THETA, uniforms, uniforms_at
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "contexts.csv"
 KEEL = HERE.parent / ".venv-contexts" / "keel"
 COLUMNS = ("world", "log", "rows", "rule", "microseconds", "regrets")
-HORIZON = 5000
+CLICKS = "clicks"  # not among the worlds of the goals
+HORIZONS = {"": 5000, CLICKS: 20_000}
 SIZES = (0, 1000, 10_000)
 LOGS = ("uniform", "decent", "half", "exchanged")
 FAIR = LOGS[:3]
@@ -71,6 +73,28 @@ def labelled(name: str) -> tuple[Any, Any]:
     return keel(name)
 
 
+class Clicks(ContextEnvironment):
+    """Five arms with rewards of .2 to 1 %, and contexts that change the logit of an arm by a few tenths at most."""
+
+    strength = 0.1  # of each number and each category, at most
+
+    def __init__(self, log: Any) -> None:
+        values = {"c0": list("abcde"), "c1": list("abcd")}
+        contexts = ar.Contexts({f"x{at}": ar.Numeric(-1, 1) for at in range(4)}, values)
+        super().__init__(5, contexts, n_draws=6, log=log)
+
+    def draw(self, key: Any, draws: Any) -> Drawn:
+        rates = 0.002 + 0.008 * uniforms(np.array([key]), MEANS, 5)[0]
+        weights = self.strength * (2.0 * uniforms(np.array([key]), THETA, 5 * 13).reshape(5, 13) - 1.0)
+        x, first, second = 2.0 * draws[:, :4] - 1.0, (5 * draws[:, 4]).astype(int), (4 * draws[:, 5]).astype(int)
+        logits = np.log(rates / (1.0 - rates)) + weights[:, 4:9].T[first] + weights[:, 9:].T[second]
+        for at in range(4):  # in a fixed order
+            logits = logits + x[:, at, None] * weights[:, at]
+        columns = {f"x{at}": x[:, at] for at in range(4)}
+        columns |= {"c0": np.array(list("abcde"))[first], "c1": np.array(list("abcd"))[second]}
+        return Drawn(columns, 1.0 / (1.0 + np.exp(-logits)))
+
+
 WORLDS: dict[str, Callable[[Any], ContextEnvironment]] = {
     "lin10x5": lambda log: LinearContexts(5, 10, log),
     "smooth2": lambda log: SmoothContexts(5, 2, log),
@@ -79,12 +103,16 @@ WORLDS: dict[str, Callable[[Any], ContextEnvironment]] = {
         name: lambda log, name=name: from_classification(*labelled(name), log)  # type: ignore[misc]
         for name in ("cancer", "digits", "penbased", "satimage", "segment", "texture")
     },
+    CLICKS: Clicks,
 }
 OURS: dict[str, Callable[[ContextEnvironment], Any]] = {
     AUTO: lambda env: ar.ContextRegression(env.n_arms, env.contexts),
     TRUSTING: lambda env: ar.ContextRegression(env.n_arms, env.contexts, trust="log"),
-    "KLUCB without contexts": lambda env: ar.KLUCB(env.n_arms, HORIZON),
+    "KLUCB without contexts": lambda env: ar.KLUCB(env.n_arms, horizon_of(env)),
+    "KLUCB, segments of one column": lambda env: segmented(env, 1),
+    "KLUCB, segments of all columns": lambda env: segmented(env, None),
 }
+IN_SEGMENTS = ("KLUCB, segments of one column", "KLUCB, segments of all columns")
 RIVALS: dict[str, Callable[[int, int, int], Any]] = {
     "ridge LinUCB": lambda arms, features, seed: RidgeUCB(arms, features, 1.0),
     "ridge greedy": lambda arms, features, seed: RidgeUCB(arms, features, 0.0),
@@ -93,6 +121,17 @@ RIVALS: dict[str, Callable[[int, int, int], Any]] = {
     "MABWiser LinUCB": MABWiserUCB,
 }
 RULES = (*OURS, *RIVALS)
+
+
+def horizon_of(env: ContextEnvironment) -> int:
+    return HORIZONS[CLICKS if isinstance(env, Clicks) else ""]
+
+
+def segmented(env: ContextEnvironment, columns: int | None) -> Any:
+    """KLUCB for each value of the first columns."""
+    names = list(env.contexts.categories)[:columns]
+    contexts = ar.Contexts(env.contexts.numeric, env.contexts.categories, segments=names)
+    return ar.KLUCB(env.n_arms, horizon_of(env), contexts=contexts)
 
 
 class Task(NamedTuple):
@@ -117,7 +156,8 @@ def tasks(sizes: tuple[int, ...] = SIZES) -> Iterator[Task]:
         for rows in sizes:
             for log in ("none",) if rows == 0 else LOGS:
                 for rule in RULES:
-                    if rule not in FEW_SEEDS or rows in FEW_SIZES:
+                    has_segments = world in ("categories", CLICKS)
+                    if (rule not in FEW_SEEDS or rows in FEW_SIZES) and (has_segments or rule not in IN_SEGMENTS):
                         yield Task(world, log, rows, rule)
 
 
@@ -206,7 +246,7 @@ def play(seeds: int, minutes: float, only: str, rules: str) -> None:
                 continue
             if time.monotonic() > stop:
                 return
-            regret, microseconds = played(task, seed, HORIZON)
+            regret, microseconds = played(task, seed, HORIZONS.get(task.world, HORIZONS[""]))
             results[task] = Line(min(known.microseconds, microseconds), [*known.regrets, regret])
             write(results)
             print(*task, f"seed {seed}: {regret:.1f}, {microseconds:.0f} µs", flush=True)
@@ -229,7 +269,12 @@ def ratio(results: dict[Task, Line], pairs: Iterator[tuple[Task, Task]]) -> tupl
 
 
 def pairs_with(rule: str, mine: str = AUTO, logs: tuple[str, ...] = ("none", *FAIR)) -> Iterator[tuple[Task, Task]]:
-    return ((task, task._replace(rule=rule)) for task in tasks() if task.rule == mine and task.log in logs)
+    return ((task, task._replace(rule=rule)) for task in in_goals(mine, logs))
+
+
+def in_goals(rule: str, logs: tuple[str, ...]) -> Iterator[Task]:
+    """What a rule played over these logs, in the worlds of the goals."""
+    return (task for task in tasks() if task.rule == rule and task.log in logs and task.world != CLICKS)
 
 
 class Goal(NamedTuple):
@@ -244,9 +289,7 @@ class Goal(NamedTuple):
 
 def goals(results: dict[Task, Line]) -> list[Goal]:
     """The goals of this benchmark."""
-    exchanged = (
-        (task, task._replace(log="none", rows=0)) for task in tasks() if task.rule == AUTO and task.log == "exchanged"
-    )
+    exchanged = ((task, task._replace(log="none", rows=0)) for task in in_goals(AUTO, ("exchanged",)))
     found = [
         Goal("regret beside VW squarecb, no log and fair logs", 0.6, *ratio(results, pairs_with("VW squarecb"))),
         Goal("regret beside refitted logistic", 1.0, *ratio(results, pairs_with("refitted logistic"))),
