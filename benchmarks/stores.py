@@ -34,7 +34,7 @@ RUNS = 5
 RESULTS = Path(__file__).parent / "stores.csv"
 FIELDS = ("rows", "arms", "means", "measure", "seconds", "read", "peak", "action")
 CHUNK = 1 << 20
-MOST_IN_POSTGRES = 10_000_000
+MAX_IN_POSTGRES = 10_000_000
 
 
 # -- logs ---------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def main() -> None:
             for means in MEANS if wanted("arms") else ():
                 for arms in ARMS:
                     report_arms(folder, rows, arms, means)
-            for arms in ARMS if rows <= MOST_IN_POSTGRES and wanted("postgres") else ():
+            for arms in ARMS if rows <= MAX_IN_POSTGRES and wanted("postgres") else ():
                 report_postgres(folder, rows, arms)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import artreplay as ar
-from artreplay.console import Seed, run_command, seconds, show, table
+from artreplay.console import SeedOption, run_command, seconds, show, table
 from artreplay.errors import InvalidFile
 from reproduction.catalogue import Experiment, Scale, experiments, scale_of
 from reproduction.result_store import Store
@@ -49,7 +49,7 @@ def reproduce(
     only: Only = None,
     smoke: Smoke = False,
     replications: Replicated = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
     jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Compute again what is finished.")] = False,
     backend: Annotated[BackendName, typer.Option(help="Processes of this machine, or a cluster.")] = BackendName.LOKY,
@@ -97,7 +97,7 @@ def report(
     only: Only = None,
     smoke: Smoke = False,
     replications: Replicated = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
     results: ResultsFolder = Path("results"),
     out: ReportFolder = None,
     jobs: Jobs = None,

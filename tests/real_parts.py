@@ -37,6 +37,8 @@ def spark_session() -> Iterator[Any]:
 
     heard = signal.getsignal(signal.SIGINT)  # Spark takes Ctrl-C for itself, and keeps it
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    # Few rows would be put into one file.
+    builder = builder.config("spark.sql.adaptive.coalescePartitions.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
     try:
         yield spark

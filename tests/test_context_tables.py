@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import context_tables
 
-import contexts
+import contextual
 
 
 def test_the_page_is_that_of_the_results() -> None:
@@ -14,20 +14,20 @@ def test_the_page_is_that_of_the_results() -> None:
 
 def test_every_world_and_rule_is_shown() -> None:
     page = context_tables.page()
-    results = contexts.read()
-    assert set(contexts.WORLDS) == set(context_tables.WORDS)
-    assert set(results) <= set(contexts.tasks())
+    results = contextual.read()
+    assert set(contextual.WORLDS) == set(context_tables.WORDS)
+    assert set(results) <= set(contextual.tasks())
     for world in {task.world for task in results}:
         assert f"## {world}: " in page
 
 
 def test_a_goal_that_is_missed_is_said_to_be() -> None:
-    task = contexts.Task("lin10x5", "none", 0, contexts.AUTO)
+    task = contextual.Task("lin10x5", "none", 0, contextual.AUTO)
     results = {
-        task: contexts.Line(15.0, [95.0, 105.0]),
-        task._replace(rule="VW squarecb"): contexts.Line(30.0, [100.0]),
+        task: contextual.Line(15.0, [95.0, 105.0]),
+        task._replace(rule="VW squarecb"): contextual.Line(30.0, [100.0]),
     }
-    first, *_ = contexts.goals(results)
+    first, *_ = contextual.goals(results)
     assert (first.value, first.settings) == ((95.0 + 5.0) / (100.0 + 5.0), 1)  # over the seeds that both have
     assert context_tables.in_words(first)[-1] == "**no**"
     assert context_tables.in_words(first._replace(value=0.6))[-1] == "yes"

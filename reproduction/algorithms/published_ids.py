@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, RewardRange
 from artreplay.algorithms.beta_posterior import BetaPosterior, beta_posterior
-from artreplay.algorithms.ids import Outlook, outlook
+from artreplay.algorithms.ids import BestArmOdds, best_arm_odds
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, Words, compiled
 from artreplay.history import Label
@@ -32,7 +32,7 @@ class SampledIDS(NamedTuple):
     drawn: Floats  # (draw, arm)
     committed: Ints  # the arm it commits to for ever, in one entry; −1 before
     fallback: int
-    outlook: Outlook
+    outlook: BestArmOdds
 
     def propose(self, out: Ints) -> int:
         """The arm to play; the draw that settles a mixture or a tie is keyed by the proposal number."""
@@ -82,27 +82,27 @@ class SampledIDS(NamedTuple):
         """Counts and means over the draws."""
         n_arms = len(self.stale)
         n_draws = len(self.drawn)
-        outlook = self.outlook
+        best_arm_odds = self.outlook
         for j in range(n_arms):
-            outlook.mean[j] = 0.0
-            outlook.optimal[j] = 0.0
+            best_arm_odds.mean[j] = 0.0
+            best_arm_odds.optimal[j] = 0.0
             for i in range(n_arms):
-                outlook.given[j, i] = 0.0
+                best_arm_odds.given[j, i] = 0.0
         for m in range(n_draws):
             best = 0
             for i in range(1, n_arms):
                 if self.drawn[m, i] > self.drawn[m, best]:
                     best = i
-            outlook.optimal[best] += 1.0
+            best_arm_odds.optimal[best] += 1.0
             for i in range(n_arms):
-                outlook.given[best, i] += self.drawn[m, i]
-                outlook.mean[i] += self.drawn[m, i]
+                best_arm_odds.given[best, i] += self.drawn[m, i]
+                best_arm_odds.mean[i] += self.drawn[m, i]
         for j in range(n_arms):
-            outlook.mean[j] /= n_draws
-            if outlook.optimal[j] > 0.0:
+            best_arm_odds.mean[j] /= n_draws
+            if best_arm_odds.optimal[j] > 0.0:
                 for i in range(n_arms):
-                    outlook.given[j, i] /= outlook.optimal[j]
-            outlook.optimal[j] /= n_draws
+                    best_arm_odds.given[j, i] /= best_arm_odds.optimal[j]
+            best_arm_odds.optimal[j] /= n_draws
 
 
 class PublishedIDS(ArmAlgorithm):
@@ -138,7 +138,7 @@ class PublishedIDS(ArmAlgorithm):
             drawn=np.zeros((DRAWS, self.n_arms)),
             committed=np.full(1, -1, np.int64),
             fallback=int(self.fallback),
-            outlook=outlook(self.n_arms),
+            outlook=best_arm_odds(self.n_arms),
         )
         self.reseed(self.seed)
 

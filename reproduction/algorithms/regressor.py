@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class Regressor:
             choice = exact_choice if self.solver == "exact" else greedy_choice
             chosen = choice(self._predictions(), self._active_levels(), self.budget, self.max_units)
             numbers = [int(self._active[slot]) << LEVEL_AT | int(self._boxes[place]) for place, slot in chosen]
-            units = [self._space.unit(number) for number in numbers]
+            units = [cast(Allocation, self._space.unit(number)) for number in numbers]
             self._proposal = {unit: self._features_of(unit) for unit in units}
         return list(self._proposal)
 

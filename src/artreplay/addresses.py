@@ -12,7 +12,7 @@ from typing import Any
 
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 
-_POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
+_POSTGRES_ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 _NEARLY = re.compile(r"^\s*postgres(ql)?(\+\w+)?(:|//)|(^|\s)password\s*=", re.IGNORECASE)
 _SECRET_NAMES = re.compile(r"pass|pwd|secret|token|key|sign|credential", re.IGNORECASE)
 _IN_A_FILE = ("sqlite", "duckdb")  # databases that are given as a path
@@ -20,7 +20,7 @@ _NOT_SUPPORTED = (
     *("bigquery", "clickhouse", "databricks", "jdbc", "mariadb", "mongodb", "mssql", "mysql", "odbc", "oracle"),
     *("presto", "redis", "redshift", "snowflake", "trino"),
 )
-_SHORT = 4  # letters below which a part of a password is found as a whole word only
+_MIN_LETTERS = 4  # letters below which a part of a password is found as a whole word only
 
 
 def is_address(where: object) -> bool:
@@ -30,12 +30,12 @@ def is_address(where: object) -> bool:
 
 def is_postgres(where: object) -> bool:
     """Whether this is the address of a PostgreSQL database, as libpq or as SQLAlchemy writes it."""
-    return isinstance(where, str) and _POSTGRES.match(where) is not None
+    return isinstance(where, str) and _POSTGRES_ADDRESS.match(where) is not None
 
 
 def for_libpq(address: str) -> str:
     """The address of a PostgreSQL database as its library takes it."""
-    return _POSTGRES.sub("postgresql://", address, count=1)
+    return _POSTGRES_ADDRESS.sub("postgresql://", address, count=1)
 
 
 def check_address(where: Any) -> None:
@@ -49,8 +49,8 @@ def check_address(where: Any) -> None:
         )
     if is_postgres(where) and "@" in _place(text):
         raise InvalidParameter(
-            f"the address of {shown(text)} must have one @ and no / before it: in a user name or a password write "
-            "%40 for @ and %2F for /"
+            f"the address of {without_password(text)} must have one @ and no / before it: in a user name or a "
+            "password write %40 for @ and %2F for /"
         )
 
 
@@ -68,15 +68,15 @@ def check_log_address(where: Any) -> None:
         )
     if database in _NOT_SUPPORTED:
         raise InvalidParameter(
-            f"{shown(where)} is of a database that is not supported: run the query with its own driver, and give the "
-            "result as a frame, such as pandas.read_sql makes"
+            f"{without_password(where)} is of a database that is not supported: run the query with its own driver, and "
+            "give the result as a frame, such as pandas.read_sql makes"
         )
 
 
-def shown(address: str) -> str:
+def without_password(address: str) -> str:
     """An address without its user, its password and its options; a path as it is.
 
-    >>> shown("postgresql://me:secret@localhost/shop?sslmode=require"), shown("logs/clicks.csv")
+    >>> without_password("postgresql://me:secret@localhost/shop?sslmode=require"), without_password("logs/clicks.csv")
     ('postgresql://localhost/shop', 'logs/clicks.csv')
     """
     scheme, _, rest = address.partition("://")
@@ -93,14 +93,14 @@ def shown(address: str) -> str:
 
 def masked(text: str, address: str) -> str:
     """What someone else says about an address, without the parts of it that are secret."""
-    text = text.replace(address, shown(address))
+    text = text.replace(address, without_password(address))
     for secret in sorted(_secrets(address), key=len, reverse=True):
-        found = re.escape(secret)
-        text = re.sub(found if len(secret) >= _SHORT else rf"(?<!\w){found}(?!\w)", "***", text)
+        pattern = re.escape(secret)
+        text = re.sub(pattern if len(secret) >= _MIN_LETTERS else rf"(?<!\w){pattern}(?!\w)", "***", text)
     return text
 
 
-def said(error: Exception, address: str) -> str:
+def words_of(error: Exception, address: str) -> str:
     """The first line of what a driver says is wrong, without the parts of an address that are secret."""
     lines = [line.strip() for line in str(getattr(error, "strerror", None) or error).splitlines() if line.strip()]
     plain = re.sub(
@@ -110,10 +110,10 @@ def said(error: Exception, address: str) -> str:
 
 
 @contextmanager
-def said_in_a_sentence(
+def in_a_sentence(
     address: str, name: str, what: str = "read", errors: tuple[type[Exception], ...] = (Exception,)
 ) -> Iterator[None]:
-    """A block that reads or writes; what goes wrong in it is said without a password.
+    """A block that reads or writes; what goes wrong in it is said in a sentence, without a password.
 
     Drivers of buckets have errors of their own: by default every error counts.
     """
@@ -124,7 +124,7 @@ def said_in_a_sentence(
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidFile("does not exist", file=name) from None
     except errors as error:
-        raise InvalidFile(f"cannot be {what}: {said(error, address)}", file=name) from None
+        raise InvalidFile(f"cannot be {what}: {words_of(error, address)}", file=name) from None
 
 
 def _is_nearly_one(text: str) -> bool:
@@ -155,10 +155,10 @@ def _secrets(address: str) -> set[str]:
     """The password as it is written and as it is meant; and its parts, of which one can pass for a host or a port."""
     rest = address.partition("://")[2]
     user, colon, password = rest.rpartition("@")[0].partition(":")
-    found = {password if colon or is_postgres(address) else user, *_odd_ports(rest)}
+    secrets = {password if colon or is_postgres(address) else user, *_odd_ports(rest)}
     for option in filter(None, re.split(r"[?&]", rest)[1:]):
         name, equal, value = option.partition("=")
         if not equal or not is_postgres(address) or _SECRET_NAMES.search(name):
-            found.add(value if equal else name)
-    found |= {part for secret in found for part in re.split(r"[@/?#:&=\[\]\s,]", secret)}
-    return {secret for secret in found | set(map(urllib.parse.unquote, found)) if secret}
+            secrets.add(value if equal else name)
+    secrets |= {part for secret in secrets for part in re.split(r"[@/?#:&=\[\]\s,]", secret)}
+    return {secret for secret in secrets | set(map(urllib.parse.unquote, secrets)) if secret}

@@ -165,7 +165,7 @@ def exact(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def checked_number(name: str, value: Any) -> float:
+def checked_number(name: str, value: object) -> float:
     """Returns a parameter that measures something as a plain float; the caller checks its range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameter(f"must be a number, got {value!r}", parameter=name)

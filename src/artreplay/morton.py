@@ -28,7 +28,7 @@ def interleaved(coordinates: Ints, bits: int) -> Ints:
 
 
 @compiled
-def spread(coordinate: Any, axis: Any, dim: Any, bits: Any) -> Any:
+def spread(coordinate: int, axis: int, dim: int, bits: int) -> int:
     """The part one coordinate has in a code: the codes of all axes added up are the code of the box."""
     code = 0
     for bit in range(bits):
@@ -37,7 +37,7 @@ def spread(coordinate: Any, axis: Any, dim: Any, bits: Any) -> Any:
 
 
 @compiled
-def gathered(code: Any, axis: Any, dim: Any, bits: Any) -> Any:
+def gathered(code: Any, axis: int, dim: int, bits: int) -> Any:
     """One coordinate of a box of this code: the inverse of `spread`."""
     coordinate = 0
     for bit in range(bits):
@@ -46,7 +46,7 @@ def gathered(code: Any, axis: Any, dim: Any, bits: Any) -> Any:
 
 
 @compiled
-def mirrored(code: Any, bits: Any) -> Any:
+def mirrored(code: Any, bits: int) -> Any:
     """The bits of a code in reverse: boxes in the order of their mirrored codes are spread over the whole space.
 
     >>> [mirrored(code, 3) for code in range(8)]

@@ -97,26 +97,26 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             bound = signature.bind_partial(*args, **kwargs)
         except TypeError:
             return function(*args, **kwargs)  # a parameter that is not there: Python says so
-        given = bound.arguments
-        missing = [name for name in needed if given.get(name, REQUIRED) is REQUIRED]
+        arguments = bound.arguments
+        missing = [name for name in needed if arguments.get(name, REQUIRED) is REQUIRED]
         if missing and missing[0] != "self":
             name = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
             raise InvalidParameter(f"{name} needs {_listed(missing, 'and')}, which {_is(missing)} missing")
-        for name, value in given.items():
+        for name, value in arguments.items():
             check = checks[name]
             if check is not None:
-                given[name] = check(name, value)
+                arguments[name] = check(name, value)
         return function(*bound.args, **bound.kwargs)
 
     return called
 
 
-def check_fields(made: Any) -> None:
+def check_fields(thing: Any) -> None:
     """Refuse a dataclass if a field is not what is declared beside it."""
-    for name, declared in get_type_hints(type(made), include_extras=True).items():
+    for name, declared in get_type_hints(type(thing), include_extras=True).items():
         check = check_of(declared)
         if check is not None:
-            check(name, getattr(made, name))
+            check(name, getattr(thing, name))
 
 
 def required(function: Callable[..., Any]) -> list[str]:
@@ -146,8 +146,8 @@ def check_of(annotation: Any) -> Callable[[str, Any], Any] | None:
 
 def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     if not isinstance(value, str) or value not in choices:
-        known = _listed([f'"{each}"' for each in choices], "or")
-        raise InvalidParameter(f"must be {known}, got {value!r}", parameter=name)
+        choice_list = _listed([f'"{each}"' for each in choices], "or")
+        raise InvalidParameter(f"must be {choice_list}, got {value!r}", parameter=name)
     return value
 
 

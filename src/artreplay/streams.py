@@ -63,29 +63,31 @@ def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 
 
 @compiled
-def pair(key: Any, purpose: Any, unit: Any, number: Any, attempt: Any) -> Any:
+def pair(key: np.uint64, purpose: int, unit: int, number: int, attempt: int) -> tuple[float, float]:
     """Two independent uniform draws in the open interval (0, 1)."""
-    number = np.uint64(number)
+    word = np.uint64(number)
     last = (np.uint64(purpose) << _PURPOSE) | np.uint64(attempt)
-    a, b = philox(number & _LOW, number >> _HALF, np.uint64(unit) & _LOW, last, key & _LOW, key >> _HALF)
+    a, b = philox(word & _LOW, word >> _HALF, np.uint64(unit) & _LOW, last, key & _LOW, key >> _HALF)
     return (float(a >> _DROP) + 0.5) * _STEP, (float(b >> _DROP) + 0.5) * _STEP
 
 
 @compiled
-def uniform(key: Any, purpose: Any, unit: Any, number: Any) -> Any:
+def uniform(key: np.uint64, purpose: int, unit: int, number: int) -> float:
     """One uniform draw in (0, 1)."""
     u, _ = pair(key, purpose, unit, number, 0)
     return u
 
 
 @compiled
-def below(key: Any, purpose: Any, unit: Any, number: Any, n: Any) -> Any:
+def below(key: np.uint64, purpose: int, unit: int, number: int, n: int) -> int:
     """A uniform integer in 0..n−1."""
     return min(int(uniform(key, purpose, unit, number) * n), n - 1)
 
 
 @compiled(inline=False)
-def normal(key: Any, purpose: Any, unit: Any, number: Any, mean: Any, deviation: Any, low: Any, high: Any) -> Any:
+def normal(
+    key: np.uint64, purpose: int, unit: int, number: int, mean: float, deviation: float, low: float, high: float
+) -> float:
     """A normal draw conditioned to lie in [low, high], by rejection."""
     attempt = 0
     while True:
@@ -104,7 +106,7 @@ def normal(key: Any, purpose: Any, unit: Any, number: Any, mean: Any, deviation:
 
 
 @compiled
-def accepted_gamma(d: Any, x: Any, u: Any) -> Any:
+def accepted_gamma(d: float, x: float, u: float) -> float:
     """Marsaglia and Tsang (2000): a Gamma(d + 1/3) value from a normal x and a uniform u, or −1 where rejected."""
     v = 1.0 + x / math.sqrt(9.0 * d)
     if v <= 0.0:
@@ -117,7 +119,7 @@ def accepted_gamma(d: Any, x: Any, u: Any) -> Any:
 
 
 @compiled(inline=False)
-def beta(key: Any, purpose: Any, unit: Any, number: Any, a: Any, b: Any) -> Any:
+def beta(key: np.uint64, purpose: int, unit: int, number: int, a: float, b: float) -> float:
     """An exact Beta(a, b) draw, as a ratio of two Gamma draws; a, b ≥ 0, and 0 is the limit (a point mass)."""
     if a <= 0.0:
         return 0.0
@@ -170,7 +172,7 @@ def uniforms(keys: Words, purpose: int, n: int) -> Floats:
 
 
 @compiled
-def mixed(word: Any) -> Any:
+def mixed(word: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64 on a 64-bit word: every bit depends on every bit."""
     word = word + _MIX_ADD
     word = (word ^ (word >> _MIX_30)) * _MIX_1
@@ -183,7 +185,7 @@ def fold(*parts: int) -> int:
     key = 0
     for part in parts:
         while True:
-            key = _mix((key ^ (part & _WORD)) + _GOLDEN)
+            key = _mix((key ^ (part & _WORD_MASK)) + _GOLDEN)
             part >>= 64
             if part == 0:
                 break
@@ -195,13 +197,13 @@ def fold_each(key: int, numbers: Ints) -> Words:
     return np.array([_mix((key ^ number) + _GOLDEN) for number in numbers.tolist()], dtype=np.uint64)
 
 
-_WORD = (1 << 64) - 1
+_WORD_MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def _mix(word: int) -> int:
     """The finaliser of SplitMix64: a bijection of 64-bit words in which every bit depends on every bit."""
-    word &= _WORD
-    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
+    word &= _WORD_MASK
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD_MASK
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD_MASK
     return word ^ (word >> 31)

@@ -139,8 +139,8 @@ def test_one_arm_is_always_played():
 def test_much_data_does_not_break_it():
     base = show(ar.IDS(3), (20_000, 10_000, 19_000), (10_000, 20_000, 11_000))
     assert base.propose() == 0
-    outlook = base.component.outlook
-    for array in (outlook.mean, outlook.optimal, outlook.given, outlook.regret, outlook.gain):
+    odds = base.component.outlook
+    for array in (odds.mean, odds.optimal, odds.given, odds.regret, odds.gain):
         assert np.isfinite(array).all()
 
 

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import artreplay as ar
 from artreplay.algorithms.box_values import LevelSums, summed
-from artreplay.algorithms.surfaces import DOUBT, REACH, surface_basis
+from artreplay.algorithms.surfaces import NATS_PER_PRIOR, REACH, surface_basis
 from artreplay.compiling import using
 from artreplay.errors import ArtReplayError
 
@@ -84,7 +84,9 @@ def test_a_fit_is_the_posterior_of_its_model(dim, side):
         posterior(features_of(side, dim, min(3, side)), variances, deviation, (counts, totals, fit.noise))
         for variances, deviation in zip(basis.prior, basis.deviation, strict=True)
     ]
-    evidence = np.array([found for found, _ in whole]) - DOUBT * np.arange(4)  # the smoother one is believed sooner
+    evidence = np.array([found for found, _ in whole]) - NATS_PER_PRIOR * np.arange(
+        4
+    )  # the smoother one is believed sooner
     assert fit.evidence - fit.evidence[0] == pytest.approx(evidence - evidence[0], abs=1e-8)
     for prior, (_, upper) in enumerate(whole):
         assert fit.upper(prior, 1.0) == pytest.approx(upper, abs=1e-9)

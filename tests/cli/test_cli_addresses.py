@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import artreplay as ar
-from artreplay.addresses import is_postgres, masked, shown
+from artreplay.addresses import is_postgres, masked, without_password
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history.parquet import check_files
 from artreplay.inspecting.inspect_history import inspect_history
@@ -109,15 +109,17 @@ def test_no_command_says_a_password(run, address, tmp_path):
 @example(user="", password="0000")
 def test_what_is_shown_has_no_part_of_a_password(user, password):
     address = f"postgresql://{user}:{password}@/"
-    assert shown(address) in ("postgresql:///", "postgresql://…")
+    assert without_password(address) in ("postgresql:///", "postgresql://…")
     assert password not in masked(f'invalid "{password}" in {address}', address) or password in 'invalid "***" in …'
 
 
 def test_what_is_shown():
-    assert shown("postgresql://me:x@localhost:5432/shop?sslmode=require") == "postgresql://localhost:5432/shop"
-    assert shown("s3://bucket/log") == "s3://bucket/log"
-    assert shown("postgresql://[::1]:5432/shop") == "postgresql://[::1]:5432/shop"
-    assert shown("logs/postgres.csv") == "logs/postgres.csv"
+    assert (
+        without_password("postgresql://me:x@localhost:5432/shop?sslmode=require") == "postgresql://localhost:5432/shop"
+    )
+    assert without_password("s3://bucket/log") == "s3://bucket/log"
+    assert without_password("postgresql://[::1]:5432/shop") == "postgresql://[::1]:5432/shop"
+    assert without_password("logs/postgres.csv") == "logs/postgres.csv"
     assert is_postgres("PostgreSQL+psycopg://localhost/db")
     assert not is_postgres("logs/postgresql://x")
 

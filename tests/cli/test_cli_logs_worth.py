@@ -85,7 +85,7 @@ def test_simulate_takes_totals_and_one_algorithm(run: Run) -> None:
     (one,) = found["algorithms"]
     assert one["algorithm"] == "mon-ucb"
     assert one["read_share"] == 1.0
-    assert 0 <= one["made_worse"] <= 1
+    assert 0 <= one["makes_worse"] <= 1
 
 
 def test_simulate_shows_what_an_allowance_for_drift_costs(run: Run) -> None:

@@ -84,7 +84,7 @@ def test_an_algorithm_that_is_not_exact_says_so(run: Run) -> None:
 
 def test_long_runs_keep_no_rounds(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("simulate", *SMALL, "--json").json
-    monkeypatch.setattr(compare, "_MOST_ROUNDS", 100)
+    monkeypatch.setattr(compare, "MAX_ROUNDS_IN_MEMORY", 100)
     final = run("simulate", *SMALL, "--json").json
     assert final["policies"][2]["used_before_first_action"] is None
     assert final["identical_replications"] is None

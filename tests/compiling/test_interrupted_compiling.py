@@ -11,7 +11,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.compiling import Loop, interrupts, using
-from artreplay.compiling.interrupts import Uninterrupted
+from artreplay.compiling.interrupts import NoInterrupt
 
 
 @pytest.fixture(autouse=True)
@@ -98,31 +98,31 @@ def reached(guard, *steps):
 
 
 def test_ctrl_c_in_a_block_waits_until_it_is_over():
-    assert reached(Uninterrupted(), press, gc.collect) == 2
+    assert reached(NoInterrupt(), press, gc.collect) == 2
 
 
 def test_ctrl_c_twice_in_a_moment_is_one():
-    assert reached(Uninterrupted(), press, press, gc.collect) == 3
+    assert reached(NoInterrupt(), press, press, gc.collect) == 3
 
 
 def test_ctrl_c_again_later_ends_a_block_at_once(monkeypatch):
     monkeypatch.setattr(interrupts, "PATIENCE", 0.0)
-    assert reached(Uninterrupted(), press, press, gc.collect) == 1
+    assert reached(NoInterrupt(), press, press, gc.collect) == 1
 
 
 def test_a_long_block_can_look_for_ctrl_c():
-    guard = Uninterrupted()
+    guard = NoInterrupt()
     assert reached(guard, guard.deliver, press, guard.deliver, gc.collect) == 2
 
 
 def test_ctrl_c_comes_even_in_place_of_another_error():
-    assert reached(Uninterrupted(), press, fail) == 1
+    assert reached(NoInterrupt(), press, fail) == 1
 
 
 def test_a_handler_that_raises_nothing_is_called_once():
     calls = []
     signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
-    with Uninterrupted():
+    with NoInterrupt():
         signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     assert calls == [signal.SIGINT]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 import artreplay as ar
 from artreplay.algorithms.valued import ValuedAlgorithm
@@ -145,20 +146,28 @@ class ModelFold(Fold):
         return max(range(ARMS) if among is None else among, key=lambda arm: (scores[arm], -arm))
 
 
+def table_of(rows: list[Entry]) -> pa.Table:
+    """Rows as a frame."""
+    columns = {name: [row.context[name] for row in rows] for name in COLUMNS}
+    return pa.table({"arm": [row.arm for row in rows], "reward": [row.reward for row in rows]} | columns)
+
+
 class Logs:
     """Random logs, in memory or laid out in folders."""
 
-    def __init__(self, folder: Path, stores: int, rows: int = 14) -> None:
+    def __init__(self, folder: Path, stores: int, segments: tuple[str, ...] = (), rows: int = 14) -> None:
         g = random.Random(7)
         self.stored = [random_rows(g, rows) for _ in range(stores)]
         self._paths = [folder / f"log {number}" for number in range(stores)]
         self._opened: dict[tuple[int, int], Any] = {}
         for path, stored in zip(self._paths, self.stored, strict=True):
-            columns = {name: [row.context[name] for row in stored] for name in COLUMNS}
-            table = {"arm": [row.arm for row in stored], "reward": [row.reward for row in stored]} | columns
-            import pyarrow as pa
+            self.add(stored, path, segments)
 
-            ar.index_history(pa.table(table), path, unit="arm", reward="reward", contexts=list(COLUMNS))
+    def add(self, rows: list[Entry], path: Path, segments: Sequence[str]) -> Any:
+        """Lay rows out in a folder."""
+        names = {"unit": "arm", "reward": "reward", "contexts": list(COLUMNS), "segments": segments}
+        ar.index_history(table_of(rows), path, **names)  # type: ignore[arg-type]
+        return ar.open_history(path)
 
     def open(self, number: int, rows: int) -> Any:
         if (number, rows) not in self._opened:

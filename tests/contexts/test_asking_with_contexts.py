@@ -180,10 +180,10 @@ def test_open_decisions_narrow_the_widths_of_their_arms(in_flight: int) -> None:
         arm = policy.choose(open_ if counts else None, number, known)
         assert expected in (None, arm)
         unit = base.in_context(arm, known)
-        open_.opened(number, [unit])
+        open_.open(number, [unit])
         counts[arm, country] = counts.get((arm, country), 0) + 1
         if number % 7 == 0:
-            open_.closed(number)
+            open_.close(number)
             counts[arm, country] -= 1
     assert not base.component.open.any()  # the base knows nothing of them
     assert len({arm for (arm, _), times in counts.items() if times}) == 3

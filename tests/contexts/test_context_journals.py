@@ -22,8 +22,10 @@ from contexts.context_journals import (
     play,
     random_rows,
     regression,
+    table_of,
     through_a_file,
 )
+from contexts.context_kit import random_context
 
 CONTEXTS = ar.Contexts(
     {"age": ar.Numeric(0, 2, missing=True)},
@@ -77,17 +79,51 @@ def test_so_does_a_model_of_ones_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_so_does_an_algorithm_in_segments(name: str, tmp_path: Path) -> None:
-    logs = Logs(tmp_path, stores=2)
+    logs = Logs(tmp_path, stores=2, segments=("country",))
     for seed in range(30):
         policy_type = ar.FullStart if seed % 3 == 0 else ar.ArtificialReplay
         from_store = logs if seed % 10 == 5 else None
         play(segmented(name), random.Random(seed), tmp_path, logs=from_store, policy_type=policy_type)
 
 
+@pytest.mark.parametrize("name", ["KLUCB", "TopUCB", "UCB1", "ContextRegression"])
+def test_a_folder_by_segments_is_the_log_it_was_made_of(name: str, tmp_path: Path) -> None:
+    rows = random_rows(random.Random(3), 400)
+    logs = Logs(tmp_path, stores=0)
+    folder = logs.add(rows[:300], tmp_path / "log", ["country"])
+    assert folder.fingerprint.digests.tolist() == log_of(rows[:300]).fingerprint.digests.tolist()
+    assert folder.first(123).fingerprint.digests.tolist() == log_of(rows[:123]).fingerprint.digests.tolist()
+    make = regression(1) if name == "ContextRegression" else segmented(name)
+    one, other = ar.ArtificialReplay(make(), folder), ar.ArtificialReplay(make(), log_of(rows[:300]))
+    g = random.Random(4)
+    for step in range(40):
+        if step == 20:
+            ar.append_history(table_of(rows[300:]), tmp_path / "log")
+            one.extend(ar.open_history(tmp_path / "log"))
+            other.extend(log_of(rows))
+        context = random_context(g) | {"country": "NL"}
+        action = one.ask(context)
+        assert action == other.ask(context)
+        for policy in (one, other):
+            policy.tell(action, [1.0, 0.0] if isinstance(action, list) else 1.0)
+    assert repr(one.cells()) == repr(other.cells())
+    assert one.unused_rows() == other.unused_rows()
+    one.save(tmp_path / "policy")
+    assert ar.load(tmp_path / "policy", log_of(rows)).ask(context) == one.ask(context)  # wherever the log lies
+    if name == "UCB1":
+        assert one.used < 400  # nobody asked about the other segments
+    with pytest.warns(UserWarning, match="the log has contexts"):
+        plain = ar.ArtificialReplay(ar.Greedy(ARMS), folder)  # the rows of an arm lie apart: they are read into memory
+    assert (
+        plain.ask()
+        == ar.FullStart(ar.Greedy(ARMS), ar.History(*zip(*[row[:2] for row in rows[:300]], strict=True))).ask()
+    )
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(10))
 def test_so_they_all_do_in_thousands_of_journals(part: int, tmp_path: Path) -> None:
-    logs = Logs(tmp_path, stores=6)
+    logs = Logs(tmp_path, stores=6, segments=("country",) if part % 2 else ())
     for seed in range(1000 + 300 * part, 1300 + 300 * part):
         from_store = logs if seed % 5 == 0 else None
         play(regression(seed), random.Random(seed), tmp_path, FreshFold, logs=from_store, events=16)

@@ -116,9 +116,9 @@ PLACES: dict[str, Callable[[Log, Path], Any]] = {
 def small_portions() -> Iterator[None]:
     """Logs are laid out, sorted, read and decoded a few rows at a time, so that a short log is many portions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_files, "GROUP", 3)
+        patch.setattr(parquet_files, "ROWS_PER_GROUP", 3)
         patch.setattr(parquet_files, "_GAP", 2)
-        patch.setattr(parquet_log, "_BATCH", 5)
+        patch.setattr(parquet_log, "_BATCH_ROWS", 5)
         patch.setattr(reader, "_FIRST_ROWS", 1)
         yield
 

@@ -146,7 +146,7 @@ def test_a_column_holds_the_same_kind_in_all_that_is_appended(tmp_path):
 
 
 def test_contexts_of_many_rows_are_sorted_outside_memory_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("artreplay.history.parquet.sorter._BATCH", 8)
+    monkeypatch.setattr("artreplay.history.parquet.sorter._BATCH_ROWS", 8)
     monkeypatch.setattr("artreplay.history.sources.source.BATCH", 5)
     table = random_log(60, 4).table
     for name, kind in (("age", pa.float64()), ("country", pa.string()), ("is new", pa.bool_())):

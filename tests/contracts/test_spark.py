@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from store_logs import Log, played, random_log, stands
@@ -17,6 +19,7 @@ from real_parts import spark_session
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 BASE = ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5))
+PAGE = Path(__file__).parents[2] / "docs/logs.md"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,7 @@ def frame_of(session: Any, log: Log, first: int = 0, last: int | None = None) ->
 
 
 def recipe(frame: Any, folder: Path, files: int = 4, mode: str = "errorifexists") -> None:
-    """What the docs say: one part of the arms in each file, rows of an arm in their order, short row groups."""
+    """One part of the arms in each file, rows of an arm in their order, and row groups of few bytes."""
     (
         frame.repartitionByRange(files, "arm", "at")
         .sortWithinPartitions("arm", "at")
@@ -47,16 +50,20 @@ def recipe(frame: Any, folder: Path, files: int = 4, mode: str = "errorifexists"
     )
 
 
-def simple_recipe(frame: Any, folder: Path) -> None:
-    frame.orderBy("arm", "at").write.option("parquet.block.row.count.limit", 1 << 16).parquet(str(folder))
+def recipe_of_the_docs(frame: Any, folder: Path) -> None:
+    """The lines of docs/logs.md as they stand, but for the place."""
+    (lines,) = re.findall(r"```python\n(clicks = spark\.table.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert "s3a://bucket/clicks" in lines
+    frame.withColumnRenamed("at", "seq").createOrReplaceTempView("clicks")
+    exec(lines.replace("s3a://bucket/clicks", str(folder)), {"spark": frame.sparkSession})
 
 
-@pytest.mark.parametrize("lay_out", [recipe, simple_recipe])
-def test_what_spark_sorted_gives_the_decisions_of_our_own_layout(lay_out, session, log, tmp_path):
+@pytest.mark.parametrize(("lay_out", "order"), [(recipe, "at"), (recipe_of_the_docs, "seq")])
+def test_what_spark_sorted_gives_the_decisions_of_our_own_layout(lay_out, order, session, log, tmp_path):
     lay_out(frame_of(session, log), tmp_path / "log")
-    ar.index_history(tmp_path / "log", already_sorted=True, unit="arm", reward="click", order="at")
+    ar.index_history(tmp_path / "log", already_sorted=True, unit="arm", reward="click", order=order)
     ar.index_history(log.table, tmp_path / "ours", **log.columns)
-    assert len(list((tmp_path / "log").glob("part-*.parquet"))) > (1 if lay_out is recipe else 0)
+    assert len(list((tmp_path / "log").glob("part-*.parquet"))) > 1
     for policy in (ar.ArtificialReplay, ar.FullStart):
         ours, in_memory = policy(BASE, ar.open_history(tmp_path / "ours")), policy(BASE, log.history())
         by_spark = policy(BASE, ar.open_history(tmp_path / "log"))
@@ -100,11 +107,10 @@ def test_what_was_not_sorted_is_refused(session, log, tmp_path):
 
 def test_a_folder_that_spark_wrote_is_a_source(session, tmp_path):
     frame = session.range(20).selectExpr("id % 2 AS arm", "id % 3 AS click", "id AS at").repartition(12)
-    frame.write.partitionBy("arm").parquet(str(tmp_path / "raw"))
+    frame.write.parquet(str(tmp_path / "raw"))
+    frame.write.partitionBy("arm").parquet(str(tmp_path / "by arm"))
     table = pa.table({"arm": [row % 2 for row in range(20)], "click": [row % 3 for row in range(20)]})
-    history = ar.open_history(tmp_path / "raw", "arm", "click", order="at")
-    assert (
-        history.fingerprint.digests.tolist()
-        == ar.History.from_frame(table, "arm", "click").fingerprint.digests.tolist()
-    )
+    expected = ar.History.from_frame(table, "arm", "click").fingerprint.digests.tolist()
+    for source in (tmp_path / "raw", pyarrow.dataset.dataset(tmp_path / "by arm", partitioning="hive")):
+        assert ar.open_history(source, "arm", "click", order="at").fingerprint.digests.tolist() == expected
     assert Path(tmp_path / "raw" / "_SUCCESS").exists()

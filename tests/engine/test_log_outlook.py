@@ -102,6 +102,6 @@ def test_a_log_that_decides_saves_regret_and_the_worlds_are_those_of_the_log():
         found = worth_of("klucb", lambda rounds, rows: ar.KLUCB(2, rounds), log, 60, 12)
         again = worth_of("klucb", lambda rounds, rows: ar.KLUCB(2, rounds), log, 60, 12)
     assert found.with_log.mean() < 0.2 * found.without.mean()
-    assert found.made_worse < 0.1
+    assert found.makes_worse < 0.1
     assert 0 < found.read_share <= 1
     assert np.array_equal(found.with_log, again.with_log)

@@ -72,7 +72,7 @@ def test_the_surfaces_are_the_same_compiled_and_interpreted(env, noise):
 def test_the_length_of_slices_changes_nothing(monkeypatch, case):
     expected = run(case, mode="compiled", history=200, horizon=40)
     for limit in (1, 3, 17):
-        monkeypatch.setattr(loops, "FIRST_STEPS", limit)
+        monkeypatch.setattr(loops, "FIRST_SLICE_STEPS", limit)
         monkeypatch.setattr(loops, "next_limit", lambda limit, took: limit)
         assert alike(run(case, mode="compiled", history=200, horizon=40, threads=1), expected)
 

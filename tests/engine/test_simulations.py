@@ -108,7 +108,7 @@ def test_the_size_of_batches_changes_nothing(monkeypatch, case):
 def test_the_length_of_slices_changes_nothing(monkeypatch, case, start):
     expected = run(case, start, history=150, horizon=30)
     for limit in (1, 3, 17):
-        monkeypatch.setattr(loops, "FIRST_STEPS", limit)
+        monkeypatch.setattr(loops, "FIRST_SLICE_STEPS", limit)
         monkeypatch.setattr(loops, "next_limit", lambda limit, took: limit)
         assert same(run(case, start, history=150, horizon=30, threads=1), expected)
 

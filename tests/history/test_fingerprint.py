@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidHistory
 from artreplay.history import Fingerprint
-from artreplay.history.fingerprint import MOST_BLOCKS
+from artreplay.history.fingerprint import MAX_BLOCKS
 
 labels = st.sampled_from(["a", "b", "", "ü", 0, 1, -1, "0", "1", b"a", ("a", 0), ("a", "0"), 2**70, False])
 rewards = st.sampled_from([0.0, -0.0, 0.5, 1.0, 1e-300, 5e-324, -1.0, 1e300]) | st.floats(-1e9, 1e9)
@@ -175,7 +175,7 @@ def test_a_changed_coordinate_is_named_exactly(samples, data):
 
 # -- long logs ----------------------------------------------------------------------------------------------
 
-LONG = 3 * MOST_BLOCKS + 17
+LONG = 3 * MAX_BLOCKS + 17
 
 
 @pytest.fixture(scope="module")
@@ -184,13 +184,13 @@ def long_log() -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, 50, LONG), rng.random(LONG)
 
 
-@pytest.mark.parametrize("size", [MOST_BLOCKS, MOST_BLOCKS + 1, LONG])
+@pytest.mark.parametrize("size", [MAX_BLOCKS, MAX_BLOCKS + 1, LONG])
 @pytest.mark.parametrize("row", [0, 3, 40_000, -1])
 @pytest.mark.parametrize("what", ["label", "reward"])
 def test_a_changed_row_of_a_long_log_lies_in_a_narrow_block_that_is_named(long_log, size, row, what):
     units, values = long_log[0][:size].copy(), long_log[1][:size].copy()
     known = ar.History(units, values).fingerprint
-    assert len(known.digests) <= MOST_BLOCKS
+    assert len(known.digests) <= MAX_BLOCKS
     row %= size
     if what == "label":
         units[row] += 1
@@ -198,8 +198,8 @@ def test_a_changed_row_of_a_long_log_lies_in_a_narrow_block_that_is_named(long_l
         values[row] = np.nextafter(values[row], 2.0)
     first, last = changed_rows(known, ar.History(units, values))
     assert first <= row <= last < size
-    assert last - first < -(-size // MOST_BLOCKS)
-    if size <= MOST_BLOCKS:
+    assert last - first < -(-size // MAX_BLOCKS)
+    if size <= MAX_BLOCKS:
         assert first == last
 
 

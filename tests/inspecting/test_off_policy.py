@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from artreplay.errors import InvalidHistory
-from artreplay.inspecting.off_policy import Weighted, weighted_rows
+from artreplay.inspecting.off_policy import WeightedSums, weighted_rows
 
 
 def drawn(rng: np.random.Generator, rows: int) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -23,7 +23,7 @@ def drawn(rng: np.random.Generator, rows: int) -> tuple[list[str], np.ndarray, n
 
 def test_weights_take_away_what_the_old_policy_confounded():
     units, rewards, chances = drawn(np.random.default_rng(0), 40_000)
-    sums = Weighted()
+    sums = WeightedSums()
     sums.add(units, rewards, chances)
     naive = rewards[np.array(units) == "red"].mean()
     red, blue = sums.estimate("red"), sums.estimate("blue")
@@ -37,7 +37,7 @@ def test_intervals_hold_as_often_as_they_say():
     held = {"earns": 0, "gain": 0}
     for seed in range(200):
         units, rewards, chances = drawn(np.random.default_rng(seed), 600)
-        sums = Weighted()
+        sums = WeightedSums()
         sums.add(units, rewards, chances)
         found = sums.estimate("blue")
         # blue earns .5; what was played earns .2 + .2 + .1·(share of blue)
@@ -48,7 +48,7 @@ def test_intervals_hold_as_often_as_they_say():
 
 
 def test_with_equal_chances_it_is_the_mean_and_batches_do_not_matter():
-    one, two = Weighted(), Weighted()
+    one, two = WeightedSums(), WeightedSums()
     units, rewards = ["a", "b", "a", "a"], np.array([1.0, 0.0, 0.0, 1.0])
     one.add(units, rewards, np.full(4, 0.5))
     two.add(units[:1], rewards[:1], np.full(1, 0.5))

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.plots import space
-from artreplay.plots.space import PLAYED, UNUSED, USED, draw_space
+from artreplay.plots.space import PLAYED_DOTS, UNUSED_DOTS, USED_DOTS, draw_space
 
 LEVELS = (0.5, 1.0)
 
@@ -71,9 +71,9 @@ def test_a_plane_has_its_cells_and_its_samples() -> None:
     assert np.array_equal(cells.get_array(), [cell.index for cell in replay.cells()])
     corners = [path.vertices[0].tolist() for path in cells.get_paths()]
     assert corners == [list(cell.low) for cell in replay.cells()]
-    assert (drawn(axes, USED), drawn(axes, UNUSED)) == (replay.used, replay.unused)
+    assert (drawn(axes, USED_DOTS), drawn(axes, UNUSED_DOTS)) == (replay.used, replay.unused)
     assert 0 < replay.used < full.used
-    assert drawn(axes, PLAYED) == len(set(played))
+    assert drawn(axes, PLAYED_DOTS) == len(set(played))
     assert axes.get_title(loc="left") == (
         f"Artificial Replay:\n{replay.used} of 120 samples used, {len(replay.cells())} cells"
     )
@@ -93,7 +93,7 @@ def test_policies_stand_side_by_side_in_the_same_colours() -> None:
     assert len(scales) == 1
     assert left.get_xlim() == right.get_xlim() == (0, 10)
     assert figure.get_suptitle() == "The same actions"
-    assert drawn(right, UNUSED) == 0
+    assert drawn(right, UNUSED_DOTS) == 0
 
 
 def test_levels_have_a_panel_each() -> None:
@@ -102,7 +102,7 @@ def test_levels_have_a_panel_each() -> None:
     assert [axes.get_title(loc="left").split(":")[0] for axes in panels(figure)] == [
         f"{name}, level {level}" for name in ("Artificial Replay", "Full Start") for level in ("0.5", "1")
     ]
-    assert sum(drawn(axes, USED) for axes in panels(figure)[:2]) == policies[0].used
+    assert sum(drawn(axes, USED_DOTS) for axes in panels(figure)[:2]) == policies[0].used
     assert f"Artificial Replay: {policies[0].used} of 120 samples used" in figure.get_suptitle()
     one = draw_space(policies[0], level=1.0)
     assert [axes.get_title(loc="left").split(":")[0] for axes in panels(one)] == ["Artificial Replay, level 1"]
@@ -112,7 +112,9 @@ def test_marks_grow_with_the_level() -> None:
     policy = ar.Ignorant(allocation())
     places = [ar.Allocation((0.2, 0.2), 0.5), ar.Allocation((0.8, 0.8), 1.0)]
     figure = draw_space(policy, played=places)
-    half, whole = (next(line for line in axes.lines if line.get_zorder() == PLAYED.above) for axes in panels(figure))
+    half, whole = (
+        next(line for line in axes.lines if line.get_zorder() == PLAYED_DOTS.above) for axes in panels(figure)
+    )
     assert half.get_markersize() < whole.get_markersize()
     assert (half.get_xdata()[0], whole.get_xdata()[0]) == (0.2, 0.8)
 
@@ -124,7 +126,7 @@ def test_a_line_shows_rewards_and_indices_as_heights() -> None:
     assert "reward" in axes.get_ylabel()
     tops = [path.vertices[2, 1] for path in axes.collections[0].get_paths()]
     assert tops == [cell.index for cell in replay.cells()]
-    assert (drawn(axes, USED), drawn(axes, UNUSED)) == (replay.used, replay.unused)
+    assert (drawn(axes, USED_DOTS), drawn(axes, UNUSED_DOTS)) == (replay.used, replay.unused)
     bottom = min(line.get_ydata().min() for line in axes.lines)
     assert axes.get_ylim()[0] < bottom < 0
 
@@ -134,7 +136,7 @@ def test_many_samples_are_thinned_and_the_legend_says_so() -> None:
     full = ar.FullStart(tree(2), history)
     full.ask()
     figure = draw_space(full)
-    assert drawn(panels(figure)[0], USED) == space.MAX_DOTS
+    assert drawn(panels(figure)[0], USED_DOTS) == space.MAX_DOTS
     assert words(figure) == ["logged, used (at most 2,000 drawn)"]
     assert "2,500 of 2,500" in panels(figure)[0].get_title(loc="left")
 
@@ -144,7 +146,7 @@ def test_rows_that_were_skipped_are_not_drawn() -> None:
     full = ar.FullStart(tree(2), history, unknown="skip")
     full.ask()
     (axes,) = panels(draw_space(full))
-    assert (drawn(axes, USED), drawn(axes, UNUSED)) == (2, 0)
+    assert (drawn(axes, USED_DOTS), drawn(axes, UNUSED_DOTS)) == (2, 0)
 
 
 def test_without_a_log_or_an_index_there_are_only_cells() -> None:

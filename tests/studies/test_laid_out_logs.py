@@ -23,7 +23,7 @@ COLUMNS = {"unit": "arm", "reward": "click"}
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows are many portions."""
-    monkeypatch.setattr(parquet_files, "GROUP", 8)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_GROUP", 8)
     monkeypatch.setattr(reader, "_FIRST_ROWS", 1)
 
 

@@ -176,7 +176,7 @@ class TestZips:
         assert not list((tmp_path / "temporary").iterdir())
 
     def test_too_many_files(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(unpacking, "MOST_FILES", 3)
+        monkeypatch.setattr(unpacking, "MAX_FILES", 3)
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
             for number in range(4):
                 archive.writestr(f"{number}.csv", "a")

@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusTable, Scale, bound_of
+from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusScale, BonusTable, bound_of
 from artreplay.algorithms.bounds import FIXED, TableBound
 from artreplay.algorithms.hearing_contexts import HearsContexts, Repeated
 from artreplay.algorithms.open_index import Available, restricted
@@ -22,7 +22,7 @@ from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Growers, Ints, copied, is_component, state_of, views, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
-from artreplay.history import History, Label, contexts_of
+from artreplay.history import Action, History, Label, Unit, contexts_of
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
@@ -70,7 +70,7 @@ class Algorithm(HearsContexts):
             f"{type(self).__name__} has no place for an allowance"
         )
 
-    def _bound_of(self, bonus: Bonus, cells: int | None, scale: Scale) -> Any:
+    def _bound_of(self, bonus: Bonus, cells: int | None, scale: BonusScale) -> Any:
         """Keep a bonus, for the horizon and a choice among `cells` cells, and return its compiled part."""
         self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
@@ -111,24 +111,24 @@ class Algorithm(HearsContexts):
         """The most units in one proposal."""
         return 1
 
-    def propose(self) -> Any:
+    def propose(self) -> Action:
         """The unit to play next, or the list of units."""
         out = np.empty(self.width, np.int64)
         units = self.component.propose(out)
         proposed = [self.unit(number, slot) for slot, number in enumerate(out[:units].tolist())]
         return proposed if self.proposes_list else proposed[0]
 
-    def update(self, unit: Any, reward: float) -> None:
+    def update(self, unit: object, reward: float) -> None:
         """Show one sample that was played."""
         sample = self._checked_sample(unit, reward)
         self.component.update(*sample)
 
-    def update_logged(self, unit: Any, reward: float) -> None:
+    def update_logged(self, unit: object, reward: float) -> None:
         """Show one row of a log; most algorithms treat it like what was played."""
         sample = self._checked_sample(unit, reward)
         self.component.update_logged(*sample, 0.0)
 
-    def _checked_sample(self, unit: Any, reward: float) -> tuple[int, float]:
+    def _checked_sample(self, unit: object, reward: float) -> tuple[int, float]:
         number = self.checked_number(unit)
         value = self.scaled(checked_reward(reward, self.reward_range))
         self.make_room(1)
@@ -152,17 +152,17 @@ class Algorithm(HearsContexts):
         proposal = np.empty(self.width, np.int64)
         return proposal, memoryview(cast(Any, proposal))
 
-    def action(self, proposed: Any, units: int, round_: int) -> Any:
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The action that is played for the first `units` entries of a proposal, in this online round."""
         if not self.proposes_list:
             return self.unit(proposed[0], 0, round_)
         return [self.unit(number, slot, round_) for slot, number in enumerate(proposed[:units])]
 
-    def is_list(self, action: Any) -> bool:
+    def is_list(self, action: object) -> bool:
         """Whether an action that is told is a list of units, each with a reward of its own."""
         return self.proposes_list
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """The number of a unit; an error if there is no such unit."""
         raise NotImplementedError
 
@@ -174,7 +174,7 @@ class Algorithm(HearsContexts):
         """The number of the unit in each row; rows without one are an error, or −1 with `skip`."""
         raise NotImplementedError
 
-    def checked_reward(self, reward: Any) -> float:
+    def checked_reward(self, reward: object) -> float:
         """A reward that was told, as the component sees it."""
         if type(reward) is float and 0.0 <= reward <= 1.0 and self.reward_range == (0.0, 1.0):
             return reward
@@ -188,7 +188,7 @@ class Algorithm(HearsContexts):
         """The cells there are now; at least those of these units."""
         raise NotImplementedError
 
-    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
         """The unit that is played for a proposed number, in a place of the action of an online round."""
         raise NotImplementedError
 
@@ -246,7 +246,7 @@ class Algorithm(HearsContexts):
         """Count these units as open no longer; whether that is possible: what was shown stays shown."""
         return False
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
         if available is not None:
             raise InvalidParameter(f"{type(self).__name__} has no arms to choose some of")
@@ -282,8 +282,8 @@ class Algorithm(HearsContexts):
         if self.reward_range[1] == math.inf:
             return sums
         low, high = self.reward_range
-        scaled = (sums - low * samples) / (high - low) if self.scales else sums
-        within: Floats = np.clip(scaled, 0.0, samples)
+        sums_in_unit = (sums - low * samples) / (high - low) if self.scales else sums
+        within: Floats = np.clip(sums_in_unit, 0.0, samples)
         return within
 
     def parameters(self) -> dict[str, Any]:
@@ -291,8 +291,8 @@ class Algorithm(HearsContexts):
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __repr__(self) -> str:
-        given = {name: value for name, value in self.parameters().items() if value is not None}
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in given.items())
+        settings = {name: value for name, value in self.parameters().items() if value is not None}
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in settings.items())
         return f"{type(self).__name__}({shown})"
 
 
@@ -318,18 +318,18 @@ class ArmAlgorithm(Algorithm):
         """The labels of the arms; 0..n−1 where none were given."""
         return self.arm_set.labels
 
-    def number(self, label: Any) -> int:
+    def number(self, label: object) -> int:
         """The number of an arm, −1 if there is no such arm."""
         return self.arm_set.number(label)
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """The number of an arm; an error if there is no such arm."""
         number = self.number(unit)
         if number < 0:
             raise InvalidAction(f"{unit!r} is not an arm; the arms are {self.describe_arms()}")
         return number
 
-    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
         """The label of an arm, which is a unit in each segment."""
         return self.unit_labels[number]
 
@@ -370,7 +370,7 @@ class ArmAlgorithm(Algorithm):
         if self.reward_range[1] == math.inf:
             raise InvalidParameter(f"must be finite for {name} with contexts", parameter="reward_range")
 
-    def action(self, proposed: Any, units: int, round_: int) -> Any:
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The proposal as labels; written out for speed, because every decision ends here."""
         labels = self.unit_labels
         return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
@@ -398,7 +398,7 @@ class ArmAlgorithm(Algorithm):
         """The cell of every arm."""
         return table_of(self.cell_of_arms())
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
         if available is None:
             return super().propose_among(out, round_, None)
@@ -468,14 +468,14 @@ def _with_part(component: Any, part: Any) -> Any:
     return component._replace(**{name: _with_part(field, part) for name, field in fields if is_component(field)})
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"<{'×'.join(map(str, value.shape))} array>"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def checked_range(reward_range: Any) -> RewardRange:
+def checked_range(reward_range: Iterable[float]) -> RewardRange:
     """A reward range as two floats, the lower one first; both may be infinite together."""
     try:
         low, high = (float(edge) for edge in reward_range)
@@ -508,7 +508,7 @@ def checked_rewards(history: History, reward_range: RewardRange) -> Floats:
     return history.rewards
 
 
-def checked_reward(reward: Any, reward_range: RewardRange) -> float:
+def checked_reward(reward: object, reward_range: RewardRange) -> float:
     """A reward as a plain float in the range."""
     if type(reward) is float:
         value = reward

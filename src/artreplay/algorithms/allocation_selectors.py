@@ -9,6 +9,7 @@ import numpy as np
 from artreplay.algorithms.budget import Candidates, ExactChoice, GreedyChoice
 from artreplay.algorithms.leaves import Champions
 from artreplay.algorithms.selectors import Tournament, tournament
+from artreplay.cells import Forest, GridCells
 from artreplay.cells.boxes import WITHIN
 from artreplay.compiling import Floats, Ints, compiled
 
@@ -24,31 +25,31 @@ class Contest(NamedTuple):
     boxes: Tournament
     first_root: int  # node of the first level; the others follow
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: GridCells, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         self.key[cell] = value[cell]
         self.boxes.repair(cell, self.key)
 
-    def leader(self, cells: Any, level: int) -> int:
+    def leader(self, cells: GridCells, level: int) -> int:
         """The best cell of a level that is not taken out, −1 if there is none."""
         cell = int(self.boxes.winner[self.first_root + level])
         return cell if self.key[cell] > -np.inf else -1
 
-    def take_out(self, cells: Any, cell: int, value: Floats) -> None:
+    def take_out(self, cells: GridCells, cell: int, value: Floats) -> None:
         """Leave a cell out."""
         self.key[cell] = -np.inf
         self.boxes.repair(cell, self.key)
 
-    def put_back(self, cells: Any, cell: int, value: Floats) -> None:
+    def put_back(self, cells: GridCells, cell: int, value: Floats) -> None:
         """Undo `take_out`."""
         self.changed(cells, cell, value)
 
-    def place(self, cells: Any, cell: int) -> int:
+    def place(self, cells: GridCells, cell: int) -> int:
         """The place of a cell's box in the static order of boxes, which is Z-order."""
         place: int = cell % cells.places
         return place
 
-    def box(self, cells: Any, level: int, rank: int) -> int:
+    def box(self, cells: GridCells, level: int, rank: int) -> int:
         """The box at a place in that order."""
         box: int = cells.unit(level * cells.places + rank)
         return box
@@ -59,8 +60,8 @@ def contest(value: Floats, places: int, levels: int) -> Contest:
     padded = 1 << (levels - 1).bit_length() if levels > 1 else 1
     key = np.full(padded * places + 1, -np.inf)
     key[: len(value) - 1] = value[:-1]
-    made = tournament(key)
-    return Contest(key, made, (len(made.winner) // 2) // places)
+    boxes = tournament(key)
+    return Contest(key, boxes, (len(boxes.winner) // 2) // places)
 
 
 @compiled(scratch=("candidates", "stale", "taken", "out_level", "out_rank"))
@@ -80,7 +81,7 @@ class BudgetedChoice(NamedTuple):
     out_level: Ints
     out_rank: Ints
 
-    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+    def select(self, cells: GridCells | Forest, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         for place in range(len(self.active)):
             if self.stale[place] == 1:
@@ -91,33 +92,33 @@ class BudgetedChoice(NamedTuple):
             out[j] = self.ranking.box(cells, self.active[self.out_level[j]], self.out_rank[j])
         return units
 
-    def locate(self, cells: Any, unit: int) -> int:
+    def locate(self, cells: GridCells | Forest, unit: int) -> int:
         """The leaf a unit lies in."""
         leaf: int = cells.locate(unit)
         return leaf
 
-    def find_candidates(self, cells: Any, value: Floats, place: int) -> None:
+    def find_candidates(self, cells: GridCells | Forest, value: Floats, place: int) -> None:
         """The best boxes of one level: take out the best one, again and again, then put all back."""
         most = len(self.taken)
-        found = 0
+        count = 0
         cell = self.ranking.leader(cells, self.active[place])
-        while cell >= 0 and found < most:
-            self.candidates.value[place, found] = value[cell]
-            self.candidates.rank[place, found] = self.ranking.place(cells, cell)
-            self.taken[found] = cell
+        while cell >= 0 and count < most:
+            self.candidates.value[place, count] = value[cell]
+            self.candidates.rank[place, count] = self.ranking.place(cells, cell)
+            self.taken[count] = cell
             self.ranking.take_out(cells, cell, value)
-            found += 1
+            count += 1
             cell = self.ranking.leader(cells, self.active[place])
-        self.candidates.size[place] = found
-        for j in range(found):
+        self.candidates.size[place] = count
+        for j in range(count):
             self.ranking.put_back(cells, self.taken[j], value)
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: GridCells | Forest, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         self.ranking.changed(cells, cell, value)
         self.mark(cells.level(cell))
 
-    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+    def divided(self, cells: GridCells | Forest, cell: int, value: Floats) -> None:
         """A cell was replaced by smaller ones."""
         self.ranking.divided(cells, cell, value)
         self.mark(cells.level(cell))
@@ -157,7 +158,7 @@ class PaperChoice(NamedTuple):
     most: int
     hidden: Ints
 
-    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+    def select(self, cells: Forest, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         left = self.budget
         chosen = 0
@@ -180,12 +181,12 @@ class PaperChoice(NamedTuple):
             self.champions.show(cells, self.hidden[n_hidden - 1 - j], value)
         return chosen
 
-    def locate(self, cells: Any, unit: int) -> int:
+    def locate(self, cells: Forest, unit: int) -> int:
         """The leaf a unit lies in."""
         leaf: int = cells.locate(unit)
         return leaf
 
-    def best_fitting(self, cells: Any, value: Floats, left: float) -> int:
+    def best_fitting(self, cells: Forest, value: Floats, left: float) -> int:
         """The leaf with the highest index per level that the rest of the budget can pay, −1 if there is none."""
         best = -1
         best_rate = 0.0
@@ -200,7 +201,7 @@ class PaperChoice(NamedTuple):
                 best_rate = rate
         return best
 
-    def overlapping(self, cells: Any, leaf: int, level: int) -> int:
+    def overlapping(self, cells: Forest, leaf: int, level: int) -> int:
         """The smallest node of a level's tree that contains a leaf of another, or the node that is the same box."""
         code = cells.box[leaf] & WITHIN
         depth = cells.depth[leaf]
@@ -210,11 +211,11 @@ class PaperChoice(NamedTuple):
             node = cells.child[node] + ((code >> at) & ((1 << cells.dim) - 1))
         return node
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: Forest, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         self.champions.changed(cells, cell, value)
 
-    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+    def divided(self, cells: Forest, cell: int, value: Floats) -> None:
         """A cell was replaced by smaller ones."""
         self.champions.divided(cells, cell, value)
 

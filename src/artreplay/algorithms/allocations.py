@@ -52,10 +52,10 @@ class Allocating(PointAlgorithm):
         self.solver: Solver = solver
         active = active_levels(self.levels)
         boxes = self.lattice.side**self.dim
-        made = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units, boxes)
-        self._most = made.most
-        self.expensive = isinstance(made, ExactChoice) and made.table.size * len(active) > _EXPENSIVE
-        return active, made
+        choice = solver_of(solver, [self.levels[number] for number in active], self.budget, self.max_units, boxes)
+        self._most = choice.most
+        self.expensive = isinstance(choice, ExactChoice) and choice.table.size * len(active) > _EXPENSIVE
+        return active, choice
 
 
 class GridAllocation(Allocating, IndexedGrid):
@@ -254,25 +254,25 @@ class TreeAllocation(Allocating, IndexedTree):
     def is_sound(self) -> bool:
         """Whether what was read from a file can be a state of this algorithm; its mask must be the algorithm's."""
         inside = self._inside()
-        kept = True if inside is None else np.array_equal(self.algorithm.selector.ranking.inside, inside)
-        return kept and super().is_sound()
+        same_mask = True if inside is None else np.array_equal(self.algorithm.selector.ranking.inside, inside)
+        return same_mask and super().is_sound()
 
 
 def checked_mask(mask: Any, grid: Lattice) -> Mask | None:
     """A mask over the finest boxes as an array of its own that does not change; None stays None."""
     if mask is None:
         return None
-    given, shape = np.asarray(mask), (grid.side,) * len(grid.low)
-    if given.dtype != np.bool_ or given.shape != shape:
+    array, shape = np.asarray(mask), (grid.side,) * len(grid.low)
+    if array.dtype != np.bool_ or array.shape != shape:
         size = " × ".join(map(str, shape))
         raise InvalidParameter(
-            f"mask must be {size} values True or False, got an array of {given.dtype} of shape {given.shape}"
+            f"mask must be {size} values True or False, got an array of {array.dtype} of shape {array.shape}"
         )
-    if not given.any():
+    if not array.any():
         raise InvalidParameter("mask must let in at least one box, it lets in none")
-    kept: Mask = given.copy()
-    kept.setflags(write=False)
-    return kept
+    copy: Mask = array.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 def codes_inside(mask: Mask, grid: Lattice) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class BetaPosterior(NamedTuple):
     tally: Tally
     successes: Floats
 
-    def add(self, key: Any, arm: int, reward: float) -> None:
+    def add(self, key: np.uint64, arm: int, reward: float) -> None:
         """Take a sample in; the coin is keyed by the arm and its n-th sample."""
         success = reward
         if 0.0 < reward < 1.0:

@@ -8,14 +8,13 @@ Bounds on a quantile take about a tenth of the time, and often show that the qua
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artreplay.compiling import compiled
 
 _TINY = 1e-300
 _CLOSE = 1e-14  # relative, where the continued fraction ends
-_MOST_TERMS = 100_000
-_MOST_STEPS = 60
+_MAX_TERMS = 100_000
+_MAX_STEPS = 60
 _LAST_STEP = 1e-5  # in standard deviations: Halley's next step would be about its cube
 _STIRLING_FROM = 15.0
 _MIN_PARAMETER = 0.1  # of a Beta distribution whose quantiles have bounds
@@ -24,7 +23,7 @@ _HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 @compiled(inline=False)
-def log_gamma(x: Any) -> Any:
+def log_gamma(x: float) -> float:
     """The logarithm of the Gamma function for x > 0, by Stirling's series after a shift."""
     shift = 1.0
     while x < _STIRLING_FROM:
@@ -36,12 +35,12 @@ def log_gamma(x: Any) -> Any:
 
 
 @compiled(inline=False)
-def fraction(a: Any, b: Any, x: Any) -> Any:
+def fraction(a: float, b: float, x: float) -> float:
     """The continued fraction of the incomplete Beta function, for x below the mean of the distribution or near it."""
     top_before = bottom_before = top = 1.0
     bottom = 1.0 - (a + b) * x / (a + 1.0)
     m = 1.0
-    while m < _MOST_TERMS:
+    while m < _MAX_TERMS:
         near = a + 2.0 * m
         even = m * (b - m) * x / ((near - 1.0) * near)
         odd = -(a + m) * (a + b + m) * x / (near * (near + 1.0))
@@ -58,7 +57,7 @@ def fraction(a: Any, b: Any, x: Any) -> Any:
 
 
 @compiled
-def first_guess(a: Any, b: Any, u: Any) -> Any:
+def first_guess(a: float, b: float, u: float) -> float:
     """About where the quantile lies."""
     if a >= 1.0 and b >= 1.0:
         tail = u if u < 0.5 else 1.0 - u
@@ -80,7 +79,7 @@ def first_guess(a: Any, b: Any, u: Any) -> Any:
 
 
 @compiled(inline=False)
-def beta_quantile(a: Any, b: Any, u: Any) -> Any:
+def beta_quantile(a: float, b: float, u: float) -> float:
     """The x with P(X ≤ x) = u for X ~ Beta(a, b), for u in (0, 1); a, b ≥ 0, and 0 is the limit (a point mass)."""
     if a <= 0.0:
         return 0.0
@@ -92,7 +91,7 @@ def beta_quantile(a: Any, b: Any, u: Any) -> Any:
     low = 0.0
     high = 1.0
     x = first_guess(a, b, u)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         if not low < x < high:
             x = 0.5 * (low + high)
             if not low < x < high:
@@ -122,7 +121,7 @@ def beta_quantile(a: Any, b: Any, u: Any) -> Any:
 
 
 @compiled(inline=False)
-def quantile_bounds(a: Any, b: Any, u: Any) -> Any:
+def quantile_bounds(a: float, b: float, u: float) -> tuple[float, float]:
     """Two numbers that `beta_quantile` lies between, for u in (0, 1): Bernstein's inequality, solved for x.
 
     P(X > m + e) ≤ exp(−e² / (2v + 2ce/3)), where m is the mean, v the variance and c = max(2(b − a) / (n(n + 2)), 0)

@@ -48,8 +48,8 @@ class Theory:
         >>> theory(lipschitz=2)
         Theory(delta=None, lipschitz=2, diameter=1.0)
         """
-        given = {"delta": delta, "lipschitz": lipschitz, "diameter": diameter}
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+        settings = {"delta": delta, "lipschitz": lipschitz, "diameter": diameter}
+        return replace(self, **{name: value for name, value in settings.items() if value is not None})
 
     def noise(self, horizon: int) -> float:
         """2 log(T/δ)."""
@@ -98,7 +98,7 @@ class KL:
 
 
 theory = Theory()
-Scale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
+BonusScale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
 
 
 @checked
@@ -157,7 +157,7 @@ class BonusTable:
 
 
 def bound_of(
-    bonus: Bonus, horizon: int, cells: int | None, scale: Scale
+    bonus: Bonus, horizon: int, cells: int | None, scale: BonusScale
 ) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
     """The compiled part for a bonus, and the table it reads from if there is one.
 

@@ -18,7 +18,9 @@ from artreplay.errors import InvalidParameter
 from artreplay.streams import fold
 
 POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # of effort, that a surface for all levels may grow with
-SLACK = 6.0  # nats of evidence that a hypothesis may lack; the roughest of four is doubted by as many from the start
+EVIDENCE_SLACK = (
+    6.0  # nats of evidence that a hypothesis may lack; the roughest of four is doubted by as many from the start
+)
 
 
 class LevelSums(NamedTuple):
@@ -39,26 +41,28 @@ class Surfaces(NamedTuple):
     basis: SurfaceBasis
     share: Floats  # (power, level): how a level scales a surface for all of them; no rows where there is none
 
-    def values(self, sums: LevelSums, width: float, slack: float = SLACK) -> Floats:
+    def values(self, sums: LevelSums, width: float, slack: float = EVIDENCE_SLACK) -> Floats:
         """What boxes are worth, (level, box): `width` standard deviations above what is expected, in [0, 1].
 
         Every hypothesis counts whose evidence is within `slack` of the best. A level without samples is worth 1.
         """
         samples = sums.counts.sum(axis=1)
-        seen = np.flatnonzero(samples)
-        apart = {level: self.basis.fit(summed(self.basis, np.ones(1), sums.of([level]))) for level in seen.tolist()}
+        with_samples = np.flatnonzero(samples)
+        apart = {
+            level: self.basis.fit(summed(self.basis, np.ones(1), sums.of([level]))) for level in with_samples.tolist()
+        }
         together, evidence = self._together(sums, samples, np.array([fit.noise for fit in apart.values()]))
         evidence_apart = math.fsum(float(fit.evidence.max()) for fit in apart.values())
         least = max(float(evidence.max(initial=-math.inf)), evidence_apart) - slack
-        found = np.zeros(sums.counts.shape)
+        highest = np.zeros(sums.counts.shape)
         for power, prior in np.argwhere(evidence >= least).tolist():
             upper = together[power].upper(prior, width)
-            found = np.maximum(found, self.share[power][:, None] * upper)
+            highest = np.maximum(highest, self.share[power][:, None] * upper)
         if evidence_apart >= least:
-            for level in range(len(found)):
-                upper = _highest(apart[level], width, slack) if level in apart else np.ones(found.shape[1])
-                found[level] = np.maximum(found[level], upper)
-        return np.clip(found, 0.0, 1.0)
+            for level in range(len(highest)):
+                upper = _highest(apart[level], width, slack) if level in apart else np.ones(highest.shape[1])
+                highest[level] = np.maximum(highest[level], upper)
+        return np.clip(highest, 0.0, 1.0)
 
     def _together(self, sums: LevelSums, samples: Ints, noise: Floats) -> tuple[list[Fit], Floats]:
         """The surfaces for all levels, with the evidence for (power, prior).
@@ -82,8 +86,8 @@ class Surfaces(NamedTuple):
 def _highest(fit: Fit, width: float, slack: float) -> Floats:
     """The highest values of the priors whose evidence is within the slack."""
     plausible = np.flatnonzero(fit.evidence >= fit.evidence.max() - slack).tolist()
-    found: Floats = np.max([fit.upper(prior, width) for prior in plausible], axis=0)
-    return found
+    highest: Floats = np.max([fit.upper(prior, width) for prior in plausible], axis=0)
+    return highest
 
 
 def summed(basis: SurfaceBasis, scales: Floats, sums: LevelSums) -> BoxSums:
@@ -102,30 +106,30 @@ class Predictions(NamedTuple):
     features: Floats  # (level, box, coordinate or level): in [-1, 1]
     seed: int
 
-    def values(self, sums: LevelSums, width: float, slack: float = SLACK) -> Floats:
+    def values(self, sums: LevelSums, width: float, slack: float = EVIDENCE_SLACK) -> Floats:
         """What is predicted. An estimator says nothing of how far it may be off."""
-        seen = sums.counts > 0
-        if not seen.any():
-            return np.ones(seen.shape)
-        features, means = self.features[seen], sums.totals[seen] / sums.counts[seen]
+        has_samples = sums.counts > 0
+        if not has_samples.any():
+            return np.ones(has_samples.shape)
+        features, means = self.features[has_samples], sums.totals[has_samples] / sums.counts[has_samples]
         samples, name = int(sums.counts.sum()), type(self.estimator).__name__
         model = self._fresh(samples)
         try:
             weighted = "sample_weight" in inspect.signature(model.fit).parameters
-            model.fit(features, means, **({"sample_weight": sums.counts[seen] * 1.0} if weighted else {}))
+            model.fit(features, means, **({"sample_weight": sums.counts[has_samples] * 1.0} if weighted else {}))
             predicted = np.asarray(model.predict(self.features.reshape(-1, features.shape[1])), np.float64)
-            found: Floats = predicted.reshape(seen.shape)
+            by_level: Floats = predicted.reshape(has_samples.shape)
         except ValueError as error:
             raise InvalidParameter(f"{name} must learn from {len(means)} boxes and cannot: {error}") from error
-        if np.isnan(found).any():
+        if np.isnan(by_level).any():
             raise InvalidParameter(f"{name} must predict numbers, got nan after {samples} samples")
-        return np.clip(found, 0.0, 1.0)
+        return np.clip(by_level, 0.0, 1.0)
 
     def _fresh(self, samples: int) -> Any:
         """The estimator before any fit. Where it draws at random, the number of samples is part of the seed."""
         model = copy.deepcopy(self.estimator)
-        known: dict[str, Any] = getattr(model, "get_params", dict)()
-        names = sorted(name for name in known if name.split("__")[-1] == "random_state")
+        parameters: dict[str, Any] = getattr(model, "get_params", dict)()
+        names = sorted(name for name in parameters if name.split("__")[-1] == "random_state")
         seeds = {name: fold(self.seed, samples, place) >> 32 for place, name in enumerate(names)}
         return model.set_params(**seeds) if seeds else model
 

@@ -22,7 +22,7 @@ from artreplay.errors import InvalidParameter, checked_count, checked_number
 SUM_LIMIT = 2**22  # max_units × (capacity + 1): beyond it, grains × (capacity + 1) would not fit 64 bits
 TABLE_LIMIT = 2**26  # entries of the exact solver's table: half a gigabyte
 WHOLE_FLOATS = 2**53  # up to here floats hold every whole number, so that sums of them are exact
-SLACK = 1.0 + 1e-12  # relative slack of a budget that is counted in floats
+BUDGET_SLACK = 1.0 + 1e-12  # relative slack of a budget that is counted in floats
 EXTREME = 1e100  # levels beyond it, or below its inverse, would make ties of different indices per level
 
 
@@ -99,11 +99,11 @@ class GreedyChoice(NamedTuple):
 @compiled
 def is_among(rank: int, ranks: Ints, n_ranks: int) -> bool:
     """Whether one of the first ranks is this one."""
-    found = False
+    among = False
     for i in range(n_ranks):
         if ranks[i] == rank:
-            found = True
-    return found
+            among = True
+    return among
 
 
 @compiled(scratch=("box", "grains", "table"))
@@ -210,12 +210,12 @@ def solver_of(
     total = checked_number("budget", budget)
     if not (math.isfinite(total) and total > 0.0):
         raise InvalidParameter(f"budget must be a finite number above 0, got {budget!r}")
-    if total * SLACK < min(level):
+    if total * BUDGET_SLACK < min(level):
         raise InvalidParameter(f"budget must be at least the smallest level, {min(level)!r}, got {budget!r}")
 
     unit = _common_unit(level)
     units = [int(Fraction(str(value)) / unit) for value in level]
-    capacity = int(Fraction(str(total)) * Fraction(SLACK) / unit)  # 3 × 0.3 is a little less than 0.9
+    capacity = int(Fraction(str(total)) * Fraction(BUDGET_SLACK) / unit)  # 3 × 0.3 is a little less than 0.9
     most = min(most, capacity // min(units), boxes or most)
     capacity = min(capacity, most * max(cost for cost in units if cost <= capacity))
     units = [min(cost, capacity + 1) for cost in units]  # what never fits need not fit 64 bits either
@@ -224,7 +224,7 @@ def solver_of(
         return GreedyChoice(
             level=np.array(level),
             cost=np.array(units if whole else level, np.float64),
-            budget=float(capacity) if whole else total * SLACK,
+            budget=float(capacity) if whole else total * BUDGET_SLACK,
             most=most,
             at=np.zeros(len(level), np.int64),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Floats, Ints, compiled, natural
+from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled
 
 
 @compiled(scratch=("fallen",))
@@ -106,7 +106,7 @@ class SplittingAlgorithm(NamedTuple):
 
     def cell_of(self, unit: int) -> int:
         """The cell a unit lies in; the selector may know without looking through the tree."""
-        cell: int = natural(self.whole.selector.locate(self.whole.cells, unit))
+        cell: int = assume_nonnegative(self.whole.selector.locate(self.whole.cells, unit))
         return cell
 
     def room(self) -> int:

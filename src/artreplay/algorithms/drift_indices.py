@@ -15,7 +15,9 @@ from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, compiled, copied, resized
 
-DOUBT = math.log(1.0 / 0.001) / 2.0  # of a mean of n rewards in [0, 1]: it is off by √(DOUBT / n) once in a thousand
+CHANCE_NATS = (
+    math.log(1.0 / 0.001) / 2.0
+)  # of a mean of n rewards in [0, 1]: it is off by √(CHANCE_NATS / n) once in a thousand
 
 
 @compiled

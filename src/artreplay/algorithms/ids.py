@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ NODES = 256  # midpoints of equal intervals of [0, 1]
 
 
 @compiled
-class Outlook(NamedTuple):
+class BestArmOdds(NamedTuple):
     """What the posterior says about the best arm, and the choice that follows. Rows are node- or arm-major."""
 
     mean: Floats
@@ -107,9 +107,9 @@ def best_share(regret_1: float, regret_2: float, gain_1: float, gain_2: float) -
     return share
 
 
-def outlook(n_arms: int) -> Outlook:
+def best_arm_odds(n_arms: int) -> BestArmOdds:
     """Scratch space for the weighing."""
-    return Outlook(
+    return BestArmOdds(
         *(np.zeros(n_arms), np.zeros(n_arms), np.zeros((n_arms, n_arms)), np.zeros(n_arms), np.zeros(n_arms))
     )
 
@@ -130,7 +130,7 @@ class QuadratureIDS(NamedTuple):
     ratio: Floats  # (node, arm): mass at the node / probability below it
     mean_below: Floats  # (node, arm): the arm's mean given that it is below the node
     weight: Floats  # (node, arm): probability that the arm is the best and its mean is at the node
-    outlook: Outlook
+    outlook: BestArmOdds
 
     def propose(self, out: Ints) -> int:
         """The arm to play; the draw is keyed by the proposal number."""
@@ -145,7 +145,7 @@ class QuadratureIDS(NamedTuple):
         out[0] = self.outlook.choose(uniform(self.key[0], CHOICE, 0, number))
         return 1
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -266,7 +266,7 @@ class IDS(ArmAlgorithm):
             ratio=table.copy(),
             mean_below=table.copy(),
             weight=table.copy(),
-            outlook=outlook(self.n_arms),
+            outlook=best_arm_odds(self.n_arms),
         )
         self.reseed(self.seed)
 

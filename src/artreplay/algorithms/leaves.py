@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from artreplay.cells import Forest
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
-from artreplay.compiling import Floats, Ints, compiled, natural, resized
+from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled, resized
 from artreplay.morton import mirrored
 
 NOBODY = -1
@@ -29,7 +29,7 @@ class Champions(NamedTuple):
     scattered: int
     inside: Ints  # 1 for each finest box that can be chosen, by rank; empty if all can
 
-    def born(self, cells: Any, node: int) -> None:
+    def born(self, cells: Forest, node: int) -> None:
         """Give a new leaf its rank; it is its own champion, if it has a box that can be chosen."""
         code = (cells.box[node] & WITHIN) - (1 << (cells.dim * cells.depth[node]))
         if self.scattered == 1:
@@ -38,7 +38,7 @@ class Champions(NamedTuple):
             self.rank[node] = code << (cells.dim * (cells.deepest - cells.depth[node]))
         self.stand(cells, node)
 
-    def stand(self, cells: Any, leaf: int) -> None:
+    def stand(self, cells: Forest, leaf: int) -> None:
         """Let a leaf stand for the first of its finest boxes, from its rank on, that can be chosen; if any."""
         end = 1 << (cells.dim * cells.deepest)
         if len(self.inside) > 0:
@@ -47,7 +47,7 @@ class Champions(NamedTuple):
                 self.rank[leaf] += step
         self.leaf[leaf] = leaf if self.rank[leaf] < end else NOBODY
 
-    def elected(self, cells: Any, node: int, value: Floats) -> int:
+    def elected(self, cells: Forest, node: int, value: Floats) -> int:
         """The best of the champions of a node's children."""
         first = cells.child[node]
         best: int = self.leaf[first]
@@ -62,7 +62,7 @@ class Champions(NamedTuple):
         ahead: bool = value[one] > value[other] or (value[one] == value[other] and self.rank[one] < self.rank[other])
         return ahead
 
-    def climb(self, cells: Any, node: int, value: Floats) -> None:
+    def climb(self, cells: Forest, node: int, value: Floats) -> None:
         """Update all nodes above a node after something below it, or its own place, has changed."""
         changed = node
         node = cells.parent[node]
@@ -74,11 +74,11 @@ class Champions(NamedTuple):
                 break
             node = cells.parent[node]
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: Forest, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         self.climb(cells, cell, value)
 
-    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+    def divided(self, cells: Forest, cell: int, value: Floats) -> None:
         """A leaf became the parent of smaller ones."""
         first = cells.child[cell]
         for child in range(first, first + (1 << cells.dim)):
@@ -88,40 +88,40 @@ class Champions(NamedTuple):
 
     # -- for choices of several boxes: the best of a level, without those taken out so far ----------------------
 
-    def leader(self, cells: Any, level: int) -> int:
+    def leader(self, cells: Forest, level: int) -> int:
         """The best leaf of a level that is not taken out, NOBODY if there is none."""
         leaf: int = self.leaf[level]
         return leaf
 
-    def take_out(self, cells: Any, cell: int, value: Floats) -> None:
+    def take_out(self, cells: Forest, cell: int, value: Floats) -> None:
         """Leave out the first finest box of a leaf that is still in; with the last of them the leaf itself."""
         self.rank[cell] += 1 << (cells.dim * cells.depth[cell])
         self.stand(cells, cell)
         self.climb(cells, cell, value)
 
-    def put_back(self, cells: Any, cell: int, value: Floats) -> None:
+    def put_back(self, cells: Forest, cell: int, value: Floats) -> None:
         """Undo all `take_out` of a leaf."""
         self.rank[cell] &= (1 << (cells.dim * cells.depth[cell])) - 1
         self.stand(cells, cell)
         self.climb(cells, cell, value)
 
-    def place(self, cells: Any, cell: int) -> int:
+    def place(self, cells: Forest, cell: int) -> int:
         """The place, in the static order of finest boxes, of the first box of a leaf that is not taken out."""
         place: int = self.rank[cell]
         return place
 
-    def box(self, cells: Any, level: int, rank: int) -> int:
+    def box(self, cells: Forest, level: int, rank: int) -> int:
         """The finest box at a place in that order."""
         bits = cells.dim * cells.deepest
         number: int = (level << LEVEL_AT) | (1 << bits) | mirrored(rank, bits)
         return number
 
-    def hide(self, cells: Any, node: int, value: Floats) -> None:
+    def hide(self, cells: Forest, node: int, value: Floats) -> None:
         """Leave out everything below a node."""
         self.leaf[node] = NOBODY
         self.climb(cells, node, value)
 
-    def show(self, cells: Any, node: int, value: Floats) -> None:
+    def show(self, cells: Forest, node: int, value: Floats) -> None:
         """Undo `hide`."""
         self.leaf[node] = node if cells.child[node] < 0 else self.elected(cells, node, value)
         self.climb(cells, node, value)
@@ -134,10 +134,10 @@ class Champions(NamedTuple):
 def champions(cells: Forest, scattered: bool, inside: Ints | None = None) -> Champions:
     """The champions of a forest of roots; `inside` says by rank which finest boxes can be chosen, None for all."""
     leaf, rank = (np.zeros(len(cells.child), np.int64) for _ in range(2))
-    made = Champions(leaf, rank, int(scattered), np.empty(0, np.int64) if inside is None else inside)
+    new = Champions(leaf, rank, int(scattered), np.empty(0, np.int64) if inside is None else inside)
     for root in range(int(cells.size[0])):
-        made.born(cells, root)
-    return made
+        new.born(cells, root)
+    return new
 
 
 @compiled
@@ -146,21 +146,21 @@ class BestLeaf(NamedTuple):
 
     champions: Champions
 
-    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+    def select(self, cells: Forest, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         out[0] = cells.unit(self.champions.leaf[0])
         return 1
 
-    def locate(self, cells: Any, unit: int) -> int:
+    def locate(self, cells: Forest, unit: int) -> int:
         """The leaf a unit lies in: most often the best one, because that is what was asked for."""
-        best: int = natural(self.champions.leaf[0])
+        best: int = assume_nonnegative(self.champions.leaf[0])
         return best if cells.holds(best, unit) else cells.locate(unit)
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: Forest, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         self.champions.changed(cells, cell, value)
 
-    def divided(self, cells: Any, cell: int, value: Floats) -> None:
+    def divided(self, cells: Forest, cell: int, value: Floats) -> None:
         """A leaf became the parent of smaller ones."""
         self.champions.divided(cells, cell, value)
 

@@ -7,12 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, compiled, natural
+from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled
 
 LINEAR, COSINES = 0, 1  # the maps
 ALL, ONLINE = 0, 1  # the sources of rows
-CONSTANT_VARIANCE = 10.0  # of the prior of the constant; that of all other weights is 1
 STEEPEST = 30.0  # beyond this the logistic function is flat
+
+
+class Prior(NamedTuple):
+    """What is believed of the weights of a fit before its first row: independent normal distributions."""
+
+    constant: float = 0.0  # the mean of the constant; that of all other weights is 0
+    constant_variance: float = 10.0
+    variance: float = 1.0  # of all other weights
+
+
+WEAK = Prior()
 
 
 @compiled
@@ -65,7 +75,7 @@ class LogisticFits(NamedTuple):
 
     def logit(self, group: int, map_: int, phi: Floats) -> float:
         """θ·φ."""
-        start = natural(self.weights_at(group, map_))
+        start = assume_nonnegative(self.weights_at(group, map_))
         total = 0.0
         for j in range(self.size(map_)):
             total += self.weights[start + j] * phi[j]
@@ -74,14 +84,14 @@ class LogisticFits(NamedTuple):
     def spread(self, group: int, map_: int, phi: Floats) -> float:
         """φᵀCφ; `product` is Cφ then."""
         size = self.size(map_)
-        start = natural(self.covariance_at(group, map_))
+        start = assume_nonnegative(self.covariance_at(group, map_))
         product = self.product
         for i in range(size):
             product[i] = 0.0
         for j in range(size):  # column by column, which machine code does for several entries at a time
             feature = phi[j]
             if feature != 0.0:
-                row = natural(start + j * size)
+                row = assume_nonnegative(start + j * size)
                 for i in range(size):
                     product[i] += self.covariance[row + i] * feature
         total = 0.0
@@ -110,15 +120,15 @@ class LogisticFits(NamedTuple):
         shrink = steepness / divisor
         move = missed / divisor
         size = self.size(map_)
-        start = natural(self.covariance_at(group, map_))
+        start = assume_nonnegative(self.covariance_at(group, map_))
         product = self.product
         for j in range(size):
-            row = natural(start + j * size)
+            row = assume_nonnegative(start + j * size)
             factor = product[j]
             if factor != 0.0:
                 for i in range(size):
                     self.covariance[row + i] -= shrink * (factor * product[i])  # symmetric to the last bit
-        first = natural(self.weights_at(group, map_))
+        first = assume_nonnegative(self.weights_at(group, map_))
         for i in range(size):
             self.weights[first + i] += product[i] * move
 
@@ -130,16 +140,17 @@ class LogisticFits(NamedTuple):
         return not lead > evidence * rate * (1.0 - rate) + tolerance * self.counts[online]
 
 
-def logistic_fits(n_linear: int, n_features: int, n_cells: int) -> LogisticFits:
+def logistic_fits(n_linear: int, n_features: int, n_cells: int, prior: Prior = WEAK) -> LogisticFits:
     """Fits of cells without rows."""
     n_maps = 1 if n_features == n_linear else 2
     sizes = [n_linear, n_features][:n_maps]
-    covariance = np.concatenate([_prior(size) for size in sizes])
+    covariance = np.concatenate([_covariance(prior, size) for size in sizes])
+    weights = np.concatenate([np.where(np.arange(size) == 0, prior.constant, 0.0) for size in sizes])
     return LogisticFits(
         n_linear,
         n_features,
         n_maps,
-        np.zeros(2 * n_cells * sum(sizes)),
+        np.tile(weights, 2 * n_cells),
         np.tile(covariance, 2 * n_cells),
         np.zeros(2 * n_cells * n_maps),
         np.zeros(2 * n_cells, np.int64),
@@ -150,12 +161,12 @@ def logistic_fits(n_linear: int, n_features: int, n_cells: int) -> LogisticFits:
 
 
 def fits_bytes(n_linear: int, n_features: int, n_cells: int) -> int:
-    """How much memory the covariances of so many cells take."""
+    """How much memory the covariances of `n_cells` cells take."""
     maps = 1 if n_features == n_linear else 2
     return 8 * 2 * n_cells * sum(size * size for size in (n_linear, n_features)[:maps])
 
 
-def _prior(size: int) -> Floats:
-    variance = np.eye(size)
-    variance[0, 0] = CONSTANT_VARIANCE
+def _covariance(prior: Prior, size: int) -> Floats:
+    variance = prior.variance * np.eye(size)
+    variance[0, 0] = prior.constant_variance
     return variance.ravel()

@@ -170,9 +170,13 @@ class TreeUCB(IndexedTree):
     def is_sound(self) -> bool:
         """Whether what was read from a file can be a state of this algorithm."""
         if self.rule == "sharp":
-            tally, kept, nodes = self.algorithm.index.tally, self.component.inheritance, len(self.algorithm.cells.child)
+            tally, inheritance, nodes = (
+                self.algorithm.index.tally,
+                self.component.inheritance,
+                len(self.algorithm.cells.child),
+            )
             halves = nodes * tally.fan == len(tally.half_counts) == len(tally.half_totals)
-            if not (halves and len(tally.squares) == len(kept.first) == nodes and kept.is_sound()):
+            if not (halves and len(tally.squares) == len(inheritance.first) == nodes and inheritance.is_sound()):
                 return False
         return super().is_sound()
 

@@ -38,7 +38,7 @@ class OpenIndex:
         self._index: Any = None
         self._value: Floats = np.full(algorithm.n_units, np.nan)
         self._open: Ints = np.zeros(algorithm.n_units, np.int64)
-        self._seen: Ints = np.full((2, algorithm.n_units), -1, np.int64)  # samples and open units behind each value
+        self._seen: Ints = np.full((2, algorithm.n_units), -1, np.int64)  # samples and open units a value counts
         self.count_open(units)
 
     def count_open(self, units: Iterable[int]) -> None:
@@ -52,7 +52,7 @@ class OpenIndex:
             self._open[unit] -= times
         return True
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Write the available arms with the highest values, ties to the lower number; how many there are."""
         if self._component is not self._algorithm.component:
             self._component = self._algorithm.component
@@ -71,8 +71,8 @@ class OpenIndex:
         if open_ == 0:
             return value
         count, total = index.tally.counts[arm], index.tally.totals[arm]
-        failed = int(self._algorithm.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
-        earned = open_ * (total / (count + failed)) if count else 0.0
+        failures = int(self._algorithm.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
+        earned = open_ * (total / (count + failures)) if count else 0.0
         allowance = float(index.allowances[arm]) if isinstance(index, DriftIndex) else 0.0
         bound = index.bound.of(arm) if isinstance(index.bound, SegmentBound) else index.bound
         value = bound.lowered(_more(index.tally, arm, open_, earned), 0, allowance / (count + open_), value)
@@ -86,7 +86,7 @@ def _more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
     return Tally([tally.counts[arm] + samples], [tally.totals[arm] + total])  # type: ignore[arg-type]
 
 
-def write_best_of(algorithm: IndexArmAlgorithm, value: Floats, available: Available | None, out: Any) -> int:
+def write_best_of(algorithm: IndexArmAlgorithm, value: Floats, available: Available | None, out: Ints) -> int:
     """Write the units with the highest of these values, of each unit, in the segment at hand; how many there are."""
     first, step = algorithm.segment_at_hand, algorithm.n_segments
     count = write_best(value[first : algorithm.n_units : step], available, out)
@@ -96,7 +96,7 @@ def write_best_of(algorithm: IndexArmAlgorithm, value: Floats, available: Availa
     return count
 
 
-def write_best(value: Floats, available: Available | None, out: Any) -> int:
+def write_best(value: Floats, available: Available | None, out: Ints) -> int:
     """Write the numbers of the highest values among what is available; ties to the lower number."""
     if available is not None:
         value = np.where(available, value, -np.inf)

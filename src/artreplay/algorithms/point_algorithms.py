@@ -13,12 +13,12 @@ from artreplay.algorithms.algorithm import Algorithm, RewardRange
 from artreplay.algorithms.composition import SplittingAlgorithm
 from artreplay.algorithms.leaves import NOBODY
 from artreplay.cells import Box, Lattice, lattice
-from artreplay.cells.boxes import LEVEL_AT, MOST_LEVELS, WITHIN, Anywhere, Centre, box_of, outside, units_of
+from artreplay.cells.boxes import LEVEL_AT, MAX_LEVELS, WITHIN, Anywhere, Centre, box_of, outside, units_of
 from artreplay.cells.forest import is_whole
 from artreplay.cells.unit_cells import GridBoxes, Leaves, UnitCells
 from artreplay.compiling import Floats, Ints, arrays_of, copied, state_of
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, checked_number, exact
-from artreplay.history import Allocation, History
+from artreplay.history import Allocation, History, Unit
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
@@ -61,12 +61,12 @@ class PointAlgorithm(Algorithm):
 
     # -- units and numbers ------------------------------------------------------------------------------------
 
-    def checked_number(self, unit: Any) -> int:
+    def checked_number(self, unit: object) -> int:
         """The number of the finest box a point lies in, at its level; an error if there is no such box."""
         place, level = self.checked_place(unit)
         return int(self.lattice.unit(np.array(place), level))
 
-    def checked_place(self, unit: Any) -> tuple[list[float], int]:
+    def checked_place(self, unit: object) -> tuple[list[float], int]:
         """The coordinates of a unit and the number of its level; an error if this space does not have them."""
         point, level = self._parts(unit)
         if type(point) is tuple and all(type(x) is float for x in point):  # as it is asked for, and told again
@@ -104,8 +104,8 @@ class PointAlgorithm(Algorithm):
                 numbers[levels == level] = number
             unknown = np.flatnonzero(numbers < 0)
             if len(unknown) and not skip:
-                row, known = unknown[0], ", ".join(map(exact, self.levels))
-                raise InvalidHistory(f"is {exact(levels[row])}, the levels are {known}", what="level", row=row)
+                row, level_list = unknown[0], ", ".join(map(exact, self.levels))
+                raise InvalidHistory(f"is {exact(levels[row])}, the levels are {level_list}", what="level", row=row)
         if len(rows):
             points = points.copy()
             points[rows] = self.lattice.low  # anywhere, but where the arithmetic does not overflow
@@ -131,7 +131,7 @@ class PointAlgorithm(Algorithm):
             return UnitCells(Leaves(self.dim), size, len(cells.child), parents, cells)
         return UnitCells(GridBoxes(self.dim), cells.places * self._n_levels, own=cells)
 
-    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Any:
+    def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
         """The point, or the allocation, that is played for a proposed box."""
         place = np.empty(self.dim)
         self.picker.place(self.lattice, number, round_, slot, place)
@@ -164,7 +164,7 @@ class PointAlgorithm(Algorithm):
         deeper = depth - self.lattice.depth(cell)
         return deeper >= 0 and cell == (level << LEVEL_AT) | (code >> (self.dim * deeper))
 
-    def _parts(self, unit: Any) -> tuple[Any, Any]:
+    def _parts(self, unit: object) -> tuple[Any, Any]:
         if self.levels is None:
             return unit, None
         if not isinstance(unit, (tuple, list)) or len(unit) != 2:
@@ -174,8 +174,8 @@ class PointAlgorithm(Algorithm):
     def _level_number(self, level: Any) -> int:
         if self.levels is None:
             return 0
-        for number, known in enumerate(self.levels):
-            if isinstance(level, (int, float, np.number)) and level == known:
+        for number, own_level in enumerate(self.levels):
+            if isinstance(level, (int, float, np.number)) and level == own_level:
                 return number
         raise InvalidAction(f"level must be one of {', '.join(map(exact, self.levels))}, got {level!r}")
 
@@ -289,10 +289,10 @@ class GridPoints(PointAlgorithm):
 def _coordinates(point: Any) -> list[float]:
     """The coordinates of a point; an empty list if it is not made of numbers."""
     try:
-        given = np.asarray(point).reshape(-1)
-        if given.dtype.kind not in "biufO":  # texts and dates are no coordinates
+        values = np.asarray(point).reshape(-1)
+        if values.dtype.kind not in "biufO":  # texts and dates are no coordinates
             return []
-        coordinates: list[float] = given.astype(np.float64).tolist()
+        coordinates: list[float] = values.astype(np.float64).tolist()
     except (TypeError, ValueError, OverflowError):
         return []
     return coordinates
@@ -322,8 +322,8 @@ def checked_levels(levels: Any) -> tuple[float, ...]:
     for level in values:
         if not (level >= 0.0 and math.isfinite(level)):
             raise InvalidParameter(f"levels must be finite and at least 0, got {level!r}")
-    if len(set(values)) != len(values) or len(values) > MOST_LEVELS:
-        raise InvalidParameter(f"levels must be distinct and at most {MOST_LEVELS}, got {levels!r}")
+    if len(set(values)) != len(values) or len(values) > MAX_LEVELS:
+        raise InvalidParameter(f"levels must be distinct and at most {MAX_LEVELS}, got {levels!r}")
     if not any(values):
         raise InvalidParameter(f"levels must have at least one above 0, got {levels!r}")
     return tuple(sorted(value + 0.0 for value in values))

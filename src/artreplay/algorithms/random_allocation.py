@@ -77,7 +77,7 @@ class RandomAllocationComponent(NamedTuple):
             slot += 1
         return slot
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -169,8 +169,8 @@ class RandomAllocation(GridPoints):
     @property
     def tally(self) -> Tally:
         """The count and the sum of the samples of each cell."""
-        made: Tally = self.component.tally
-        return made
+        own: Tally = self.component.tally
+        return own
 
     def _values(self) -> None:
         return None

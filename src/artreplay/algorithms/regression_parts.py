@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artreplay.algorithms.budget import Candidates
+from artreplay.cells.surface_boxes import SurfaceBoxes
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 
 NEEDS_ROOM = -1  # what a proposal says when something is to be computed first
@@ -63,11 +64,11 @@ class RegressionIndex(NamedTuple):
 
     def is_stale(self) -> bool:
         """Whether there are values to compute."""
-        found = False
+        stale = False
         for at in range(len(self.cell)):
             if self.stale[at] == 1:
-                found = True
-        return found
+                stale = True
+        return stale
 
 
 @compiled(scratch=("candidates", "out_level", "out_rank"))
@@ -86,7 +87,7 @@ class BestBoxes(NamedTuple):
     out_level: Ints
     out_rank: Ints
 
-    def select(self, cells: Any, out: Ints) -> int:
+    def select(self, cells: SurfaceBoxes, out: Ints) -> int:
         """Write the selection, and return how many boxes it has."""
         units: int = self.solver.choose(self.candidates, self.out_level, self.out_rank)
         for j in range(units):
@@ -102,7 +103,7 @@ class RegressionAlgorithm(NamedTuple):
     computes it when it is asked to make room.
     """
 
-    cells: Any
+    cells: SurfaceBoxes
     index: Any
     selector: Any
     chosen: Ints  # what was selected last; then how many units that is, 0 if values changed since

@@ -45,7 +45,7 @@ DECISION_STEPS = (
 # Standard deviations above the mean: with many rows, with none; and the rows with which they are halfway there.
 LAST_WIDTH, FIRST_WIDTH, ROWS_HALFWAY = 0.5, 2.0, 100
 MAX_SURFACE_DIMS = 2
-MAX_BOXES = 1 << 20
+MAX_SURFACE_BOXES = 1 << 20
 MODES_FROM_SIDE = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis, where it has more boxes than this
 
 
@@ -73,8 +73,10 @@ class _Regression(PointAlgorithm):
 
     def _compose(self, active: Ints, solver: Any, apart: bool) -> None:
         """Put cells, index and selector together."""
-        if self.side**self.dim > MAX_BOXES:
-            raise InvalidParameter(f"side must make at most {MAX_BOXES:,} boxes, got {self.side} along {self.dim} axes")
+        if self.side**self.dim > MAX_SURFACE_BOXES:
+            raise InvalidParameter(
+                f"side must make at most {MAX_SURFACE_BOXES:,} boxes, got {self.side} along {self.dim} axes"
+            )
         cells = surface_boxes(self.lattice, apart=apart)
         boxes, n_cells, most = len(cells.code), self._n_levels if apart else 1, solver.most
         box_at = np.argsort(mirrored(cells.code, self.dim * self.lattice.bits))
@@ -175,10 +177,14 @@ class _Regression(PointAlgorithm):
     def is_sound(self) -> bool:
         """Whether what was read from a file can be a state of this algorithm; rows wait where there is space."""
         mine, fresh = self.component, type(self)(**self.parameters()).component
-        kept, made = state_of(mine), state_of(fresh)
+        saved_state, fresh_state = state_of(mine), state_of(fresh)
         index, candidates, chosen = mine.index, mine.selector.candidates, mine.chosen
         return bool(
-            all(np.array_equal(kept[name], made[name]) for name in made if not name.startswith("index."))
+            all(
+                np.array_equal(saved_state[name], fresh_state[name])
+                for name in fresh_state
+                if not name.startswith("index.")
+            )
             and np.array_equal(candidates.size, fresh.selector.candidates.size)
             and np.isin(candidates.rank, mine.selector.inside).all()
             and 0 <= chosen[-1] < len(chosen)
@@ -383,5 +389,5 @@ class CellRegression(Allocating, _Regression):
         """The coordinates of the middle of each box with each level, all in [-1, 1]."""
         axes = np.meshgrid(*[(2.0 * np.arange(self.side) + 1.0) / self.side - 1.0] * self.dim, indexing="ij")
         middles = np.stack([axis.ravel() for axis in axes], axis=1)
-        scaled = 2.0 * levels / self.levels[-1] - 1.0
-        return np.array([np.column_stack([middles, np.full(len(middles), level)]) for level in scaled])
+        effort = 2.0 * levels / self.levels[-1] - 1.0
+        return np.array([np.column_stack([middles, np.full(len(middles), level)]) for level in effort])

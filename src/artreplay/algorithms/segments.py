@@ -6,12 +6,12 @@ made of these parts is one algorithm for each segment.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from artreplay.algorithms.bounds import DivergenceBound
-from artreplay.algorithms.selectors import Numbers
+from artreplay.algorithms.selectors import CellUnits, Numbers
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 
@@ -28,12 +28,12 @@ class BestInSegment(NamedTuple):
     n_segments: int
     leaves: int  # of one tournament
 
-    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+    def select(self, cells: CellUnits, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         out[0] = cells.unit(self.winner[2 * self.leaves * self.segment[0] + 1])
         return 1
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         start = 2 * self.leaves * (cell % self.n_segments)
         node = (self.leaves + cell // self.n_segments) >> 1
@@ -65,7 +65,7 @@ class TopInSegment(NamedTuple):
     n_segments: int
     budget: int
 
-    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+    def select(self, cells: CellUnits, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         chosen = 0
         for cell in range(self.segment[0], len(value) - 1, self.n_segments):
@@ -79,7 +79,7 @@ class TopInSegment(NamedTuple):
             chosen = min(chosen + 1, self.budget)
         return chosen
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
         """It looks at all indices of a segment, so it need not be told."""
 
 

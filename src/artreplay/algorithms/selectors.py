@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,12 @@ from artreplay.compiling import Floats, Ints, compiled
 
 # Without a sign, compiled code need not ask whether a number counts from the end of an array.
 Numbers = NDArray[np.uint32]
+
+
+class CellUnits(Protocol):
+    """The cells that are chosen from."""
+
+    def unit(self, cell: int) -> int: ...
 
 
 @compiled
@@ -62,12 +68,12 @@ class Best(NamedTuple):
 
     tournament: Tournament
 
-    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+    def select(self, cells: CellUnits, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         out[0] = cells.unit(self.tournament.winner[1])
         return 1
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         self.tournament.repair(cell, value)
 
@@ -89,13 +95,13 @@ class Top(NamedTuple):
     key: Floats  # the index of each cell that is not chosen, else minus infinity
     others: Tournament
 
-    def select(self, cells: Any, value: Floats, out: Ints) -> int:
+    def select(self, cells: CellUnits, value: Floats, out: Ints) -> int:
         """Write the selection, and return how many cells it has."""
         for j in range(len(self.chosen)):
             out[j] = cells.unit(self.chosen[j])
         return len(self.chosen)
 
-    def changed(self, cells: Any, cell: int, value: Floats) -> None:
+    def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
         """An index went down, or up."""
         last = len(self.chosen) - 1
         if self.rank[cell] < 0:

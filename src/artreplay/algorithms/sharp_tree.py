@@ -103,7 +103,7 @@ class SharpIndex(NamedTuple):
 class HalvingAlgorithm(NamedTuple):
     """Proposes, of the best leaf, the half with the fewest samples."""
 
-    cells: Any
+    cells: Forest
     index: Any
     selector: Any
 
@@ -154,7 +154,7 @@ class HalvingAlgorithm(NamedTuple):
 
 
 @compiled
-def half_of_unit(cells: Any, depth: int, unit: int) -> int:
+def half_of_unit(cells: Forest, depth: int, unit: int) -> int:
     """Which half of a box of this depth a box inside it lies in; the first, of one that has no halves."""
     code = unit & WITHIN
     while (code >> (cells.dim * cells.deepest)) == 0:
@@ -193,7 +193,7 @@ class OwnSamples(NamedTuple):
             self.after[self.last[cell]] = sample
         self.last[cell] = sample
 
-    def pass_on(self, cells: Any, index: Any, cell: int) -> None:
+    def pass_on(self, cells: Forest, index: Any, cell: int) -> None:
         """Give the children the index of their parent, and the samples that lie in them."""
         start = cells.child[cell]
         for child in range(start, start + self.fan):
@@ -241,5 +241,5 @@ def sharp_tree(cells: Forest, selector: Any, value: Floats, samples: int) -> Spl
     tally = HalvesTally(counts, np.zeros(nodes), np.zeros(nodes), halves, np.zeros(nodes * fan), fan)
     whole: Any = HalvingAlgorithm(cells, SharpIndex(tally, value, cells.deepest), selector)
     links = np.zeros(samples, np.int64), np.full(nodes, -1, np.int64), np.zeros(nodes, np.int64)
-    kept = OwnSamples(np.zeros(samples, np.int64), np.zeros(samples), *links, np.zeros(1, np.int64), fan)
-    return SplittingAlgorithm(whole, EnoughSamples(cells.deepest), kept)
+    samples_of_leaf = OwnSamples(np.zeros(samples, np.int64), np.zeros(samples), *links, np.zeros(1, np.int64), fan)
+    return SplittingAlgorithm(whole, EnoughSamples(cells.deepest), samples_of_leaf)

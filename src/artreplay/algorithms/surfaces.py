@@ -17,7 +17,9 @@ from artreplay.algorithms.gaussian_model import Posterior, posterior
 from artreplay.compiling import Floats, Ints
 
 LENGTHS = (0.5, 0.3, 0.17, 0.1)  # over which surfaces vary, as a share of the side of the space: one prior for each
-DOUBT = 2.0  # nats of evidence that a prior needs more than the one before it, which is smoother, to count as much
+NATS_PER_PRIOR = (
+    2.0  # nats of evidence that a prior needs more than the one before it, which is smoother, to count as much
+)
 REACH = 1.25  # the cosines are those of a box this many times as wide as the space: they lie level at its edges
 SPREAD = 0.25  # how far surfaces lie from flat, over all of the wider box
 SLOPE = 0.5  # of their planes
@@ -63,8 +65,8 @@ class Fit(NamedTuple):
     def upper(self, prior: int, width: float) -> Floats:
         """What is expected of each box, and `width` standard deviations more; box after box."""
         mean, variance = self.predict(prior)
-        found: Floats = (mean + width * np.sqrt(variance)).ravel()
-        return found
+        bound: Floats = (mean + width * np.sqrt(variance)).ravel()
+        return bound
 
 
 class Products(NamedTuple):
@@ -77,15 +79,15 @@ class Products(NamedTuple):
     def sums(self, values: Floats) -> Floats:
         """The sum over boxes of each product times the value of the box."""
         every = self.first @ values @ self.second.T
-        found: Floats = every.reshape(*values.shape[:-2], -1)[..., self.chosen]
-        return found
+        columns: Floats = every.reshape(*values.shape[:-2], -1)[..., self.chosen]
+        return columns
 
     def combined(self, factors: Floats) -> Floats:
         """The sum of the products in each box, each times its factor."""
         every = np.zeros((len(self.first), len(self.second)))
         every.ravel()[self.chosen] = factors
-        found: Floats = self.first.T @ every @ self.second
-        return found
+        combination: Floats = self.first.T @ every @ self.second
+        return combination
 
 
 class SurfaceBasis(NamedTuple):
@@ -117,14 +119,14 @@ class SurfaceBasis(NamedTuple):
     def _fit(self, sums: BoxSums, noise: float) -> Fit:
         """Fit a surface for each prior, given the noise."""
         weight, mean = sums.weight, sums.mean
-        seen = weight > 0.0
+        has_samples = weight > 0.0
         precision = weight / (self.deviation[:, None, None] * weight + noise)
         learnt = posterior(self.pairs.sums(precision), self.features.sums(precision * mean), self.prior)
-        own = np.log(precision[:, seen]).sum(-1) - (precision * mean * mean).sum((-2, -1))
+        own = np.log(precision[:, has_samples]).sum(-1) - (precision * mean * mean).sum((-2, -1))
         # What the surfaces leave out, because they see means: the samples around the mean of their box.
         inside = max(sums.square - float((weight * mean * mean).sum()), 0.0) / noise
-        inside += sums.samples * math.log(noise) - float(np.log(noise / weight[seen]).sum())
-        doubt = DOUBT * np.arange(len(self.prior))
+        inside += sums.samples * math.log(noise) - float(np.log(noise / weight[has_samples]).sum())
+        doubt = NATS_PER_PRIOR * np.arange(len(self.prior))
         return Fit(self, sums, noise, learnt, learnt.evidence + 0.5 * (own - inside) - doubt)
 
 

@@ -42,7 +42,7 @@ class IndexArmAlgorithm(ArmAlgorithm):
             return OpenIndex(self, units)
         return super().with_open(units)
 
-    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+    def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
         """Write the available arms with the highest indices; how many there are."""
         if available is None:
             return super().propose_among(out, round_, None)

@@ -86,7 +86,7 @@ class ValuedArms(NamedTuple):
             rounds += self.shown[self.n_segments + segment]
         return rounds
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.rule.reseed(key)
 
@@ -116,16 +116,16 @@ def valued_arms(rule: Any, n_arms: int, n_segments: int = 1) -> ValuedArms:
 
 
 @compiled
-def quantile(a: Any, b: Any, u: Any, exact: Any) -> Any:
+def quantile(a: float, b: float, u: float, exact: bool) -> tuple[float, float]:
     """Two numbers that the quantile of Beta(a, b) at u lies between; `exact` makes both of them the quantile."""
     if exact:
-        found = beta_quantile(a, b, u)
-        return found, found
+        x = beta_quantile(a, b, u)
+        return x, x
     return quantile_bounds(a, b, u)
 
 
 @compiled
-def median(x: Any, y: Any, z: Any) -> Any:
+def median(x: float, y: float, z: float) -> Any:
     """The middle one of three numbers."""
     return max(min(x, y), min(max(x, y), z))
 
@@ -147,7 +147,7 @@ class PosteriorDraw(NamedTuple):
         u = uniform(self.key[0], POSTERIOR, arm, round_)
         return quantile(self.a + successes, self.b + failures, u, exact)
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -171,7 +171,7 @@ class AnchoredDraw(NamedTuple):
         mean = online_sum / online
         return median(alone[0], together[0], mean), median(alone[1], together[1], mean)
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key
 
@@ -199,7 +199,7 @@ class OptimisticMean(NamedTuple):
 class UpperQuantile(NamedTuple):
     """The quantile of the posterior, from Beta(1, 1), that only a share 1 / (t · scale) lies above."""
 
-    scale: Floats  # of each segment
+    scale: float
 
     def score(
         self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
@@ -207,9 +207,23 @@ class UpperQuantile(NamedTuple):
         """The quantile, always exact: the values of good arms come so close that bounds cannot tell them apart."""
         successes = row_sum + online_sum
         failures = max(rows + online - successes, 0.0)
-        level = min(1.0 - 1.0 / ((time + 2.0) * self.scale[arm % len(self.scale)]), _HIGHEST)
+        level = min(1.0 - 1.0 / ((time + 2.0) * self.scale), _HIGHEST)
         value: float = beta_quantile(1.0 + successes, 1.0 + failures, level)
         return value, value
+
+
+@compiled
+class SegmentQuantile(NamedTuple):
+    """The same, where the rows of each segment have a scale of their own; see `UpperQuantile`."""
+
+    scale: Floats  # of each segment
+
+    def score(
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
+        """The quantile in the segment of an arm."""
+        rule = UpperQuantile(self.scale[arm % len(self.scale)])
+        return rule.score(arm, round_, time, rows, row_sum, online, online_sum, exact)
 
 
 # -- the algorithms ----------------------------------------------------------------------------------------------------
@@ -398,11 +412,11 @@ class BayesUCB(ValuedAlgorithm):
 
     def _part_for(self, total: int) -> UpperQuantile:
         """The rule, where log and rounds together have this length."""
-        return UpperQuantile(np.array([max(math.log(total), 1.0) ** self.power]))
+        return UpperQuantile(max(math.log(total), 1.0) ** self.power)
 
-    def _joined(self, parts: list[UpperQuantile]) -> UpperQuantile:
+    def _joined(self, parts: list[UpperQuantile]) -> SegmentQuantile:
         """One rule for all segments, made of one for each."""
-        return UpperQuantile(np.concatenate([part.scale for part in parts]))
+        return SegmentQuantile(np.array([part.scale for part in parts]))
 
 
 class AnchorThompson(ValuedAlgorithm):

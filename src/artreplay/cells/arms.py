@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsIndex, cast
 
 from artreplay.compiling import compiled
 from artreplay.errors import InvalidParameter, checked_count
@@ -62,7 +62,7 @@ class ArmSet:
     def __len__(self) -> int:
         return self._size
 
-    def number(self, label: Any) -> int:
+    def number(self, label: object) -> int:
         """The number of an arm, −1 if there is no such arm."""
         if self._numbers is not None:
             try:
@@ -72,7 +72,7 @@ class ArmSet:
         if type(label) is int:
             return label if 0 <= label < self._size else -1
         try:
-            number = operator.index(label)
+            number = operator.index(cast(SupportsIndex, label))
         except TypeError:
             return -1
         return number if 0 <= number < self._size else -1

@@ -19,9 +19,9 @@ from artreplay.streams import PLACE, uniform
 
 LEVEL_AT = 56  # the lowest bit of the level in the number of a box
 WITHIN = (1 << LEVEL_AT) - 1  # the other bits
-MOST_BITS = 52  # bits of a Z-order code
-MOST_LEVELS = 100
-MOST_AXES = 16
+MAX_BITS = 52  # bits of a Z-order code
+MAX_LEVELS = 100
+MAX_AXES = 16
 
 
 class Box(NamedTuple):
@@ -105,20 +105,20 @@ class Lattice(NamedTuple):
         """Whether a point lies between the edges of a box along one axis."""
         dim = len(self.low)
         depth = self.depth(box)
-        held: bool = self.coordinate(point, axis) >> (self.bits - depth) == gathered(box & WITHIN, axis, dim, depth)
-        return held
+        inside: bool = self.coordinate(point, axis) >> (self.bits - depth) == gathered(box & WITHIN, axis, dim, depth)
+        return inside
 
 
 def lattice(space: Any, dim: int, side: int) -> Lattice:
     """The lattice of a space given as one (low, high) pair per axis, None for the unit cube."""
-    if dim > MOST_AXES:
-        raise InvalidParameter(f"dim must be at most {MOST_AXES}: each split makes 2^dim boxes, got {dim}")
+    if dim > MAX_AXES:
+        raise InvalidParameter(f"dim must be at most {MAX_AXES}: each split makes 2^dim boxes, got {dim}")
     low, high = checked_space(space, dim)
     span = high - low
     bits = (side - 1).bit_length()
-    if bits * dim > MOST_BITS:
+    if bits * dim > MAX_BITS:
         raise InvalidParameter(
-            f"the finest boxes must be at most 2^{MOST_BITS} in all, got {side} along each of {dim} axes"
+            f"the finest boxes must be at most 2^{MAX_BITS} in all, got {side} along each of {dim} axes"
         )
     finest = np.maximum(np.maximum(np.abs(low), np.abs(high)) * 2.0**-50, np.finfo(np.float64).tiny)
     if (span / side < finest).any():
@@ -235,6 +235,6 @@ class Anywhere(NamedTuple):
         """The number of the level of a box."""
         return box >> LEVEL_AT
 
-    def reseed(self, key: Any) -> None:
+    def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
         self.key[0] = key

@@ -45,8 +45,8 @@ class Forest(NamedTuple):
         """Whether a node is a box itself, or a finest box lies in it."""
         box = self.box[cell]
         above = self.dim * (self.deepest - self.depth[cell])
-        held: bool = unit == box or ((unit & WITHIN) >> above == box & WITHIN and unit >> LEVEL_AT == box >> LEVEL_AT)
-        return held
+        inside: bool = unit == box or ((unit & WITHIN) >> above == box & WITHIN and unit >> LEVEL_AT == box >> LEVEL_AT)
+        return inside
 
     def unit(self, cell: int) -> int:
         """The box of a node."""
@@ -98,8 +98,8 @@ def leaves_of(cells: Forest, units: Ints) -> Ints:
     box, depth = np.asarray(cells.box)[leaf], np.asarray(cells.depth)[leaf]
     first = ((box >> LEVEL_AT) << LEVEL_AT) | ((box & WITHIN) << (cells.dim * (cells.deepest - depth)))
     order = np.argsort(first)
-    found: Ints = leaf[order][np.searchsorted(first[order], units, side="right") - 1]
-    return found
+    leaves: Ints = leaf[order][np.searchsorted(first[order], units, side="right") - 1]
+    return leaves
 
 
 def is_whole(cells: Forest, levels: int) -> bool:

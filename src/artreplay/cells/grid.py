@@ -11,7 +11,7 @@ from artreplay.compiling import Ints, compiled
 from artreplay.errors import InvalidParameter
 from artreplay.morton import interleaved
 
-_MOST_BOXES = 1 << 26
+_MAX_BOXES = 1 << 26
 
 
 @compiled
@@ -46,10 +46,10 @@ def grid_cells(grid: Lattice, levels: int = 1) -> GridCells:
     """The cells of a lattice with this many levels."""
     dim = len(grid.low)
     codes = 1 << (dim * grid.bits)
-    if codes * levels > _MOST_BOXES:
+    if codes * levels > _MAX_BOXES:
         over = "" if levels == 1 else f" over all {levels} levels"
         raise InvalidParameter(
-            f"a grid must have at most {_MOST_BOXES:,} boxes{over}, got {grid.side} along each of {dim} axes: "
+            f"a grid must have at most {_MAX_BOXES:,} boxes{over}, got {grid.side} along each of {dim} axes: "
             "a tree divides only where it matters"
         )
     axes = np.meshgrid(*[np.arange(grid.side)] * dim, indexing="ij")

@@ -11,7 +11,7 @@ from artreplay.compiling import Ints, compiled
 
 
 @compiled
-class Table(NamedTuple):
+class CellTable(NamedTuple):
     """Cells that never change, by a table of the units; a unit that is not in it lies in the last cell.
 
     Without any units in it there is one cell for everything.
@@ -88,7 +88,7 @@ class UnitCells(NamedTuple):
         if self.own is not None:
             boxes: Ints = self.own.locate(units)
             return boxes
-        if isinstance(self.find, Table):
+        if isinstance(self.find, CellTable):
             table: Ints = self.find.cell[units] if len(self.find.cell) else np.zeros(len(units), np.int64)
             return table
         return np.array([self.find.find(None, unit) for unit in units.tolist()], np.int64)
@@ -97,9 +97,9 @@ class UnitCells(NamedTuple):
 def table_of(cell: Ints) -> UnitCells:
     """Cells by a table of the cell of every unit, with a last one that has no rows."""
     n_cells = int(cell.max(initial=-1)) + 1
-    return UnitCells(Table(np.ascontiguousarray(cell), n_cells), n_cells + 1)
+    return UnitCells(CellTable(np.ascontiguousarray(cell), n_cells), n_cells + 1)
 
 
 def one_cell() -> UnitCells:
     """Everything in one cell."""
-    return UnitCells(Table(np.empty(0, np.int64), 0), 1)
+    return UnitCells(CellTable(np.empty(0, np.int64), 0), 1)

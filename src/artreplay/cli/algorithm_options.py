@@ -11,13 +11,15 @@ from artreplay.errors import InvalidParameter
 
 _LEVELS = ("++", "log", "moss")
 
-Level = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
-Bonus = Annotated[
+LevelOption = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
+BonusOption = Annotated[
     str | None,
     typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++, for algorithms that take a bonus."),
 ]
-Prior = Annotated[str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")]
-Drift = Annotated[
+PriorOption = Annotated[
+    str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")
+]
+DriftOption = Annotated[
     str | None,
     typer.Option(
         metavar="V",
@@ -54,13 +56,13 @@ def drift_of(text: str | None, labels: dict[str, Any]) -> Any:
         return None
     if "=" not in text:
         return _number("--drift", text)
-    found = {}
+    by_arm = {}
     for part in text.split(","):
         name, _, value = part.rpartition("=")
         if name.strip() not in labels:
             raise InvalidParameter(f"--drift must name arms of the log, got {name.strip()!r}")
-        found[labels[name.strip()]] = _number("--drift", value)
-    return found
+        by_arm[labels[name.strip()]] = _number("--drift", value)
+    return by_arm
 
 
 def _bonus_of(text: str | None) -> Any:

@@ -41,8 +41,8 @@ def reproduce() -> None:
     )
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
         from artreplay import __version__
 
         write(f"artreplay {__version__}\n")

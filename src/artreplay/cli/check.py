@@ -18,7 +18,7 @@ import typer
 
 from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.cli.log_arguments import split_labels
-from artreplay.console.options import Seed
+from artreplay.console.options import SeedOption
 from artreplay.console.output import NONE, count, percent, show, table
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
 from artreplay.history.labels import as_label
@@ -52,7 +52,7 @@ def check(
     dim: Annotated[int | None, typer.Option(help="Units are points of the unit cube with this many axes.")] = None,
     levels: Annotated[str | None, typer.Option(metavar="A,B,C", help="Levels of effort of these points.")] = None,
     cases: Annotated[int, typer.Option(help="Random logs to try.")] = 200,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
     max_history: Annotated[int, typer.Option(help="The most samples in a log.")] = 12,
     horizon: Annotated[int, typer.Option(help="Rounds played in each case.")] = 12,
     rewards: Annotated[
@@ -78,37 +78,37 @@ def check(
         base = make_base()
     if units is None and not any(hasattr(base, name) for name in ("arms", "n_arms", "dim")):
         raise InvalidParameter(f"--arms or --dim must be given: what {target} makes has no arms, n_arms or dim")
-    given: dict[str, Any] = {"cases": cases, "max_history": max_history, "horizon": horizon, "seed": seed}
+    options: dict[str, Any] = {"cases": cases, "max_history": max_history, "horizon": horizon, "seed": seed}
     if rewards is not None:
-        given["rewards"] = _numbers("--rewards", rewards)
+        options["rewards"] = _numbers("--rewards", rewards)
     related = {} if relation is None else {"relation": _factory(relation)}
     rows: list[tuple[str, ...]] = []
-    said: list[str] = []
-    failed = False
+    notes: list[str] = []
+    has_failed = False
     first_error: ArtReplayError | None = None
     for name, run in _checks_of(base, related, delays).items():
         try:
             with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
-                found = run(make_base, units, **given)
+                summary = run(make_base, units, **options)
         except CheckFailed as counterexample:
-            said.append(str(counterexample))
+            notes.append(str(counterexample))
             rows.append((name, "fails", NONE, NONE, NONE))
-            failed = True
+            has_failed = True
         except ArtReplayError as error:  # the others may still find something
             first_error = first_error or error
-            said.append(f"{name}: {error}")
+            notes.append(f"{name}: {error}")
             rows.append((name, _NOT_RUN, NONE, NONE, NONE))
-            failed = True
+            has_failed = True
         else:
-            verdict = "holds" if found.telling else "holds, but nothing was tested"
-            rows.append((name, verdict, count(found.cases), percent(found.share), count(found.longest)))
-            said += [f"{name}: {note}" for note in found.notes]
+            verdict = "holds" if summary.telling else "holds, but nothing was tested"
+            rows.append((name, verdict, count(summary.cases), percent(summary.share), count(summary.longest)))
+            notes += [f"{name}: {note}" for note in summary.notes]
     if first_error is not None and all(row[1] == _NOT_RUN for row in rows):
         raise first_error
     show(table(("check", "verdict", "cases", "not vacuous", "longest log"), rows, texts=2))
-    for sentence in said:
+    for sentence in notes:
         show("", sentence)
-    if failed:
+    if has_failed:
         raise typer.Exit(1)
 
 
@@ -154,15 +154,15 @@ def _factory(target: str) -> Callable[[], Any]:
         raise InvalidParameter(f"what to check must be MODULE:FACTORY or path/to/file.py:FACTORY, got {target!r}")
     with _own_errors_as_sentences(place, "cannot be imported"):
         module = _module(place)
-    found: Any = module
+    thing: Any = module
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(thing, part):
             raise InvalidParameter(f"{place} has no {name!r}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise InvalidParameter(f"{target} must be a function or a class that makes a fresh algorithm, got {found!r}")
-    made: Callable[[], Any] = found
-    return made
+        thing = getattr(thing, part)
+    if not callable(thing):
+        raise InvalidParameter(f"{target} must be a function or a class that makes a fresh algorithm, got {thing!r}")
+    factory: Callable[[], Any] = thing
+    return factory
 
 
 def _module(place: str) -> ModuleType:

@@ -15,7 +15,7 @@ from artreplay.engine.runs import mean_and_error
 from artreplay.environments import ArmEnvironment
 
 REPLAY, FULL_START = "artificial replay", "full start"
-_MOST_ROUNDS = 20_000_000  # of all replications, kept in memory: about half a gigabyte for each policy
+MAX_ROUNDS_IN_MEMORY = 20_000_000  # of all replications, kept in memory: about half a gigabyte for each policy
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Contestant:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PolicyRuns:
     """Policies that played in the same worlds, on the same logs."""
 
     runs: dict[str, Runs]
@@ -63,10 +63,10 @@ def compare(
     replications: int,
     seed: int,
     threads: int | None = None,
-) -> Comparison:
+) -> PolicyRuns:
     """Let each play the same replications; what every round was like is kept unless that is too much to keep."""
     began, compiled = time.perf_counter(), loops_compiled()[0]
-    fits = replications * horizon * env.budget <= _MOST_ROUNDS
+    fits = replications * horizon * env.budget <= MAX_ROUNDS_IN_MEMORY
     runs = {
         contestant.name: simulate(
             contestant.base,
@@ -81,7 +81,7 @@ def compare(
         )
         for contestant in contestants
     }
-    return Comparison(
+    return PolicyRuns(
         runs,
         history,
         identical_replications(runs.get(REPLAY), runs.get(FULL_START)),
@@ -98,7 +98,7 @@ def identical_replications(mine: Runs | None, theirs: Runs | None) -> int | None
     return int(same.reshape(len(same), -1).all(axis=1).sum())
 
 
-def show_comparison(comparison: Comparison, horizon: int, replications: int, note: str = "") -> None:
+def show_comparison(comparison: PolicyRuns, horizon: int, replications: int, note: str = "") -> None:
     """The table, whether replay and full start did the same, and the time it took."""
     headers = ("policy", f"regret at round {horizon:,}", "used before round 1", f"used by round {horizon:,}", "unused")
     rows = [

@@ -7,32 +7,37 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of
-from artreplay.console.options import Csv, Order, OrderSeed, Reward, Source, Table
+from artreplay.console.options import CsvOption, LogPlace, OrderOption, OrderSeedOption, RewardOption, TableOption
 from artreplay.console.output import show, size
 from artreplay.engine.progress import Progress
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import append_history, compact_history, index_history
 from artreplay.history.parquet import check_files, open_log
 
-_BAR = 30  # letters of the longest bar
-
 
 def index(
-    log: Source,
+    log: LogPlace,
     unit: Annotated[str | None, typer.Option(help="The column with the arm.")] = None,
-    reward: Reward = None,
+    reward: RewardOption = None,
     path: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Where to lay the log out: a new folder, or an address (s3://…)."),
     ] = None,
-    order: Order = None,
-    order_seed: OrderSeed = None,
+    order: OrderOption = None,
+    order_seed: OrderSeedOption = None,
     allowance: Annotated[
         str | None, typer.Option(help="The column that says how far the mean of a row may lie from today's.")
     ] = None,
+    contexts: Annotated[
+        str | None, typer.Option("--context", help="The columns of contexts, with commas between them.")
+    ] = None,
+    segments: Annotated[
+        str | None,
+        typer.Option(help="Those of the contexts that make segments: an arm has its rows together in each segment."),
+    ] = None,
     until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
-    table: Table = None,
-    csv: Csv = None,
+    table: TableOption = None,
+    csv: CsvOption = None,
     memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
     sorted_: Annotated[
         bool,
@@ -71,9 +76,13 @@ def index(
         show(f"{log}: {files} {'file' if files == 1 else 'files'} before, one now, {size(open_log(log).bytes)}")
         return
     columns: Any = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
+    within = _names(segments)
+    # What makes segments is a context, whether it is named twice or not.
+    columns["contexts"] = list(dict.fromkeys([*_names(contexts), *within])) or None
     if sorted_:
         with Stages() as stages:
             how: Any = {"until": until, "seed": order_seed, "table": table, "csv": csv_of(csv)}
+            how["segments"] = within or None
             index_history(log, path, **columns, **how, already_sorted=True, advance=stages.advance)
         adopted = open_log(log)
         show(f"{place_of(log)}: {len(adopted):,} rows in {len(adopted.directory.files):,} files")
@@ -88,11 +97,17 @@ def index(
             added = append_history(log, path, grown=grown, **where, memory=memory, advance=stages.advance)
         else:
             added = -1
-            how = {"until": until, "seed": order_seed, **where, "memory": memory}
+            how = {"until": until, "seed": order_seed, **where, "memory": memory, "segments": within or None}
             index_history(log, path, **columns, **how, advance=stages.advance)
     laid_out = open_log(path)
-    rows, taken, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
-    show(f"{where}: {rows}, {taken}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {taken}")
+    rows, stored_size, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
+    show(
+        f"{where}: {rows}, {stored_size}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {stored_size}"
+    )
+
+
+def _names(text: str | None) -> list[str]:
+    return [] if text is None else [name.strip() for name in text.split(",")]
 
 
 def _check(path: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from artreplay.algorithms import ArmAlgorithm
-from artreplay.cli.log_arguments import Log, place_of, split_labels
+from artreplay.cli.log_arguments import LogArgument, place_of, split_labels
 from artreplay.cli.names import make_base
 from artreplay.console.options import Request
 from artreplay.console.output import count, number, text_of
@@ -17,7 +17,7 @@ from artreplay.replay import Cell
 HEADINGS: tuple[str, ...] = ("arm", "in the log", "used", "online", "mean", "index")
 
 
-class Arms:
+class ArmsByText:
     """The arms of a base algorithm, by their labels."""
 
     def __init__(self, base: Any) -> None:
@@ -38,7 +38,7 @@ class Arms:
         return same[0]
 
 
-def base_over_arms(algorithm: type[Any], request: Request, log: Log) -> Any:
+def base_over_arms(algorithm: type[Any], request: Request, log: LogArgument) -> Any:
     """A fresh base algorithm over the labels of a log, or over those that were named."""
     arms = log.labels() if request.arms is None else log.parse(split_labels(*request.arms))
     if not arms:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
-from artreplay.addresses import shown
+from artreplay.addresses import without_password
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import History, StoredLog, Totals, open_history
 from artreplay.history.labels import as_label
@@ -20,12 +20,12 @@ from artreplay.history.sources import find_source
 _MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"): False, ("delim", "\\t"): "\t"}
 
 
-class Log(NamedTuple):
+class LogArgument(NamedTuple):
     """A log that was opened. Whether its labels are texts decides how other labels on the command line are read."""
 
     path: str
     history: History | Totals | StoredLog
-    typed_as_text: bool
+    is_text: bool
 
     def labels(self) -> list[Hashable]:
         """The distinct labels, numbers in order of size, then texts in order of the alphabet."""
@@ -33,14 +33,14 @@ class Log(NamedTuple):
 
     def parse(self, texts: Iterable[str]) -> list[Hashable]:
         """Labels written on the command line, as the labels of the log where they are among them."""
-        known = {str(label): label for label in self._labels()}
-        return [known.get(text, text if self.typed_as_text else as_label(text)) for text in texts]
+        by_text = {str(label): label for label in self._labels()}
+        return [by_text.get(text, text if self.is_text else as_label(text)) for text in texts]
 
     def _labels(self) -> list[Hashable]:
         return list(getattr(self.history, "labels", []))
 
 
-def read_log(path: str, columns: dict[str, Any]) -> Log:
+def read_log(path: str, columns: dict[str, Any]) -> LogArgument:
     """Open a log; an error names the file."""
     if columns.get("unit") is not None and columns["unit"] == columns.get("reward"):
         raise InvalidParameter(f"--unit and --reward must be two columns, both are {columns['unit']!r}")
@@ -52,11 +52,13 @@ def read_log(path: str, columns: dict[str, Any]) -> Log:
         history = open_history(path, **columns)
     in_memory = not isinstance(history, StoredLog) and not is_postgres(path)
     source = find_source(path, columns.get("table"), columns.get("csv")) if in_memory else None
-    written = source is not None and source.written
+    is_text = source is not None and source.written
     if source is not None:
         say_dialect(source)
     labels = getattr(history, "labels", [])
-    return Log(path, history, not written and all(isinstance(label, str) for label in labels) and len(labels) > 0)
+    return LogArgument(
+        path, history, not is_text and all(isinstance(label, str) for label in labels) and len(labels) > 0
+    )
 
 
 def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
@@ -65,15 +67,15 @@ def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
     >>> csv_of(["delim=;", "header=no"])
     {'delim': ';', 'header': False}
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs or []:
         name, equal, value = pair.partition("=")
         if not equal:
             raise InvalidParameter(f"--csv must be NAME=VALUE, got {pair!r}")
         if name == "header" and value not in ("yes", "no"):
             raise InvalidParameter(f"--csv header must be yes or no, got {value!r}")
-        found[name] = _MEANT.get((name, value), value)
-    return found or None
+        settings[name] = _MEANT.get((name, value), value)
+    return settings or None
 
 
 def say_dialect(source: Any) -> None:
@@ -90,7 +92,7 @@ def say_dialect_of(path: str, table: str | None, csv: dict[str, Any] | None) -> 
 
 def place_of(path: str) -> str:
     """The place of a log, without a password."""
-    return shown(path)
+    return without_password(path)
 
 
 def units_of(unit: list[str] | None) -> Any:
@@ -108,8 +110,8 @@ def column_of_arms(unit: list[str] | None, log: str, reward: str | None) -> str 
 
 def _in_python(log: str, dim: int, *columns: Any) -> str:
     """How points are played, as something to type; columns by place, because a shell has options of their names."""
-    opened = ", ".join(map(_as_code, [place_of(log), *columns]))
-    policy = f"ar.ArtificialReplay(ar.TreeUCB({dim}, horizon=1000), ar.open_history({opened}))"
+    arguments = ", ".join(map(_as_code, [place_of(log), *columns]))
+    policy = f"ar.ArtificialReplay(ar.TreeUCB({dim}, horizon=1000), ar.open_history({arguments}))"
     return f"Points are for Python: {policy}.ask()"
 
 
@@ -123,17 +125,17 @@ def split_labels(*texts: str, option: str = "--arms") -> list[str]:
     >>> split_labels('red, "dark, blue"', "green")
     ['red', 'dark, blue', 'green']
     """
-    found = []
+    all_labels = []
     for text in texts:
         labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
         if not labels or not all(labels):
             raise InvalidParameter(f"{option} must be labels separated by commas, got {text!r}")
-        found += labels
-    return found
+        all_labels += labels
+    return all_labels
 
 
 def _size_or_text(label: Hashable) -> tuple[float, str]:
-    """Sorts numbers by size, also those among texts, and everything else behind them."""
+    """Sorts numbers by size, also those among texts, and everything else after them."""
     text = str(label)
     try:
         size = float(text)

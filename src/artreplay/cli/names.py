@@ -21,11 +21,11 @@ from artreplay.console.output import show, table
 from artreplay.errors import InvalidParameter
 from artreplay.parameters import required
 
-_SHORT: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
+_SHORT_NAMES: dict[type[ArmAlgorithm], str] = {KLUCB: "kl-ucb", ThompsonSampling: "thompson", RandomChoice: "random"}
 
 ONLY_PYTHON = "(Python)"
 
-Made = TypeVar("Made", bound=Algorithm)
+B = TypeVar("B", bound=Algorithm)
 
 
 def name_of(cls: type) -> str:
@@ -35,7 +35,7 @@ def name_of(cls: type) -> str:
     >>> name_of(ar.MonUCB), name_of(ar.UCB1), name_of(ar.ThompsonSampling)
     ('mon-ucb', 'ucb1', 'thompson')
     """
-    return _SHORT.get(cls) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+    return _SHORT_NAMES.get(cls) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
 
 def takes(cls: type[Algorithm], parameter: str) -> bool:
@@ -52,22 +52,22 @@ IN_SIMULATIONS = (*OVER_ARMS, LinUCB)
 
 def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS) -> type[Any]:
     """The algorithm with this name, which must be one of those a command can run."""
-    known = {name_of(cls): cls for cls in among}
-    if name not in known:
+    classes = {name_of(cls): cls for cls in among}
+    if name not in classes:
         others = [cls.__name__ for cls in ALGORITHMS if name_of(cls) == name]
         cure = f". Use ar.{others[0]} from Python" if others else ""
-        raise InvalidParameter(f"--algorithm must be one of {', '.join(known)}, got {name!r}{cure}")
-    return known[name]
+        raise InvalidParameter(f"--algorithm must be one of {', '.join(classes)}, got {name!r}{cure}")
+    return classes[name]
 
 
-def make_base(cls: type[Made], given: Mapping[str, Any], **fixed: Any) -> Made:
+def make_base(cls: type[B], settings: Mapping[str, Any], **fixed: Any) -> B:
     """Make a base algorithm from options; an option that is None was not given.
 
     An option the algorithm does not have, or one it needs and was not given, is an error: nothing is ignored.
     """
     parameters = inspect.signature(cls).parameters
     name = name_of(cls)
-    chosen = {option: value for option, value in given.items() if value is not None}
+    chosen = {option: value for option, value in settings.items() if value is not None}
     for option in chosen:
         if option not in parameters:
             raise InvalidParameter(f"{name} has no {_flag(option)[2:].replace('-', ' ')}: leave {_flag(option)} out")

@@ -20,7 +20,7 @@ from typer.main import get_command, get_command_name
 
 from artreplay.errors import ArtReplayError
 
-GROUP = "artreplay.commands"
+ENTRY_POINT_GROUP = "artreplay.commands"
 ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -33,7 +33,7 @@ def add_plug_ins(app: typer.Typer) -> None:
     """
     names = {group.name for group in app.registered_groups}
     names |= {one.name or get_command_name(one.callback.__name__) for one in app.registered_commands if one.callback}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
         if point.name not in names:
             names.add(point.name)
             _add(app, point)

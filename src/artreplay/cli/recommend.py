@@ -4,45 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, tuning_of
+from artreplay.cli.algorithm_options import (
+    BonusOption,
+    DriftOption,
+    LevelOption,
+    PriorOption,
+    column_or_drift,
+    tuning_of,
+)
 from artreplay.cli.labelled_arms import HEADINGS, best_first, entry_of, row_of
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import name_of
-from artreplay.cli.state import Recommended, recommended, told
+from artreplay.cli.state import Recommendation, recommendation_for, tell_state
 from artreplay.console.options import (
-    Arms,
-    AsJson,
-    Count,
-    Csv,
-    Order,
-    OrderSeed,
+    ArmsOption,
+    CountOption,
+    CsvOption,
+    JsonOption,
+    LogPlace,
+    OrderOption,
+    OrderSeedOption,
     Request,
-    Source,
-    StateFile,
-    Sum,
-    Table,
-    Units,
-    Unknown,
-    WithLog,
+    StateFileOption,
+    SumOption,
+    TableOption,
+    UnitOption,
 )
-from artreplay.console.output import NONE, percent, show, show_json, text_of
+from artreplay.console.output import MAX_ROWS, NONE, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction
 from artreplay.history import History
-
-_MOST_ROWS = 20
+from artreplay.replay import Unknown
 
 
 def recommend(
-    log: Source,
-    unit: Units = None,
+    log: LogPlace,
+    unit: UnitOption = None,
     reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
-    count: Count = None,
-    sum_: Sum = None,
+    count: CountOption = None,
+    sum_: SumOption = None,
     horizon: Annotated[int | None, typer.Option(help="How many rounds are still to be played.")] = None,
     algorithm: Annotated[
         str | None,
@@ -51,7 +55,7 @@ def recommend(
     state: Annotated[
         Path | None, typer.Option(help="Keep the policy in this file: continue it if it exists, else create it.")
     ] = None,
-    arms: Arms = None,
+    arms: ArmsOption = None,
     unknown: Annotated[
         Unknown | None,
         typer.Option(help="Refuse rows that belong to no arm (error), or leave them out (skip)."),
@@ -60,10 +64,10 @@ def recommend(
         int | None,
         typer.Option(help="Use only this many rows of the log, from its beginning; later rows were told already."),
     ] = None,
-    order: Order = None,
-    order_seed: OrderSeed = None,
-    table: Table = None,
-    csv: Csv = None,
+    order: OrderOption = None,
+    order_seed: OrderSeedOption = None,
+    table: TableOption = None,
+    csv: CsvOption = None,
     allow_scan: Annotated[
         bool, typer.Option("--allow-scan", help="Read a PostgreSQL table although it lacks an index.")
     ] = False,
@@ -72,15 +76,15 @@ def recommend(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random; 0 by default.")] = None,
     policy: Annotated[
-        WithLog | None,
+        Literal["artificial-replay", "full-start"] | None,
         typer.Option(help="How the log is used; artificial-replay by default, full-start where --state needs it."),
     ] = None,
-    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {_MOST_ROWS}.")] = False,
-    level: Level = None,
-    bonus: Bonus = None,
-    prior: Prior = None,
-    drift: Drift = None,
-    as_json: AsJson = False,
+    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {MAX_ROWS}.")] = False,
+    level: LevelOption = None,
+    bonus: BonusOption = None,
+    prior: PriorOption = None,
+    drift: DriftOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Recommend which arm to play next, from a log.
 
@@ -94,24 +98,26 @@ def recommend(
     columns |= {"count": count, "sum": sum_, "csv": csv_of(csv), "allowance": allowance}
     parameters: dict[str, Any] = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
-    found = recommended(Request(log, columns, algorithm, parameters, arms or None, unknown, policy, drift), state)
+    recommendation = recommendation_for(
+        Request(log, columns, algorithm, parameters, arms or None, unknown, policy, drift), state
+    )
     if as_json:
-        show_json(_as_json(found))
+        show_json(_as_json(recommendation))
     else:
-        _show(found, all_rows)
+        _show(recommendation, all_rows)
 
 
 def tell(
     arm: Annotated[str, typer.Argument(help="The arm that was played.")],
     reward: Annotated[str, typer.Argument(help="What it earned.")],
-    state: StateFile,
+    state: StateFileOption,
 ) -> None:
     """Record the reward of an arm.
 
     The policy is the one that `recommend --state` keeps. You may tell any arm, recommended or not, and do not need the
     log for it. Several processes may tell at the same time.
     """
-    played, value, rounds = told(state, arm, outcome_value(reward))
+    played, value, rounds = tell_state(state, arm, outcome_value(reward))
     show(f"round {rounds}: {text_of(played)} gave {value:g}")
 
 
@@ -123,19 +129,19 @@ def outcome_value(text: str) -> float:
         raise InvalidAction(f"reward is {text!r}, expected a number") from None
 
 
-def _show(found: Recommended, all_rows: bool) -> None:
-    arms = best_first(found.policy)
-    shown = arms if all_rows else arms[:_MOST_ROWS]
+def _show(recommendation: Recommendation, all_rows: bool) -> None:
+    arms = best_first(recommendation.policy)
+    shown = arms if all_rows else arms[:MAX_ROWS]
     headings, rows = HEADINGS, [row_of(arm) for arm in shown]
     if all(row[-1] == NONE for row in rows):  # an algorithm without an index
         headings, rows = headings[:-1], [row[:-1] for row in rows]
-    show(f"next action: {text_of(found.action)}", "", table_of(headings, rows))
+    show(f"next action: {text_of(recommendation.action)}", "", table_of(headings, rows))
     if len(shown) < len(arms):
         show(f"… and {len(arms) - len(shown):,} more (--all shows them)")
-    show("", *_use_of_log(found))
+    show("", *_use_of_log(recommendation))
 
 
-def _use_of_log(found: Recommended) -> list[str]:
+def _use_of_log(found: Recommendation) -> list[str]:
     policy, rounds = found.policy, found.rounds
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
@@ -149,13 +155,13 @@ def _use_of_log(found: Recommended) -> list[str]:
     return lines + [f"the log may be out of date: {found}" for found in policy.contradictions()]
 
 
-def _as_json(found: Recommended) -> dict[str, Any]:
-    policy = found.policy
+def _as_json(recommendation: Recommendation) -> dict[str, Any]:
+    policy = recommendation.policy
     return {
-        "action": found.action,
+        "action": recommendation.action,
         "algorithm": name_of(type(policy.base)),
         "policy": policy.kind,
-        "rounds": found.rounds,
+        "rounds": recommendation.rounds,
         "log": {"samples": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
         "reading": dataclasses.asdict(policy.reading),
         "arms": [entry_of(arm) for arm in best_first(policy)],

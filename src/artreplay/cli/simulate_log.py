@@ -12,7 +12,7 @@ import numpy as np
 
 from artreplay.algorithms import KLUCB, ArmAlgorithm, IndexArmAlgorithm, ThompsonSampling
 from artreplay.cli.algorithm_options import drift_of
-from artreplay.cli.log_arguments import Log, read_log
+from artreplay.cli.log_arguments import LogArgument, read_log
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.output import NONE, percent, show, show_json, table
@@ -41,40 +41,42 @@ def simulate_log(
     chosen = RECOMMENDED if algorithm is None else (class_of(algorithm),)
     labels = log.labels()
     allowed = drift_of(drift, {str(label): label for label in labels})
-    found = []
+    worths = []
     for cls in chosen:
-        given = {name: value for name, value in tuning.items() if algorithm is not None or takes(cls, name)}
-        if cls is ThompsonSampling and given.get("prior") is None:
-            given["prior"] = "log"
-        make = partial(_base, cls, given, labels)
+        parameters = {name: value for name, value in tuning.items() if algorithm is not None or takes(cls, name)}
+        if cls is ThompsonSampling and parameters.get("prior") is None:
+            parameters["prior"] = "log"
+        make = partial(_base, cls, parameters, labels)
         # Of those that are compared only some can allow for drift; one that was chosen says so itself.
         allows = algorithm is not None or issubclass(cls, IndexArmAlgorithm)
         drift_, known = (allowed, history) if allows else (None, without_allowances(history))
         one = worth_of(name_of(cls), make, known, drift=_in_units(drift_, reward), **how)
-        found.append(_in_units_of_reward(one, reward))
-    said = _sentences(found, how["rounds"], how["worlds"], len(history), len(labels))
+        worths.append(_in_units_of_reward(one, reward))
+    sentences = _sentences(worths, how["rounds"], how["worlds"], len(history), len(labels))
     if out is not None and kind is not None:
         from artreplay.plots.log_figures import draw_worth
 
-        write_figure(draw_worth(found, said[0], " ".join(said[1:])), out, kind)
+        write_figure(draw_worth(worths, sentences[0], " ".join(sentences[1:])), out, kind)
     if as_json:
         show_json(
-            {"rounds": how["rounds"], "worlds": how["worlds"], "log": len(history), "algorithms": _entries(found)}
+            {"rounds": how["rounds"], "worlds": how["worlds"], "log": len(history), "algorithms": _entries(worths)}
         )
         return
-    show(table(_HEADINGS, [_row(one) for one in found]), "", *said)
+    show(table(_HEADINGS, [_row(one) for one in worths]), "", *sentences)
     if out is not None:
         show(f"the figure is in {out}")
 
 
-def _base(cls: type[ArmAlgorithm], given: dict[str, Any], labels: list[Any], rounds: int, rows: int) -> ArmAlgorithm:
+def _base(
+    cls: type[ArmAlgorithm], parameters: dict[str, Any], labels: list[Any], rounds: int, rows: int
+) -> ArmAlgorithm:
     """The algorithm for some rounds to come; without rows of a log no prior is fitted to them."""
     fixed = {"horizon": rounds} if takes(cls, "horizon") else {}
-    given = given | ({"prior": None} if rows == 0 and given.get("prior") == "log" else {})
-    return make_base(cls, given, arms=labels, **fixed)
+    parameters = parameters | ({"prior": None} if rows == 0 and parameters.get("prior") == "log" else {})
+    return make_base(cls, parameters, arms=labels, **fixed)
 
 
-def _scaled(log: Log, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
+def _scaled(log: LogArgument, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
     """The log in memory with rewards in [0, 1], and what 1 is worth."""
     history = log.history.load() if isinstance(log.history, StoredLog) else log.history
     if len(history) == 0:
@@ -117,7 +119,7 @@ def _row(one: Worth) -> tuple[str, ...]:
         _mean(one.without),
         _mean(one.with_log),
         NONE if one.with_drift is None else _mean(one.with_drift),
-        percent(one.made_worse),
+        percent(one.makes_worse),
         percent(one.read_share),
     )
 
@@ -127,13 +129,13 @@ def _mean(regret: Any) -> str:
     return f"{mean:,.1f} ± {NONE if math.isnan(error) else f'{error:,.1f}'}"
 
 
-def _sentences(found: Sequence[Worth], rounds: int, worlds: int, rows: int, arms: int) -> list[str]:
-    best = min(found, key=lambda one: float(one.with_log.mean()))
+def _sentences(worths: Sequence[Worth], rounds: int, worlds: int, rows: int, arms: int) -> list[str]:
+    best = min(worths, key=lambda one: float(one.with_log.mean()))
     before, after = float(best.without.mean()), float(best.with_log.mean())
-    saved = 1.0 - after / before if before > 0 else 0.0
+    saving = 1.0 - after / before if before > 0 else 0.0
     change = f"{before:,.1f} without it, {after:,.1f} with it"
-    spared = f"{percent(saved)} of what it loses while it learns" if saved > 0 else "nothing"
-    worse = f"it made {best.name} worse in {percent(best.made_worse)} of them"
+    spared = f"{percent(saving)} of what it loses while it learns" if saving > 0 else "nothing"
+    worse = f"it made {best.name} worse in {percent(best.makes_worse)} of them"
     return [
         f"The log saves {best.name} {spared} in {rounds:,} rounds: {change}.",
         f"Means in {worlds:,} worlds, drawn from what {rows:,} rows of the log say of its {arms:,} arms; {worse}.",
@@ -141,15 +143,15 @@ def _sentences(found: Sequence[Worth], rounds: int, worlds: int, rows: int, arms
     ]
 
 
-def _entries(found: Sequence[Worth]) -> list[dict[str, Any]]:
+def _entries(worths: Sequence[Worth]) -> list[dict[str, Any]]:
     return [
         {
             "algorithm": one.name,
             "regret_without": float(one.without.mean()),
             "regret_with": float(one.with_log.mean()),
             "regret_with_drift": None if one.with_drift is None else float(one.with_drift.mean()),
-            "made_worse": one.made_worse,
+            "makes_worse": one.makes_worse,
             "read_share": one.read_share,
         }
-        for one in found
+        for one in worths
     ]

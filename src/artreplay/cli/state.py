@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from artreplay.algorithms import KLUCB, checked_reward
 from artreplay.cli.algorithm_options import drift_of
-from artreplay.cli.labelled_arms import Arms, base_over_arms, settings_of
-from artreplay.cli.log_arguments import Log, place_of, read_log, split_labels
+from artreplay.cli.labelled_arms import ArmsByText, base_over_arms, settings_of
+from artreplay.cli.log_arguments import LogArgument, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, name_of
 from artreplay.console.options import Request
 from artreplay.errors import InvalidFile, InvalidParameter, errors_in
@@ -17,7 +17,7 @@ from artreplay.replay import ArtificialReplay, FullStart
 from artreplay.studies import Study
 
 
-class Recommended(NamedTuple):
+class Recommendation(NamedTuple):
     """What to play, and the policy that says so."""
 
     action: Any
@@ -25,21 +25,21 @@ class Recommended(NamedTuple):
     rounds: int  # told so far
 
 
-def recommended(request: Request, state: Path | None) -> Recommended:
+def recommendation_for(request: Request, state: Path | None) -> Recommendation:
     """What to play next: from the log alone, or by the study that a state file is."""
     if state is None:
-        base, log, _ = made_base(request)
+        base, log, _ = new_base(request)
         make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
         with errors_in(file=place_of(request.log)):
-            policy = make(base, log.history, unknown=request.unknown or "error", drift=asked_drift(request, base))
-        return Recommended(policy.ask(), policy, 0)
+            policy = make(base, log.history, unknown=request.unknown or "error", drift=drift_of_request(request, base))
+        return Recommendation(policy.ask(), policy, 0)
     with _continued(request, state) if state.exists() else _started(request, state) as study:
         waiting = study.open_decisions()
         action = waiting[-1].action if waiting else study.decide().action
-        return Recommended(action, study.policy, study.rounds)
+        return Recommendation(action, study.policy, study.rounds)
 
 
-class Told(NamedTuple):
+class TellResult(NamedTuple):
     """What was played, what came of it, and how many rounds were told by now."""
 
     arm: Hashable
@@ -47,7 +47,7 @@ class Told(NamedTuple):
     rounds: int
 
 
-def told(state: Path, label: str, reward: float) -> Told:
+def tell_state(state: Path, label: str, reward: float) -> TellResult:
     """Record an arm, which was written like this, and its reward.
 
     What was recommended last gets its reward. Anything else is data, and what was recommended is taken out.
@@ -56,7 +56,7 @@ def told(state: Path, label: str, reward: float) -> Told:
         raise InvalidFile(f"{state} does not exist")
     with Study.open(state, read_only=True) as look:
         base = look.base
-    arm = Arms(base).arm(label)
+    arm = ArmsByText(base).arm(label)
     checked_reward(reward, base.reward_range)
     with Study.open(state) as study:
         waiting = study.open_decisions()
@@ -64,7 +64,7 @@ def told(state: Path, label: str, reward: float) -> Told:
             study.reward(waiting[-1].id, reward)
         else:
             study.together(lambda study: _observe(study, arm, reward))
-        return Told(arm, reward, study.rounds)
+        return TellResult(arm, reward, study.rounds)
 
 
 def _observe(study: Study, arm: Hashable, reward: float) -> None:
@@ -73,32 +73,36 @@ def _observe(study: Study, arm: Hashable, reward: float) -> None:
         study.void(decision.id)
 
 
-def made_base(request: Request) -> tuple[Any, Log, dict[str, Any]]:
+def new_base(request: Request) -> tuple[Any, LogArgument, dict[str, Any]]:
     """A fresh base by the options, the log, and what is to be remembered of it."""
     algorithm = KLUCB if request.algorithm is None else class_of(request.algorithm)
     log, note = _read(request, {})
     return base_over_arms(algorithm, request, log), log, note
 
 
-def asked_drift(request: Request, base: Any) -> Any:
+def drift_of_request(request: Request, base: Any) -> Any:
     """The drift by the options, for the arms of a base; 0 if they say nothing."""
     drift = drift_of(request.drift, {str(label): label for label in getattr(base, "arms", ())})
     return 0.0 if drift is None else drift
 
 
 def _started(request: Request, state: Path) -> Study:
-    base, log, note = made_base(request)
-    given = {"unknown": request.unknown or "error", "drift": asked_drift(request, base), "policy": request.policy}
+    base, log, note = new_base(request)
+    settings = {
+        "unknown": request.unknown or "error",
+        "drift": drift_of_request(request, base),
+        "policy": request.policy,
+    }
     with errors_in(file=place_of(request.log)):
-        return Study.create(state, base, log.history, note=note, **given)
+        return Study.create(state, base, log.history, note=note, **settings)
 
 
 def _continued(request: Request, state: Path) -> Study:
     with Study.open(state, read_only=True) as look:
-        base, kept = look.base, look.note
-        Arms(base)  # which refuses what plays no arm
+        base, last_note = look.base, look.note
+        ArmsByText(base)  # which refuses what plays no arm
         _check_agrees(request, state, base, look)
-    log, note = _read(request, kept)
+    log, note = _read(request, last_note)
     study = Study.open(state, log.history)
     try:
         with errors_in(file=place_of(request.log)):
@@ -110,10 +114,10 @@ def _continued(request: Request, state: Path) -> Study:
     return study
 
 
-def _read(request: Request, note: dict[str, Any]) -> tuple[Log, dict[str, Any]]:
+def _read(request: Request, note: dict[str, Any]) -> tuple[LogArgument, dict[str, Any]]:
     """The log, by the columns given now or, failing that, last time."""
-    given = {name: value for name, value in request.columns.items() if value is not None}
-    columns = {name: note[name] for name in request.columns if note.get(name) is not None} | given
+    options = {name: value for name, value in request.columns.items() if value is not None}
+    columns = {name: note[name] for name in request.columns if note.get(name) is not None} | options
     place = Path(request.log)
     where = {"log": str(place.absolute())} if place.exists() else {}  # an address may hold a password
     return read_log(request.log, columns), columns | where
@@ -121,17 +125,17 @@ def _read(request: Request, note: dict[str, Any]) -> tuple[Log, dict[str, Any]]:
 
 def _check_agrees(request: Request, state: Path, base: Any, study: Study) -> None:
     """Refuse options that differ from the state file, because a policy cannot become another one."""
-    held = {**settings_of(base), "algorithm": name_of(type(base)), "policy": study.policy_kind, "drift": study.drift}
-    given = {
+    in_file = {**settings_of(base), "algorithm": name_of(type(base)), "policy": study.policy_kind, "drift": study.drift}
+    in_command = {
         "algorithm": request.algorithm,
         "policy": request.policy,
         **request.parameters,
-        "drift": None if request.drift is None else asked_drift(request, base),
+        "drift": None if request.drift is None else drift_of_request(request, base),
         "arms": None if request.arms is None else split_labels(*request.arms),
     }
-    for option, value in given.items():
-        if value is not None and value != held.get(option):
-            was = "none" if held.get(option) is None else _shown(held[option])
+    for option, value in in_command.items():
+        if value is not None and value != in_file.get(option):
+            was = "none" if in_file.get(option) is None else _shown(in_file[option])
             raise InvalidParameter(
                 f"{state} was made with {option.replace('_', ' ')} {was}, got {_shown(value)}: "
                 "leave the option out, or name another state file"

@@ -11,71 +11,78 @@ from typing import Annotated, Any
 import typer
 
 from artreplay.algorithms import KLUCB
-from artreplay.cli.algorithm_options import Bonus, Drift, Level, Prior, column_or_drift, drift_of, tuning_of
-from artreplay.cli.labelled_arms import Arms
+from artreplay.cli.algorithm_options import (
+    BonusOption,
+    DriftOption,
+    LevelOption,
+    PriorOption,
+    column_or_drift,
+    drift_of,
+    tuning_of,
+)
+from artreplay.cli.labelled_arms import ArmsByText
 from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.cli.recommend import outcome_value
-from artreplay.cli.state import asked_drift, made_base
-from artreplay.console.options import Arms as ArmLabels
+from artreplay.cli.state import drift_of_request, new_base
 from artreplay.console.options import (
-    AsJson,
-    Count,
-    Csv,
-    Order,
+    ArmsOption,
+    CountOption,
+    CsvOption,
+    JsonOption,
+    LogPlace,
+    OrderOption,
     Request,
-    Reward,
-    Source,
-    Sum,
-    Table,
-    Units,
-    Unknown,
+    RewardOption,
+    SumOption,
+    TableOption,
+    UnitOption,
 )
+from artreplay.console.output import MAX_ROWS, number, percent, show, show_json, text_of
 from artreplay.console.output import count as counted
-from artreplay.console.output import number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidParameter, errors_in
 from artreplay.history import StoredLog
 from artreplay.history.labels import as_label
 from artreplay.history.parquet import ParquetLog
+from artreplay.replay import Unknown
 from artreplay.studies import Decision, Study
 
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
 
 Place = Annotated[str, typer.Argument(metavar="STUDY", help="The file of the study, or postgresql://…#name.")]
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_MOST_ROWS = 20
 
 
 @study.command()
 def create(
     place: Place,
     log: Annotated[str | None, typer.Argument(metavar="[LOG]", help="The log to start from, if there is one.")] = None,
-    unit: Units = None,
-    reward: Reward = None,
+    unit: UnitOption = None,
+    reward: RewardOption = None,
     horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
     algorithm: Annotated[str | None, typer.Option(help="The base algorithm; kl-ucb by default.")] = None,
-    count: Count = None,
-    sum_: Sum = None,
-    arms: ArmLabels = None,
+    count: CountOption = None,
+    sum_: SumOption = None,
+    arms: ArmsOption = None,
     seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random.")] = None,
     reward_range: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be.")
     ] = None,
     unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
-    until: Annotated[int | None, typer.Option(help="Only the first so many rows are the log.")] = None,
-    order: Order = None,
-    table: Table = None,
-    csv: Csv = None,
+    until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
+    order: OrderOption = None,
+    table: TableOption = None,
+    csv: CsvOption = None,
     wait: Annotated[
         str | None, typer.Option(metavar="2d", help="How long a reward is waited for: 30s, 15m, 12h, 2d, 1w.")
     ] = None,
     on_timeout: Annotated[str, typer.Option(help="What happens then: default, or discard.")] = "default",
     default: Annotated[float, typer.Option(help="The reward of a decision that nobody rewarded in time.")] = 0.0,
-    level: Level = None,
-    bonus: Bonus = None,
-    prior: Prior = None,
-    drift: Drift = None,
+    level: LevelOption = None,
+    bonus: BonusOption = None,
+    prior: PriorOption = None,
+    drift: DriftOption = None,
 ) -> None:
     """Make a study over a log, or over arms alone."""
     parameters = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
@@ -91,28 +98,28 @@ def create(
     }
     allowance, drift = column_or_drift(drift)
     columns |= {"csv": csv_of(csv), "allowance": allowance}
-    given: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
+    settings: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
     request = Request(log or "", columns, algorithm, parameters, arms or None, unknown, None, drift)
     if log is None:
         base, history = _base_without_log(algorithm, parameters, arms), None
     else:
-        base, opened, given["note"] = made_base(request)
-        history = opened.history
+        base, history_argument, settings["note"] = new_base(request)
+        history = history_argument.history
         if isinstance(history, StoredLog) and not isinstance(history, ParquetLog):
             raise InvalidParameter(
                 f"{place_of(log)} must be indexed first, so that the study finds it again: "
-                "`artreplay index LOG --output STORE` does that"
+                "`artreplay index LOG --output FOLDER` does that"
             )
     with errors_in(file="the study" if log is None else place_of(log)):
-        drift_ = asked_drift(request, base)
-        made = Study.create(place, base, history, unknown=unknown or "error", drift=drift_, **given)
-    with made:
+        drift_ = drift_of_request(request, base)
+        new = Study.create(place, base, history, unknown=unknown or "error", drift=drift_, **settings)
+    with new:
         rows = "no log" if history is None else f"a log of {len(history):,} samples"
-        show(f"{made.place}: {name_of(type(base))} over {_many(made)}, {rows}")
+        show(f"{new.place}: {name_of(type(base))} over {_many(new)}, {rows}")
 
 
-def _many(made: Study) -> str:
-    base = made.base
+def _many(new: Study) -> str:
+    base = new.base
     return f"{base.n_arms:,} arms" if hasattr(base, "arms") else f"points of {base.dim} coordinates"
 
 
@@ -126,10 +133,10 @@ def _base_without_log(algorithm: str | None, parameters: dict[str, Any], arms: l
 def _duration(text: str | None) -> timedelta | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
+    if match is None:
         raise InvalidParameter(f"--wait must be a number and a unit, as in 30s, 15m, 12h, 2d or 1w, got {text!r}")
-    return timedelta(**{_UNITS[found[2]]: float(found[1])})
+    return timedelta(**{_UNITS[match[2]]: float(match[1])})
 
 
 @study.command()
@@ -138,14 +145,14 @@ def decide(
     request_id: Annotated[str | None, typer.Option(help="A retry with the same id gets the same decision.")] = None,
     among: Annotated[list[str] | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
     many: Annotated[int | None, typer.Option("--count", help="So many decisions at once.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Decide what to do; the id is what its reward is told by."""
     with Study.open(place) as opened:
-        arms = Arms(opened.base)
+        arms = ArmsByText(opened.base)
         chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among else None
-        made = opened.decide(request_id, among=chosen, count=many)
-        _show_decisions(made if isinstance(made, list) else [made], as_json, many is None)
+        decisions = opened.decide(request_id, among=chosen, count=many)
+        _show_decisions(decisions if isinstance(decisions, list) else [decisions], as_json, many is None)
 
 
 @study.command(context_settings={"ignore_unknown_options": True})
@@ -174,8 +181,8 @@ def arms(
     place: Place,
     add: Annotated[list[str] | None, typer.Option(help="An arm that comes, or comes back; once for each.")] = None,
     retire: Annotated[list[str] | None, typer.Option(help="An arm that goes; once for each.")] = None,
-    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {_MOST_ROWS} at most.")] = False,
-    as_json: AsJson = False,
+    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {MAX_ROWS} at most.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the arms as they stand, after some have come or gone."""
     if add or retire:
@@ -191,23 +198,23 @@ def arms(
 
 
 def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
-    found = opened.arms()
+    states = opened.arms()
     if as_json:
         names = ("retired", "logged", "used", "online", "open", "mean", "index")
-        show_json([{"arm": arm.label} | {name: getattr(arm, name) for name in names} for arm in found])
+        show_json([{"arm": arm.label} | {name: getattr(arm, name) for name in names} for arm in states])
         return
     rows = [
         (text_of(arm.label), counted(arm.logged), counted(arm.used), counted(arm.online), counted(arm.open))
         + (number(arm.mean), "retired" if arm.retired else number(arm.index))
-        for arm in found
+        for arm in states
     ]
     show(
         table_of(
-            ("arm", "in the log", "used", "online", "open", "mean", "index"), rows if all_rows else rows[:_MOST_ROWS]
+            ("arm", "in the log", "used", "online", "open", "mean", "index"), rows if all_rows else rows[:MAX_ROWS]
         )
     )
-    if len(rows) > _MOST_ROWS and not all_rows:
-        show(f"… and {len(rows) - _MOST_ROWS:,} more (--all shows them)")
+    if len(rows) > MAX_ROWS and not all_rows:
+        show(f"… and {len(rows) - MAX_ROWS:,} more (--all shows them)")
 
 
 @study.command()
@@ -215,7 +222,7 @@ def change(
     place: Place,
     horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions there are to be in all.")] = None,
     unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
-    drift: Drift = None,
+    drift: DriftOption = None,
 ) -> None:
     """Change the settings of a study: its whole journal is folded again under them."""
     with Study.open(place) as opened:
@@ -231,21 +238,21 @@ def change(
 @study.command()
 def extend(
     place: Place,
-    log: Source,
-    unit: Units = None,
-    reward: Reward = None,
-    count: Count = None,
-    sum_: Sum = None,
+    log: LogPlace,
+    unit: UnitOption = None,
+    reward: RewardOption = None,
+    count: CountOption = None,
+    sum_: SumOption = None,
     exclude: Annotated[
         str | None, typer.Option(help="The column with decision ids: rows of the study's own are left out.")
     ] = None,
 ) -> None:
-    """Go on with a log that has grown, or with a store that has moved; columns are those of the study's making."""
+    """Go on with a log that has grown, or with an indexed folder that has moved; columns are those it was made with."""
     with Study.open(place, read_only=True) as look:
-        known = look.note
-    given = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
-    columns = {name: known.get(name) if value is None else value for name, value in given.items()}
-    columns |= {name: known[name] for name in ("until", "order", "table", "allowance") if known.get(name) is not None}
+        note = look.note
+    options = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
+    columns = {name: note.get(name) if value is None else value for name, value in options.items()}
+    columns |= {name: note[name] for name in ("until", "order", "table", "allowance") if note.get(name) is not None}
     history = read_log(log, {name: value for name, value in columns.items() if value is not None}).history
     with Study.open(place, history if isinstance(history, StoredLog) else None) as opened:
         with errors_in(file=place_of(log)):
@@ -261,7 +268,7 @@ def extend(
 def show_study(
     place: Place,
     open_: Annotated[bool, typer.Option("--open", help="List the decisions that wait for a reward.")] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show how a study stands, also while another process owns it."""
     with Study.open(place, read_only=True) as opened:
@@ -293,7 +300,7 @@ def show_study(
             if log["rows"]
             else "no log"
         )
-        show(*(f"the log may be out of date: {one}" for one in wrong[:_MOST_ROWS]))
+        show(*(f"the log may be out of date: {one}" for one in wrong[:MAX_ROWS]))
         if hasattr(opened.base, "arms"):
             show("")
             _show_arms(opened, False, False)

@@ -7,6 +7,7 @@ of machine code. Before a loop asks for that, numba is not even imported.
 
 from artreplay.compiling.components import (
     UNBOUNDED,
+    Flags,
     Floats,
     Growers,
     Ints,
@@ -34,10 +35,11 @@ from artreplay.compiling.loops import (
     using,
     worth_compiling,
 )
-from artreplay.compiling.marker import compiled, exact_bounds, natural
+from artreplay.compiling.marker import assume_nonnegative, compiled, exact_bounds
 
 __all__ = [
     "UNBOUNDED",
+    "Flags",
     "Floats",
     "Growers",
     "Ints",
@@ -46,6 +48,7 @@ __all__ = [
     "Slices",
     "Words",
     "arrays_of",
+    "assume_nonnegative",
     "check_fields",
     "classes_of",
     "compiled",
@@ -54,7 +57,6 @@ __all__ = [
     "exact_bounds",
     "is_component",
     "loops_compiled",
-    "natural",
     "next_limit",
     "overwrite",
     "packed",

@@ -20,8 +20,8 @@ from numba.core.typing.templates import (
 from numba.extending import lower_builtin, overload, register_jitable
 
 from artreplay.compiling.components import MARK, UNBOUNDED
-from artreplay.compiling.interrupts import Uninterrupted
-from artreplay.compiling.marker import least_room, natural
+from artreplay.compiling.interrupts import NoInterrupt
+from artreplay.compiling.marker import assume_nonnegative, least_room
 
 # Without reference counting of arrays a step costs a fraction; the option is private to numba, so it may be refused.
 PRIVATE_OPTIONS: dict[str, Any] = {"_nrt": False}
@@ -51,17 +51,17 @@ def _inner_options(inline: bool = True) -> dict[str, Any]:
     return options | {"forceinline": True} if inline else options
 
 
-@infer_global(natural)
+@infer_global(assume_nonnegative)
 class _Natural(AbstractTemplate):  # type: ignore[misc]
-    """`natural` returns what it is given."""
+    """`assume_nonnegative` returns what it is given."""
 
     def generic(self, args: Any, kws: Any) -> Any:
         """The type that comes out is the one that goes in."""
         return args[0](*args)
 
 
-@lower_builtin(natural, types.Integer)  # type: ignore[untyped-decorator]
-def _natural(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+@lower_builtin(assume_nonnegative, types.Integer)  # type: ignore[untyped-decorator]
+def _assume_nonnegative(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Tell LLVM that the number is not negative, so that it drops the case of an index that counts from the end."""
     (value,) = args
     if signature.args[0].signed:
@@ -176,7 +176,7 @@ def _whole(entry: Any) -> Any:
 
     def compile_whole(signature: Any) -> Any:
         """What numba calls when it meets new types."""
-        with Uninterrupted():
+        with NoInterrupt():
             return compiled_for(signature)
 
     entry.compile = compile_whole

@@ -13,6 +13,7 @@ from artreplay.errors import ArtReplayError, NotCompilable
 # The three kinds of array a component holds. Keeping to them keeps the number of compiled loops small.
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Words = NDArray[np.uint64]  # keys and counters of random draws
 
 T = TypeVar("T")

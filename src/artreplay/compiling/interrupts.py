@@ -17,7 +17,7 @@ _main = threading.main_thread().ident
 _get_ident = threading.get_ident
 
 
-class Uninterrupted:
+class NoInterrupt:
     """A block that an interrupt (Ctrl-C) cannot cut in two: the interrupt is delivered when the block is over.
 
     If Ctrl-C is pressed again a second later it is delivered at once, because so long a block may never end by itself.

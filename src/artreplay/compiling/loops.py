@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_args
 import numpy as np
 
 from artreplay.compiling.components import classes_of, is_component
-from artreplay.compiling.interrupts import Uninterrupted
+from artreplay.compiling.interrupts import NoInterrupt
 from artreplay.compiling.marker import binder
 from artreplay.compiling.stamps import stamp
 from artreplay.errors import InvalidParameter, NotCompilable
@@ -28,7 +28,7 @@ R = TypeVar("R")
 # Seconds of interpretation after which machine code pays: to make it takes a few seconds, to load it about half of one.
 PATIENCE, PATIENCE_TO_LOAD = 1.0, 0.05
 
-FIRST_STEPS = 64  # of a loop, in its first slice
+FIRST_SLICE_STEPS = 64  # of a loop, in its first slice
 MAX_STEPS = 1 << 20  # in one slice
 SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
 
@@ -94,7 +94,7 @@ class Loop(Generic[P, R]):
             return self.interpreted
         classes = _classes(parts)
         if classes not in self._by_classes:
-            with self._making, Uninterrupted():  # threads that ask at once get the same one
+            with self._making, NoInterrupt():  # threads that ask at once get the same one
                 if classes not in self._by_classes:
                     self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]
@@ -159,7 +159,7 @@ class Slices:
         """`seconds` is how long the interpreter would take before it could be stopped for the first time."""
         self._loop = loop
         self._seconds = seconds
-        self._steps = FIRST_STEPS
+        self._steps = FIRST_SLICE_STEPS
         self._form: Callable[..., int] | None = None
 
     def run(self, *parts: Any) -> int:
@@ -227,8 +227,10 @@ USEFUL_WORDS = (
 
 def _explain(classes: tuple[type, ...], error: Exception) -> str:
     lines = [line.strip(" -") for line in str(error).splitlines()]
-    found = [line for words in USEFUL_WORDS for line in lines if words in line]
-    reason = "a method allocates memory" if found and "NRT" in found[0] else found[0] if found else type(error).__name__
+    useful = [line for words in USEFUL_WORDS for line in lines if words in line]
+    reason = (
+        "a method allocates memory" if useful and "NRT" in useful[0] else useful[0] if useful else type(error).__name__
+    )
     suspects = [cls for cls in classes if not cls.__module__.startswith("artreplay.")] or list(classes)
     place = _place(suspects, str(error)) or ", ".join(dict.fromkeys(cls.__qualname__ for cls in suspects))
     return (

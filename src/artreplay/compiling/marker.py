@@ -105,16 +105,16 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
 
 def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
     """Methods that loops call, for a component that does not define them."""
-    found: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
+    methods: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
     propose = vars(cls).get("propose")
     if inspect.isfunction(vars(cls).get("value")) and inspect.isfunction(vars(cls).get("update")):
-        found["note_unread"] = _unread_unheard
-        found["value_bounds"] = exact_bounds
-        found["update_logged"] = _update_whatever_its_origin
+        methods["note_unread"] = _unread_unheard
+        methods["value_bounds"] = exact_bounds
+        methods["update_logged"] = _update_whatever_its_origin
     if inspect.isfunction(propose):
-        found["propose_over"] = _propose_with_round if _needs(propose) > 2 else _propose
-        found["update_logged"] = _update_whatever_its_origin
-    return found
+        methods["propose_over"] = _propose_with_round if _needs(propose) > 2 else _propose
+        methods["update_logged"] = _update_whatever_its_origin
+    return methods
 
 
 def _needs(method: Any) -> int:
@@ -147,7 +147,7 @@ def exact_bounds(self: Any, unit: int, round_: int, unread: int, fill: float, ex
     return value, value
 
 
-def natural(number: T) -> T:
+def assume_nonnegative(number: T) -> T:
     """The number itself. Compiled code relies on it not being negative, and so need not look for indices from the end.
 
     Nobody would find a negative number: use it only for numbers that were checked or computed here.

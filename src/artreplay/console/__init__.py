@@ -1,13 +1,13 @@
 """What all commands share: their options, what they print, and how they are run and refuse."""
 
-from artreplay.console.options import AsJson, Seed
+from artreplay.console.options import JsonOption, SeedOption
 from artreplay.console.output import NONE, count, number, percent, seconds, show, show_json, size, table, text_of, write
 from artreplay.console.running import run_command
 
 __all__ = [
     "NONE",
-    "AsJson",
-    "Seed",
+    "JsonOption",
+    "SeedOption",
     "count",
     "number",
     "percent",

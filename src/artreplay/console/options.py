@@ -3,48 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
-
-class WithLog(StrEnum):
-    """The policies that read a log."""
-
-    REPLAY = "artificial-replay"
-    FULL_START = "full-start"
-
-
-class Start(StrEnum):
-    """The policies that can be simulated."""
-
-    IGNORANT = "ignorant"
-    FULL_START = "full-start"
-    REPLAY = "artificial-replay"
-
-
-class Unknown(StrEnum):
-    """What happens to rows whose label is not an arm."""
-
-    ERROR = "error"
-    SKIP = "skip"
-
-
-class LogShares(StrEnum):
-    """How often each arm is in a simulated log."""
-
-    UNIFORM = "uniform"
-    RANDOM = "random"
-
-
-class Rewards(StrEnum):
-    """How simulated rewards are distributed around their mean."""
-
-    BERNOULLI = "bernoulli"
-    BETA = "beta"
-    NORMAL = "normal"
 
 
 @dataclass(frozen=True)
@@ -61,30 +23,30 @@ class Request:
     drift: str | None = None
 
 
-Arms = Annotated[
+ArmsOption = Annotated[
     list[str] | None,
     typer.Option("--arms", metavar="A,B,C", help="The arms, in order; by default all labels of the log."),
 ]
-Algorithm = Annotated[
+AlgorithmOption = Annotated[
     str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`); kl-ucb by default.")
 ]
-Replications = Annotated[int, typer.Option(help="Independent runs, each with means and a log of its own.")]
-Seed = Annotated[int, typer.Option(help="The seed of everything random; the same seed gives the same result.")]
-StateFile = Annotated[Path, typer.Option(help="The file in which `recommend --state` keeps the policy.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Source = Annotated[
+ReplicationsOption = Annotated[int, typer.Option(help="Independent runs, each with means and a log of its own.")]
+SeedOption = Annotated[int, typer.Option(help="The seed of everything random; the same seed gives the same result.")]
+StateFileOption = Annotated[Path, typer.Option(help="The file in which `recommend --state` keeps the policy.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+LogPlace = Annotated[
     str,
     typer.Argument(
         metavar="LOG",
         help="The log: a file (CSV, JSON lines, Parquet, Feather, SQLite, DuckDB), a folder of them, a pattern, a "
-        "bucket, a store, postgresql://…",
+        "bucket, an indexed folder, postgresql://…",
     ),
 ]
-Order = Annotated[
+OrderOption = Annotated[
     str | None, typer.Option(help='The column to sort the log by, or "shuffle"; by default the log keeps its order.')
 ]
-OrderSeed = Annotated[int | None, typer.Option(help="The seed of --order shuffle.")]
-Csv = Annotated[
+OrderSeedOption = Annotated[int | None, typer.Option(help="The seed of --order shuffle.")]
+CsvOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
@@ -92,18 +54,20 @@ Csv = Annotated[
         "quote, skip, header (yes or no) and decimal_separator, or encoding. May be repeated.",
     ),
 ]
-Table = Annotated[str | None, typer.Option(help="A table of the database, or a query.")]
-Units = Annotated[
+TableOption = Annotated[str | None, typer.Option(help="A table of the database, or a query.")]
+UnitOption = Annotated[
     list[str] | None,
     typer.Option("--unit", help="The column with the arm."),
 ]
-Count = Annotated[
+CountOption = Annotated[
     str | None,
     typer.Option("--count", help="For a table of totals: the column that says how often the arm was played."),
 ]
-Sum = Annotated[str | None, typer.Option("--sum", help="For a table of totals: the column of the sum of rewards.")]
-RewardBounds = Annotated[
+SumOption = Annotated[
+    str | None, typer.Option("--sum", help="For a table of totals: the column of the sum of rewards.")
+]
+RewardRangeOption = Annotated[
     tuple[float, float] | None,
     typer.Option("--reward-range", metavar="LOW HIGH", help="The range of the rewards; 0 1 by default."),
 ]
-Reward = Annotated[str | None, typer.Option(help="The column with the reward.")]
+RewardOption = Annotated[str | None, typer.Option(help="The column with the reward.")]

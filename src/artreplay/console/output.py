@@ -13,7 +13,9 @@ from typing import Any
 import typer
 
 NONE = "–"  # in a table, where there is no number
-_MANY = 1000  # rows from which a table is not worth decorating
+MAX_ROWS = 20  # of a table of arms, unless all are asked for
+MAX_BAR = 30  # letters of the longest bar
+MAX_DECORATED_ROWS = 1000  # rows from which a table is not worth decorating
 _PIPE_CLOSED = 141  # what a shell says of a program that wrote to a closed pipe
 
 
@@ -60,17 +62,17 @@ def discard_stdout() -> None:
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Any:
     """A table whose first `texts` columns are texts and whose others are numbers."""
     rows = list(rows)
-    if not sys.stdout.isatty() or len(rows) > _MANY:
+    if not sys.stdout.isatty() or len(rows) > MAX_DECORATED_ROWS:
         return _plain_table([headers, *rows], texts)
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, header in enumerate(headers):
-        made.add_column(header, justify="left" if place < texts else "right", overflow="fold")
+        grid.add_column(header, justify="left" if place < texts else "right", overflow="fold")
     for row in rows:
-        made.add_row(*row)
-    return made
+        grid.add_row(*row)
+    return grid
 
 
 def _plain_table(rows: Sequence[Sequence[str]], texts: int) -> str:

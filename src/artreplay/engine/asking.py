@@ -13,20 +13,29 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from artreplay.algorithms import Algorithm, PointAlgorithm
-from artreplay.algorithms.budget import SLACK
+from artreplay.algorithms.budget import BUDGET_SLACK
 from artreplay.cells.boxes import WITHIN
-from artreplay.compiling import Words
+from artreplay.compiling import Ints, Words
 from artreplay.engine.setting import Outputs, Setting, space_of
 from artreplay.environments import ArmEnvironment, ContextEnvironment, Drawn, PointEnvironment, world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.environments.point_stack import key_of_point
 from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.history import History
-from artreplay.replay import AGAIN, ArtificialReplay, FullStart, Ignorant, ObjectBase, shared_generators, used_counts
+from artreplay.replay import (
+    AGAIN,
+    ArtificialReplay,
+    FullStart,
+    Ignorant,
+    ObjectBase,
+    Policy,
+    shared_generators,
+    used_counts,
+)
 from artreplay.streams import DELAY, REWARD, mixed, uniform
 
 
-class Played(NamedTuple):
+class PlayedUnit(NamedTuple):
     """A unit that is played: its arm or box, the number of its level, and its expected reward."""
 
     number: int
@@ -35,7 +44,7 @@ class Played(NamedTuple):
     key: Any = 0  # of the draws of a point
 
 
-class World(Protocol):
+class Replication(Protocol):
     """One replication of an environment."""
 
     def context(self, round_: int) -> dict[str, Any]:
@@ -47,13 +56,13 @@ class World(Protocol):
     def draw_history(self, rows: int) -> History:
         """The log of this replication."""
 
-    def look(self, action: list[Any], round_: int) -> list[Played]:
+    def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
         """What an action plays; refused if it is not possible."""
 
-    def reward(self, unit: Played, round_: int) -> float:
+    def reward(self, unit: PlayedUnit, round_: int) -> float:
         """The reward of a unit."""
 
-    def delay(self, unit: Played, round_: int) -> int:
+    def delay(self, unit: PlayedUnit, round_: int) -> int:
         """In how many rounds it arrives."""
 
 
@@ -114,15 +123,15 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
         _count_by_arm(policy, outputs.by_arm[replication])
 
 
-def _world(setting: Setting, key: Words) -> World:
+def _world(setting: Setting, key: Words) -> Replication:
     """The world of a replication."""
     env = setting.env
     if isinstance(env, ContextEnvironment):
-        return ContextWorld(setting, env, key)
-    return ArmWorld(setting, key) if isinstance(env, ArmEnvironment) else PointWorld(env, key[0])
+        return ContextReplication(setting, env, key)
+    return ArmReplication(setting, key) if isinstance(env, ArmEnvironment) else PointReplication(env, key[0])
 
 
-def _policy(setting: Setting, world: World) -> Any:
+def _policy(setting: Setting, world: Replication) -> Policy:
     """The policy of a replication."""
     if setting.start == "ignorant":
         return Ignorant(setting.user_base)
@@ -131,18 +140,18 @@ def _policy(setting: Setting, world: World) -> Any:
     return make(setting.user_base, history, drift=setting.user_drift)
 
 
-def _count_by_arm(policy: Any, by_arm: Any) -> None:
+def _count_by_arm(policy: Policy, by_arm: Ints) -> None:
     """Add to counts by arm what a policy was shown of its log."""
     base = policy.drive.base
     for number, count in enumerate(used_counts(policy, partial(np.bincount, minlength=len(by_arm))).tolist()):
         if count:  # a plain object numbers arms as it meets them
-            by_arm[base.unit(number) if isinstance(base, ObjectBase) else number] += count
+            by_arm[cast(int, base.unit(number)) if isinstance(base, ObjectBase) else number] += count
 
 
-class ArmWorld:
+class ArmReplication:
     """One replication of an environment of arms."""
 
-    def __init__(self, setting: Setting, key: Any) -> None:
+    def __init__(self, setting: Setting, key: Words) -> None:
         env: Any = setting.env
         self._setting = setting
         self._key = key[0]
@@ -172,7 +181,7 @@ class ArmWorld:
         base = self._setting.base
         return History([base.unit(arm) for arm in arms.tolist()] if isinstance(base, Algorithm) else arms, rewards)
 
-    def look(self, action: list[Any], round_: int) -> list[Played]:
+    def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
         """The arms that are played."""
         base = self._setting.base
         arms = [base.checked_number(unit) if isinstance(base, Algorithm) else unit for unit in action]
@@ -180,20 +189,20 @@ class ArmWorld:
             if not isinstance(arm, (int, np.integer)) or self._rewards.meet(arm, round_, slot) != AGAIN:
                 units = self._setting.describe_units()
                 raise InvalidAction(f"{self._setting.user_base!r} proposed {arm!r}, which is not one of {units}")
-        return [Played(int(arm), 0, self._rewards.expected(arm, slot)) for slot, arm in enumerate(arms)]
+        return [PlayedUnit(int(arm), 0, self._rewards.expected(arm, slot)) for slot, arm in enumerate(arms)]
 
-    def reward(self, unit: Played, round_: int) -> float:
+    def reward(self, unit: PlayedUnit, round_: int) -> float:
         """The next reward of an arm."""
         return float(self._rewards.pull(unit.number, round_, 0))
 
-    def delay(self, unit: Played, round_: int) -> int:
+    def delay(self, unit: PlayedUnit, round_: int) -> int:
         """In how many rounds it arrives."""
         if self._own is None:
             return 0
         return self._own.delay(unit.number, round_, float(uniform(self._key, DELAY, unit.number, round_)))
 
 
-class ContextWorld(ArmWorld):
+class ContextReplication(ArmReplication):
     """One replication of an environment whose rounds have contexts."""
 
     def __init__(self, setting: Setting, env: ContextEnvironment, key: Words) -> None:
@@ -218,14 +227,14 @@ class ContextWorld(ArmWorld):
         return self._env.history_of(self._key, rows, self._setting.base)
 
 
-class PointWorld:
+class PointReplication:
     """One replication of a continuous space, for an object that names points itself."""
 
     def __init__(self, env: PointEnvironment, key: np.uint64) -> None:
         self._env = env
         self._key = key
         self._space = cast(PointAlgorithm, space_of(env))
-        self._known: dict[tuple[bytes, int], Played] = {}
+        self._known: dict[tuple[bytes, int], PlayedUnit] = {}
 
     def context(self, round_: int) -> dict[str, Any]:
         """There is none."""
@@ -239,33 +248,33 @@ class PointWorld:
         """The log of this replication."""
         return self._env.history_of(self._key, rows)
 
-    def look(self, action: list[Any], round_: int) -> list[Played]:
+    def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
         """The points that are played."""
         env = self._env
         places = [self._space.checked_place(unit) for unit in action]
         if env.levels is not None and env.budget is not None:
             efforts = [env.levels[level] for _, level in places]
-            if sum(efforts) > env.budget * SLACK:
+            if sum(efforts) > env.budget * BUDGET_SLACK:
                 levels = ", ".join(map(exact, efforts))
                 raise InvalidAction(f"levels {levels} were proposed, more than the budget of {exact(env.budget)}")
         return [self._played(point, level) for point, level in places]
 
-    def reward(self, unit: Played, round_: int) -> float:
+    def reward(self, unit: PlayedUnit, round_: int) -> float:
         """The reward of a point in a round."""
         return float(self._env.law.draw(mixed(self._key ^ unit.key), REWARD, 0, round_, unit.mean))
 
-    def delay(self, unit: Played, round_: int) -> int:
+    def delay(self, unit: PlayedUnit, round_: int) -> int:
         """Rewards of points come at once."""
         return 0
 
-    def _played(self, coordinates: list[float], level: int) -> Played:
+    def _played(self, coordinates: list[float], level: int) -> PlayedUnit:
         """A point with its mean, which is worked out once."""
         point = np.array(coordinates) + 0.0  # one zero, not two
-        known = self._known.get((point.tobytes(), level))
-        if known is None:
+        unit = self._known.get((point.tobytes(), level))
+        if unit is None:
             env = self._env
             mean = float(env.means(point[None, :], np.array([env.level_values()[level]]))[0])
             number = int(env.lattice.unit(point, level)) & WITHIN
-            known = Played(number, level, mean, key_of_point(point.view(np.uint64), level))
-            self._known[point.tobytes(), level] = known
-        return known
+            unit = PlayedUnit(number, level, mean, key_of_point(point.view(np.uint64), level))
+            self._known[point.tobytes(), level] = unit
+        return unit

@@ -6,21 +6,27 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm
 from artreplay.algorithms.tally import Tally
 from artreplay.algorithms.thompson import fitted_prior
-from artreplay.compiling import Floats, Ints
+from artreplay.compiling import Flags, Floats, Ints
 from artreplay.history import Label, Totals
 
 ERROR_CHANCE = 0.05  # that arms which are alike are called different, over all arms together
 BISECTIONS = 60
 INDEX_SIZES = 48  # different numbers of samples at which an index is computed
 TOP_INDEX = 1.0 - 1e-9  # an index above it is at the top of the range
-MAX_ARMS = 1000  # whose indices are computed; of more, every second, or third, stands for all
+MAX_INDICES = 1000  # whose indices are computed; of more, every second, or third, stands for all
+
+
+class Bound(Protocol):
+    """How wide the interval around the mean of an arm is."""
+
+    def width(self, tally: Tally, arm: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,7 @@ def _squared_quantile(arms: int) -> float:
     return NormalDist().inv_cdf(1.0 - ERROR_CHANCE / (2.0 * max(arms, 1))) ** 2
 
 
-def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any, allowed: Floats) -> float:
+def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Flags, allowed: Floats) -> float:
     """Rows of a log with the same shares after which half of the undecided arms could be decided.
 
     No log can decide between means that lie closer together than what is allowed for drift.
@@ -128,19 +134,19 @@ def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Any, allow
 # -- what replay will read ------------------------------------------------------------------------------------------
 
 
-def _upper(bound: Any, mean: float, count: int) -> float:
+def _upper(bound: Bound, mean: float, count: int) -> float:
     """The optimistic value of an arm with `count` samples of this mean."""
     return min(mean + float(bound.width(Tally(np.array([count]), np.array([mean * count])), 0)), 1.0)
 
 
-def _read_share(bound: Any, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, rounds: int) -> float:
+def _read_share(bound: Bound, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, rounds: int) -> float:
     """The share of a log that replay will have read after `rounds` rounds.
 
     Replay and play push the indices of all arms down to one level: an arm is read until its index is there, and played
     on, with what the log promises of it, if its rows do not suffice. The level is the one at which all arms together
     are played as often as there are rounds.
     """
-    stride = -(-len(counts) // MAX_ARMS)
+    stride = -(-len(counts) // MAX_INDICES)
     counts, sums, shrunk, allowed = counts[::stride], sums[::stride], shrunk[::stride], allowed[::stride]
     total, rounds = int(counts.sum()), rounds // stride
     if total == 0:
@@ -166,7 +172,7 @@ class _Indices:
     Under drift it is the lower of two bounds: of all samples, with the mean of their allowances, and of online ones.
     """
 
-    def __init__(self, bound: Any, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, most: int) -> None:
+    def __init__(self, bound: Bound, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, most: int) -> None:
         self.sizes = np.unique(np.geomspace(1, most, INDEX_SIZES).astype(np.int64))
         later = np.maximum(self.sizes[None, :] - counts[:, None], 0)  # samples that are not in the log
         logged = (sums / np.maximum(counts, 1))[:, None] * (self.sizes[None, :] - later)
@@ -188,6 +194,6 @@ class _Indices:
         before, after = self.values[rows, inside - 1], self.values[rows, inside]
         with np.errstate(invalid="ignore", divide="ignore"):
             part = np.where(before > after, (before - level) / (before - after), 1.0).clip(0.0, 1.0)
-        found = np.exp(logs[inside - 1] + part * (logs[inside] - logs[inside - 1]))
-        found = np.where(above == 0, 1.0, found)
-        return np.asarray(np.where(above == len(logs), 2.0 * self.sizes[-1], found))
+        samples = np.exp(logs[inside - 1] + part * (logs[inside] - logs[inside - 1]))
+        samples = np.where(above == 0, 1.0, samples)
+        return np.asarray(np.where(above == len(logs), 2.0 * self.sizes[-1], samples))

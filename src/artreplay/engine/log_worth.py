@@ -15,7 +15,7 @@ from artreplay.engine.simulate import simulate
 from artreplay.environments.log_worlds import LogWorlds
 from artreplay.history import History, Totals
 
-MakeBase = Callable[[int, int], ArmAlgorithm]  # takes the rounds to come, and the rows of a log
+MakeAlgorithm = Callable[[int, int], ArmAlgorithm]  # takes the rounds to come, and the rows of a log
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Worth:
     read_share: float  # of the log
 
     @property
-    def made_worse(self) -> float:
+    def makes_worse(self) -> float:
         """The share of worlds in which the log made it worse; half of them would be chance."""
         return float((self.with_log > self.without).mean())
 
 
 def worth_of(
     name: str,
-    make_base: MakeBase,
+    make_algorithm: MakeAlgorithm,
     history: History | Totals,
     rounds: int,
     worlds: int,
@@ -48,7 +48,7 @@ def worth_of(
 
     It plays a third time with `drift`, or with the allowances that the log has.
     """
-    base = make_base(rounds, len(history))
+    base = make_algorithm(rounds, len(history))
     totals = Totals.of(history)
     counts, sums = np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms)
     numbers = [base.number(label) for label in totals.labels]
@@ -57,7 +57,7 @@ def worth_of(
     options |= {"seed": seed, "threads": threads, "keep": "final"}
     # Algorithms without indices are shown the whole log: replay would decide differently, or take long.
     start: Any = "artificial-replay" if isinstance(base, IndexArmAlgorithm) else "full-start"
-    without = simulate(make_base(rounds, 0), start="ignorant", history=0, **options)
+    without = simulate(make_algorithm(rounds, 0), start="ignorant", history=0, **options)
     with_log = simulate(base, start=start, history=without_allowances(history), **options)
     allowing = None
     if drift is not None or history.has_allowances:

@@ -5,10 +5,12 @@ It can leave after any step and continue there, because everything that says whe
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from artreplay.compiling import Floats, Ints, Loop, compiled, natural
-from artreplay.replay import AGAIN, CERTAIN, DONE, NEEDS_ROOM, PENDING, ROUND, USED, propose, show
+import numpy as np
+
+from artreplay.compiling import Floats, Ints, Loop, Words, assume_nonnegative, compiled
+from artreplay.replay import AGAIN, CERTAIN, DONE, NEEDS_ROOM, PENDING, ROUND, USED, Learner, Ledger, propose, show
 
 GROWN = -30  # Python must bring back the arrays as they were before they grew; no step and no environment says so
 
@@ -17,6 +19,38 @@ WORLD = 0  # the replication at hand, counted within the batch
 ENTERED = 1  # 1 once this replication has begun
 STEPS = 2  # of this slice so far
 CURSOR_SIZE = 3
+
+
+class Player(Learner, Protocol):
+    """The part of a base that the loop calls."""
+
+    def reseed(self, key: np.uint64) -> None: ...
+
+
+class Keys(Protocol):
+    """The keys of the replications of a batch: of their worlds, and of the base's own draws."""
+
+    @property
+    def key(self) -> Words: ...
+    @property
+    def base_key(self) -> Words: ...
+
+
+class Rewards(Protocol):
+    """What an environment is to the loop. A slot is the place of a unit in an action."""
+
+    @property
+    def worlds(self) -> Keys: ...
+    @property
+    def optimum(self) -> Floats: ...
+    def enter(self, world: int) -> None: ...
+    def introduce(self, algorithm: Any, round_: int) -> int: ...
+    def meet(self, unit: int, round_: int, slot: int) -> int: ...
+    def expected(self, unit: int, slot: int) -> float: ...
+    def played(self, unit: int, slot: int) -> int: ...
+    def name(self, unit: int, slot: int) -> int: ...
+    def level(self, slot: int) -> int: ...
+    def pull(self, unit: int, round_: int, slot: int) -> float: ...
 
 
 @compiled
@@ -30,7 +64,7 @@ class ArmLog(NamedTuple):
     allowance_of_arm: Floats  # of the rows of each arm, where the log is drawn; empty where they have none
     start: Ints  # of each cell: where its queue begins in the ledger
 
-    def begin(self, ledger: Any, rewards: Any) -> None:
+    def begin(self, ledger: Ledger, rewards: Any) -> None:
         """Draw the log of a replication, if need be, and put all its rows where they have not been read."""
         if self.is_drawn:
             rewards.draw_rows(0, len(self.unit), self.unit, self.reward)
@@ -42,15 +76,15 @@ class ArmLog(NamedTuple):
         for cell in range(len(self.start)):
             ledger.start[cell] = self.start[cell]
 
-    def introduce(self, algorithm: Any, row: int) -> None:
+    def introduce(self, algorithm: object, row: int) -> None:
         """These rows have no contexts."""
 
-    def fill(self, ledger: Any) -> None:
+    def fill(self, ledger: Ledger) -> None:
         """Sort the rows into the queues of a ledger."""
         for cell in range(len(self.start)):
             ledger.stop[cell] = 0
         for row in range(len(self.unit)):
-            ledger.stop[natural(ledger.cells.table_entry(self.unit[row]))] += 1
+            ledger.stop[assume_nonnegative(ledger.cells.find(None, self.unit[row]))] += 1
         first = 0
         for cell in range(len(self.start)):
             self.start[cell] = first
@@ -58,15 +92,15 @@ class ArmLog(NamedTuple):
             ledger.stop[cell] = self.start[cell]  # rises as rows are put there
         has_allowances = len(self.allowance_of_arm) > 0
         for row in range(len(self.unit)):
-            cell = natural(ledger.cells.table_entry(self.unit[row]))
-            at = natural(ledger.stop[cell])
+            cell = assume_nonnegative(ledger.cells.find(None, self.unit[row]))
+            at = assume_nonnegative(ledger.stop[cell])
             ledger.stop[cell] = at + 1
             ledger.unit[at] = self.unit[row]
             ledger.reward[at] = self.reward[row]
             if has_allowances:
                 ledger.allowance[at] = self.allowance[row]
 
-    def count_used(self, ledger: Any, by_arm: Any) -> None:
+    def count_used(self, ledger: Ledger, by_arm: Ints) -> None:
         """Add to counts by arm what a replication was shown."""
         if len(ledger.unit) > 0:
             ledger.count_used(self.start, by_arm)
@@ -86,22 +120,22 @@ class ContextLog(NamedTuple):
     contexts: Any  # of each row, as the base sees them: `ContextRows`, or none
     n_segments: int  # of the base, whose units are arm · n_segments + segment; 1 where it has none
 
-    def begin(self, ledger: Any, rewards: Any) -> None:
+    def begin(self, ledger: Ledger, rewards: Any) -> None:
         """Python has prepared the ledger for this replication."""
 
-    def introduce(self, algorithm: Any, row: int) -> None:
+    def introduce(self, algorithm: object, row: int) -> None:
         """Tell the base the context of a row."""
         self.contexts.tell(algorithm, row)
 
-    def count_used(self, ledger: Any, by_arm: Any) -> None:
+    def count_used(self, ledger: Ledger, by_arm: Ints) -> None:
         """Add to counts by arm what a replication was shown."""
         if len(ledger.unit) > 0:
             for cell in range(len(self.start)):
                 for at in range(self.start[cell], ledger.start[cell]):
-                    by_arm[natural(ledger.unit[at] // self.n_segments)] += 1
+                    by_arm[assume_nonnegative(ledger.unit[at] // self.n_segments)] += 1
         else:  # all of it was shown
             for row in range(len(self.unit)):
-                by_arm[natural(self.unit[row] // self.n_segments)] += 1
+                by_arm[assume_nonnegative(self.unit[row] // self.n_segments)] += 1
 
 
 @compiled
@@ -112,13 +146,13 @@ class PointLog(NamedTuple):
     reward: Floats
     allowance: Floats  # of each row; a single 0 where rows have none
 
-    def begin(self, ledger: Any, rewards: Any) -> None:
+    def begin(self, ledger: Ledger, rewards: Any) -> None:
         """Python has prepared the ledger for this replication."""
 
-    def introduce(self, algorithm: Any, row: int) -> None:
+    def introduce(self, algorithm: object, row: int) -> None:
         """Points have no contexts."""
 
-    def count_used(self, ledger: Any, by_arm: Any) -> None:
+    def count_used(self, ledger: Ledger, by_arm: Ints) -> None:
         """There are no arms to count."""
 
 
@@ -145,7 +179,14 @@ class Session(NamedTuple):
 
 
 @compiled
-def enter(algorithm: Any, ledger: Any, log: Any, rewards: Any, session: Any, position: Any) -> None:
+def enter(
+    algorithm: Player,
+    ledger: Ledger,
+    log: ArmLog | ContextLog | PointLog,
+    rewards: Rewards,
+    session: Session,
+    position: Ints,
+) -> None:
     """Begin a replication: everything as it was at first, under the keys of this world."""
     world = session.cursor[WORLD]
     for at in range(len(session.state)):
@@ -162,7 +203,9 @@ def enter(algorithm: Any, ledger: Any, log: Any, rewards: Any, session: Any, pos
 
 
 @compiled
-def show_log(algorithm: Any, log: Any, session: Any, position: Any, limit: int) -> int:
+def show_log(
+    algorithm: Player, log: ArmLog | ContextLog | PointLog, session: Session, position: Ints, limit: int
+) -> int:
     """Show the base the rest of the log in its order; DONE at the end of it."""
     room = 0
     step = 1 if len(log.allowance) == len(log.unit) else 0
@@ -178,7 +221,7 @@ def show_log(algorithm: Any, log: Any, session: Any, position: Any, limit: int) 
             status = AGAIN
             break
         log.introduce(algorithm, row)
-        algorithm.update_logged(natural(log.unit[row]), log.reward[row], log.allowance[row * step])
+        algorithm.update_logged(assume_nonnegative(log.unit[row]), log.reward[row], log.allowance[row * step])
         session.cursor[STEPS] += 1
         room -= 1
         row += 1
@@ -187,21 +230,23 @@ def show_log(algorithm: Any, log: Any, session: Any, position: Any, limit: int) 
 
 
 @compiled
-def meet(rewards: Any, proposal: Any, units: int, round_: int) -> int:
+def meet(rewards: Rewards, proposal: Ints, units: int, round_: int) -> int:
     """Look at the units that are to be played; AGAIN, or what is in the way."""
     for j in range(units):
-        found: int = rewards.meet(proposal[j], round_, j)
-        if found != AGAIN:
-            return found
+        status: int = rewards.meet(proposal[j], round_, j)
+        if status != AGAIN:
+            return status
     return AGAIN
 
 
 @compiled
-def go_online(algorithm: Any, rewards: Any, session: Any, proposal: Any, units: int, world: int, round_: int) -> float:
+def go_online(
+    algorithm: Player, rewards: Rewards, session: Session, proposal: Ints, units: int, world: int, round_: int
+) -> float:
     """Play units that were met; their expected reward."""
     expected = 0.0
     for j in range(units):
-        unit = natural(proposal[j])
+        unit = assume_nonnegative(proposal[j])
         expected += rewards.expected(unit, j)
         if session.actions.shape[1] > 0:
             session.actions[world, round_, j] = rewards.name(unit, j)
@@ -213,7 +258,14 @@ def go_online(algorithm: Any, rewards: Any, session: Any, proposal: Any, units: 
 
 @compiled
 def play_rounds(
-    algorithm: Any, ledger: Any, rewards: Any, session: Any, position: Any, proposal: Any, width: int, limit: int
+    algorithm: Player,
+    ledger: Ledger,
+    rewards: Rewards,
+    session: Session,
+    position: Ints,
+    proposal: Ints,
+    width: int,
+    limit: int,
 ) -> int:
     """Steps until the horizon or the limit; AGAIN, or what is in the way.
 
@@ -221,8 +273,8 @@ def play_rounds(
     """
     horizon = session.horizon
     steps = session.cursor[STEPS]
-    world = natural(session.cursor[WORLD])
-    round_ = natural(position[ROUND])
+    world = assume_nonnegative(session.cursor[WORLD])
+    round_ = assume_nonnegative(position[ROUND])
     units = position[PENDING]  # of a round that waited for a mean
     total = session.total[0]
     keep_all = session.regret.shape[1] == horizon
@@ -267,13 +319,13 @@ def play_rounds(
 
 @compiled
 def play_worlds(
-    algorithm: Any,
-    ledger: Any,
-    log: Any,
-    rewards: Any,
-    session: Any,
+    algorithm: Player,
+    ledger: Ledger,
+    log: ArmLog | ContextLog | PointLog,
+    rewards: Rewards,
+    session: Session,
     position: Ints,
-    proposal: Any,
+    proposal: Ints,
     width: int,
     limit: int,
 ) -> int:
@@ -306,13 +358,13 @@ def play_worlds(
 
 @Loop
 def play_one(
-    algorithm: Any,
-    ledger: Any,
-    log: Any,
-    rewards: Any,
-    session: Any,
+    algorithm: Player,
+    ledger: Ledger,
+    log: ArmLog | ContextLog | PointLog,
+    rewards: Rewards,
+    session: Session,
     position: Ints,
-    proposal: Any,
+    proposal: Ints,
     limit: int,
 ) -> int:
     """`play_worlds` where one unit is played at a time: to know this in advance makes much shorter machine code."""
@@ -321,13 +373,13 @@ def play_one(
 
 @Loop
 def play_several(
-    algorithm: Any,
-    ledger: Any,
-    log: Any,
-    rewards: Any,
-    session: Any,
+    algorithm: Player,
+    ledger: Ledger,
+    log: ArmLog | ContextLog | PointLog,
+    rewards: Rewards,
+    session: Session,
     position: Ints,
-    proposal: Any,
+    proposal: Ints,
     limit: int,
 ) -> int:
     """`play_worlds` where an action is a list of units."""

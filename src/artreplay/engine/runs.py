@@ -88,8 +88,8 @@ class Runs:
         numbers, at = np.unique(self.actions, return_inverse=True)
         nowhere = (np.nan,) * len(self.lattice.low)
         centres = [box_of(self.lattice, box, None).centre if box > 0 else nowhere for box in numbers.tolist()]
-        found: Floats = np.array(centres)[at].reshape(*self.actions.shape, len(nowhere))
-        return found
+        corners: Floats = np.array(centres)[at].reshape(*self.actions.shape, len(nowhere))
+        return corners
 
     def to_frame(self) -> pa.Table:
         """Make a pyarrow table with a row per replication and round (`.to_pandas()` makes it a pandas frame).

@@ -21,7 +21,7 @@ from artreplay.environments import (
 )
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import Contexts, History, Totals
-from artreplay.replay import Base, ComponentBase, Drift, Log, ObjectBase, as_base, warn_of_short_horizon
+from artreplay.replay import Base, BaseLog, ComponentBase, Drift, ObjectBase, as_base, warn_of_short_horizon
 from artreplay.streams import fold, fold_each
 
 Start = Literal["artificial-replay", "full-start", "ignorant"]
@@ -92,12 +92,12 @@ class Setting:
 
     def outputs(self) -> Outputs:
         """Arrays for all replications."""
-        size, kept = self.replications, self.horizon if self.keep_all else 1
+        size, rounds = self.replications, self.horizon if self.keep_all else 1
         shape = (size, self.horizon if self.keep_all else 0, self.width)
         arms = self.env.n_arms if self.keep_all and isinstance(self.env, ArmEnvironment) else 0
         return Outputs(
-            regret=np.zeros((size, kept)),
-            used=np.zeros((size, kept), np.int64),
+            regret=np.zeros((size, rounds)),
+            used=np.zeros((size, rounds), np.int64),
             actions=np.full(shape, -1, np.int64),
             levels=np.full(shape if self.levels is not None else (size, 0, self.width), -1, np.int64),
             by_arm=np.zeros((size, arms), np.int64),
@@ -111,14 +111,14 @@ class Setting:
 
 
 def checked_setting(
-    base: Any,
-    env: Any,
+    base: object,
+    env: object,
     start: Start,
     history: int | History | Totals,
     horizon: int,
     replications: int,
     seed: int,
-    keep: Any,
+    keep: Keep | Sequence[int],
     drift: DriftValue,
 ) -> Setting:
     """Check the arguments of `simulate`."""
@@ -130,28 +130,28 @@ def checked_setting(
     rounds = _checked_rounds(keep, horizon)
     ready = as_base(base)
     _check_base(ready, env)
-    known = history if isinstance(history, (History, Totals)) else None
+    log = history if isinstance(history, (History, Totals)) else None
     rows = len(history) if isinstance(history, (History, Totals)) else checked_count("history", history, least=0)
-    _check_contexts(ready, env, known)
-    if known is not None:
-        _check_log(ready, env, known)
+    _check_contexts(ready, env)
+    if log is not None:
+        _check_log(ready, env, log)
     if isinstance(env, OwnEnvironment):
         env.rows = rows
     has_log = start != "ignorant"
     if has_log and isinstance(ready, Algorithm) and ready.wants_totals:
-        if known is None:
+        if log is None:
             raise InvalidParameter('prior="log" needs a log to fit it to: pass history= as a History, not as a number')
-        ready.take_totals(*Log(ready, known, "error").totals())
-    allowed = _checked_drift(drift, ready, known) if has_log else Drift(0.0, ready)
+        ready.take_totals(*BaseLog(ready, log, "error").totals())
+    allowed = _checked_drift(drift, ready, log) if has_log else Drift(0.0, ready)
     if has_log and isinstance(ready, Algorithm) and ready.counts_log and ready.log_rows is None:
-        ready.count_log(rows if known is None else Log(ready, known, "error", allowed).rows_to_count())
+        ready.count_log(rows if log is None else BaseLog(ready, log, "error", allowed).rows_to_count())
         warn_of_short_horizon(ready, rows)
     return Setting(
         user_base=base,
         base=ready,
         env=env,
         start=start,
-        history=known,
+        history=log,
         rows=rows if has_log else 0,
         horizon=horizon,
         replications=replications,
@@ -159,13 +159,13 @@ def checked_setting(
         rounds=rounds,
         user_drift=drift if has_log else 0.0,
         drift=allowed,
-        totals=_rows_of_totals(ready, known) if isinstance(known, Totals) and has_log else [],
+        totals=_rows_of_totals(ready, log) if isinstance(log, Totals) and has_log else [],
     )
 
 
 def _rows_of_totals(base: Base, totals: Totals) -> list[tuple[int, int, float]]:
     """The arm, the samples and the sum of each row of totals, as the base sees them."""
-    part = Log(base, totals, "error").whole
+    part = BaseLog(base, totals, "error").whole
     if part is None or part.samples is None:
         return []
     return list(zip(part.units.tolist(), part.samples.tolist(), part.rewards.tolist(), strict=True))
@@ -175,7 +175,7 @@ def _checked_drift(drift: DriftValue, base: Base, history: History | Totals | No
     """The allowances of the log; the base is prepared to take them."""
     allowed = Drift(drift, base, history is not None and history.has_allowances)
     if history is not None:
-        Log(base, history, "error", allowed)
+        BaseLog(base, history, "error", allowed)
     elif allowed.leaves_out_arms:
         raise InvalidParameter(
             "drift must be less than the range of rewards where history= is a number: pass the log as a History"
@@ -185,7 +185,7 @@ def _checked_drift(drift: DriftValue, base: Base, history: History | Totals | No
     return allowed
 
 
-def _checked_rounds(keep: Any, horizon: int) -> Ints | None:
+def _checked_rounds(keep: object, horizon: int) -> Ints | None:
     """The rounds to keep: None for all, none for the last alone."""
     if isinstance(keep, str) and keep in ("all", "final"):
         return None if keep == "all" else np.empty(0, np.int64)
@@ -210,8 +210,8 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
     if isinstance(ready, ObjectBase) and isinstance(env, PointEnvironment):
         return  # what it plays is checked when it plays
     low, high = env.reward_range if isinstance(env, ArmEnvironment) else (0.0, 1.0)
-    if isinstance(env, PointEnvironment):
-        _check_space(base, env)
+    if isinstance(ready, PointAlgorithm) and isinstance(env, PointEnvironment):
+        _check_space(ready, env)
     if ready.reward_range[0] > low or ready.reward_range[1] < high:
         got = f"[{ready.reward_range[0]:g}, {ready.reward_range[1]:g}]"
         raise InvalidParameter(f"reward_range must cover the environment's [{low:g}, {high:g}], got {got}")
@@ -230,8 +230,8 @@ def frozen_contexts(base: Base) -> Contexts | None:
     return base.contexts if isinstance(base, Algorithm) else None
 
 
-def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment, known: History | Totals | None) -> None:
-    """What a base wants to know of each round must be in the world, and in a log that all replications use."""
+def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
+    """What a base wants to know of each round must be in the world."""
     if not ready.contextual:
         return
     name, contexts = type(ready.thing).__qualname__, frozen_contexts(ready)
@@ -245,7 +245,7 @@ def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment, known: 
             raise InvalidParameter(f"{name} needs the column {column!r}, and the columns of {env!r} are {listed}")
 
 
-def _check_space(base: Any, env: PointEnvironment) -> None:
+def _check_space(base: PointAlgorithm, env: PointEnvironment) -> None:
     """An algorithm and an environment must agree on the space, the levels, the budget."""
     for name in ("dim", "levels", "box", "budget", "max_units"):
         mine, theirs = getattr(base, name, None), getattr(env, name)
@@ -255,7 +255,7 @@ def _check_space(base: Any, env: PointEnvironment) -> None:
             raise InvalidParameter(f"the algorithm has {name} {mine}, the environment has {theirs}")
 
 
-def _edges(space: Any) -> tuple[tuple[float, float], ...]:
+def _edges(space: PointAlgorithm | PointEnvironment) -> tuple[tuple[float, float], ...]:
     """The box of an algorithm or an environment, as one (low, high) pair per axis."""
     low, high = checked_space(space.box, space.dim)
     return tuple(zip(low.tolist(), high.tolist(), strict=True))
@@ -264,7 +264,7 @@ def _edges(space: Any) -> tuple[tuple[float, float], ...]:
 def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
     """Refuse a log of other units than the environment has, or of rewards that the base cannot take."""
     if isinstance(history, Totals):
-        Log(base, history, "error")  # the arms are those of the environment, or it was refused before
+        BaseLog(base, history, "error")  # the arms are those of the environment, or it was refused before
         return
     judge = base if isinstance(base, Algorithm) else space_of(env)
     judge.numbers_of(history, skip=False)

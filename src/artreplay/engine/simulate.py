@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ BATCHES_PER_THREAD = 4  # so that all threads end at about the same time
 
 @checked
 def simulate(
-    base: Any,
+    base: object,
     env: ArmEnvironment | PointEnvironment,
     start: Start = "artificial-replay",
     history: int | History | Totals = 1000,

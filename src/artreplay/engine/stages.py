@@ -11,14 +11,14 @@ from artreplay.algorithms import Algorithm, PointAlgorithm
 from artreplay.cells.boxes import LEVEL_AT
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Ints, copied
-from artreplay.engine.play import ArmLog, ContextLog, PointLog
+from artreplay.engine.play import ArmLog, ContextLog, PointLog, Rewards
 from artreplay.engine.setting import Setting, frozen_contexts
 from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment, world_keys
 from artreplay.environments.context_stack import ContextRewards, ContextRows, WithoutContexts
 from artreplay.environments.point_stack import PointRewards, nothing_asked, nothing_known, with_space
-from artreplay.environments.stack import WorldKeys
+from artreplay.environments.stack import Law, WorldKeys
 from artreplay.history import History
-from artreplay.replay import Base, Ledger, Log, Part, empty_ledger, filled_ledger
+from artreplay.replay import Base, BaseLog, Ledger, Part, empty_ledger, filled_ledger
 
 NO_UNITS: Ints = np.empty(0, np.int64)
 NO_NUMBERS: Floats = np.empty(0)
@@ -30,9 +30,9 @@ class Scene(NamedTuple):
 
     ledger: Ledger
     log: ArmLog | ContextLog | PointLog
-    rewards: Any  # a component of the environment
+    rewards: Rewards
     shows_all: bool  # whether the log is shown before anything is proposed
-    learn: Callable[[Any], Any]  # the rewards with the means that they lacked
+    learn: Callable[[Any], Rewards]  # the rewards with the means that they lacked
     counted: list[int] | None = None  # rows of each segment, where the base counts those of a log that is drawn
 
 
@@ -61,7 +61,7 @@ class ArmStage:
         self._shows_all = setting.shows_log(base)
         cells = table_of(base.unit_cells(arms).of(arms))
         if setting.rows and isinstance(setting.history, History):
-            part = cast(Part, Log(base, setting.history, "error", drift).whole)
+            part = cast(Part, BaseLog(base, setting.history, "error", drift).whole)
             self._ledger = _ledger_of(part, cells, self._shows_all)
             allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
             start = self._ledger.start.copy()
@@ -109,7 +109,7 @@ class ContextStage:
         setting, base, history = self.setting, self.base, self.setting.history
         if not isinstance(history, History):
             history = self.env.history_of(key, 0 if setting.totals else setting.rows, base)
-        known = Log(base, history, "error", setting.drift)
+        known = BaseLog(base, history, "error", setting.drift)
         part = cast(Part, known.whole)
         ledger = _ledger_of(part, base.unit_cells(part.units), self._shows_all)
         seen = WithoutContexts() if part.contexts is None else ContextRows(np.ascontiguousarray(part.contexts))
@@ -146,7 +146,7 @@ class PointStage:
         if setting.start == "ignorant":
             return empty_ledger(base.unit_cells(NO_UNITS)), PointLog(NO_UNITS, NO_NUMBERS, NO_ALLOWANCES)
         history = self.env.history_of(key, setting.rows) if setting.history is None else setting.history
-        log = Log(base, history, "error", setting.drift)
+        log = BaseLog(base, history, "error", setting.drift)
         part = cast(Part, log.whole)
         if not setting.shows_log(base):
             ledger = filled_ledger(base.unit_cells(part.units), part, None if base.counts_rows else log.end)
@@ -189,9 +189,9 @@ def _ledger_of(part: Part, cells: UnitCells, shows_all: bool) -> Ledger:
     return filled_ledger(cells, part)
 
 
-def _law_for(base: Base, env: ArmEnvironment | PointEnvironment) -> Any:
+def _law_for(base: Base, env: ArmEnvironment | PointEnvironment) -> Law:
     """How rewards are drawn: those in [0, 1] reach the base as its reward range wants them."""
-    law: Any = env.law
+    law: Law = env.law
     if not isinstance(base, Algorithm) or not base.scales:
         return law
     low, high = base.reward_range

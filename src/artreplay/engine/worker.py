@@ -31,7 +31,7 @@ from artreplay.replay import (
 SECONDS_PER_ROW = 1e-5  # that drawing a log takes when it is interpreted, about
 
 
-class Stopped(Exception):
+class StopWorkers(Exception):
     """Someone asked the workers to stop."""
 
 
@@ -116,7 +116,7 @@ class Worker:
             elif result in (BAD_VALUE, BAD_PROPOSAL, NOT_A_UNIT):
                 raise InvalidAction(_complaint(result, base, setting, int(proposal[0])))
             if self.stop.is_set():
-                raise Stopped
+                raise StopWorkers
         base.component = first
 
 

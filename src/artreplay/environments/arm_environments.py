@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from artreplay.parameters import Count, Seed, Share, checked, checked_seed
 from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, fold, fold_each, uniforms
 
 Rewards = Literal["bernoulli", "beta", "normal"]
+LogShares = Literal["uniform", "random"]
 _LAWS: dict[str, Law] = {"bernoulli": Bernoulli(), "beta": Beta(), "normal": TruncatedNormal()}
 
 
@@ -51,7 +52,7 @@ class ArmEnvironment:
             raise InvalidParameter(f"budget must be at most the number of arms, got {self.budget} of {self.n_arms}")
         self.rewards: Rewards = rewards
         self.log: str | Floats = log if isinstance(log, str) else _checked_weights(log, self.n_arms)
-        if isinstance(log, str) and log not in ("uniform", "random"):
+        if isinstance(log, str) and log not in get_args(LogShares):
             raise InvalidParameter(f'log must be "uniform", "random" or one weight per arm, got {log!r}')
         self.bad_share = bad_share
         if bad_share is not None and n_arms < 2:
@@ -222,10 +223,10 @@ class Linear(ArmEnvironment):
     def draw_means(self, keys: Words) -> Floats:
         """φ·θ, with θ drawn per replication."""
         theta = uniforms(keys, THETA, self.dim).reshape(len(keys), self.blocks, -1)
-        scaled = (theta / np.cumsum(theta, axis=2)[:, :, -1:]).reshape(len(keys), self.dim)
+        shares = (theta / np.cumsum(theta, axis=2)[:, :, -1:]).reshape(len(keys), self.dim)
         means = np.zeros((len(keys), self.n_arms))
         for place in range(self.dim):  # in a fixed order, whatever the number of rows
-            means += self.features[:, place] * scaled[:, place, None]
+            means += self.features[:, place] * shares[:, place, None]
         return np.clip(means, 0.0, 1.0)
 
 

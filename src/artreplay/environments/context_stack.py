@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Floats, Ints, Words, compiled, natural
+from artreplay.compiling import Floats, Ints, Words, assume_nonnegative, compiled
 from artreplay.environments.stack import NEEDS_MEANS, NOT_A_UNIT, WorldKeys
 from artreplay.replay import AGAIN
 from artreplay.streams import REWARD
@@ -56,7 +56,7 @@ class ContextRewards(NamedTuple):
         self.round[0] = round_
         if round_ < self.at_hand[0] or round_ >= self.at_hand[1]:
             return NEEDS_MEANS
-        self.contexts.tell(algorithm, natural(round_ - self.at_hand[0]))
+        self.contexts.tell(algorithm, assume_nonnegative(round_ - self.at_hand[0]))
         return AGAIN
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
@@ -64,7 +64,7 @@ class ContextRewards(NamedTuple):
         n_arms = self.mean.shape[1]
         if unit < 0 or unit >= n_arms * self.n_segments:
             return NOT_A_UNIT
-        at = natural(round_ - self.at_hand[0])
+        at = assume_nonnegative(round_ - self.at_hand[0])
         best = self.mean[at, 0]
         for arm in range(1, n_arms):
             best = max(best, self.mean[at, arm])
@@ -73,7 +73,9 @@ class ContextRewards(NamedTuple):
 
     def expected(self, unit: int, slot: int) -> float:
         """The expected reward of a unit that was met."""
-        mean: float = self.mean[natural(self.round[0] - self.at_hand[0]), natural(unit // self.n_segments)]
+        mean: float = self.mean[
+            assume_nonnegative(self.round[0] - self.at_hand[0]), assume_nonnegative(unit // self.n_segments)
+        ]
         return mean
 
     def played(self, unit: int, slot: int) -> int:
@@ -90,7 +92,7 @@ class ContextRewards(NamedTuple):
 
     def pull(self, unit: int, round_: int, slot: int) -> float:
         """The reward of an arm in a round, as the base sees it."""
-        arm = natural(unit // self.n_segments)
-        mean = self.mean[natural(round_ - self.at_hand[0]), arm]
+        arm = assume_nonnegative(unit // self.n_segments)
+        mean = self.mean[assume_nonnegative(round_ - self.at_hand[0]), arm]
         value: float = self.law.draw(self.key[0], REWARD, arm, round_, mean)
         return value

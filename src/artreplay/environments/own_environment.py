@@ -19,15 +19,15 @@ MAX_TRIAL_ARMS = 16
 
 
 @compiled
-class Scale(NamedTuple):
+class RewardScale(NamedTuple):
     """Rewards reach the base as (reward − low) / span."""
 
     low: float = 0.0
     span: float = 1.0
 
-    def seen_as(self, low: float, span: float) -> Scale:
+    def seen_as(self, low: float, span: float) -> RewardScale:
         """The same rewards for a base with another range."""
-        return Scale(low, span)
+        return RewardScale(low, span)
 
 
 @compiled
@@ -40,7 +40,7 @@ class OwnRewards(NamedTuple):
     pulls: Ints  # online, of each arm
     round: Ints  # the one at hand, in one entry
     optimum: Floats  # the best expected reward of that round, in one entry
-    scale: Scale
+    scale: RewardScale
     rows: int  # of the log: the last of them was logged in round −1
 
     def enter(self, world: int) -> None:
@@ -50,7 +50,7 @@ class OwnRewards(NamedTuple):
         for arm in range(len(self.pulls)):
             self.pulls[arm] = 0
 
-    def introduce(self, algorithm: Any, round_: int) -> int:
+    def introduce(self, algorithm: object, round_: int) -> int:
         """Tell the base the context of a round: there is none."""
         return AGAIN
 
@@ -87,8 +87,8 @@ class OwnRewards(NamedTuple):
         number = self.pulls[arm]
         self.pulls[arm] = number + 1
         reward = self.own.reward(arm, round_, uniform(self.key[0], REWARD, arm, number))
-        seen: float = (reward - self.scale.low) / self.scale.span
-        return seen
+        value: float = (reward - self.scale.low) / self.scale.span
+        return value
 
     def draw_rows(self, first: int, last: int, arms: Ints, values: Floats) -> None:
         """Rows of the log, in which all arms are equally likely; they were logged before round 0."""
@@ -194,7 +194,7 @@ class OwnEnvironment(ArmEnvironment):
     @property
     def law(self) -> Any:
         """How rewards reach a base."""
-        return Scale()
+        return RewardScale()
 
     def worlds(self, keys: Words, base_keys: Words) -> Any:
         """The replications with these keys."""
@@ -210,7 +210,7 @@ class OwnEnvironment(ArmEnvironment):
             pulls=np.zeros(self.n_arms, np.int64),
             round=np.zeros(1, np.int64),
             optimum=np.zeros(1),
-            scale=law or Scale(),
+            scale=law or RewardScale(),
             rows=self.rows,
         )
 

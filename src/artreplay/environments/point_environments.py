@@ -11,7 +11,7 @@ import numpy as np
 from artreplay.algorithms.budget import best_choice
 from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.cells import lattice
-from artreplay.compiling import Floats, Ints, Loop
+from artreplay.compiling import Floats, Ints, Loop, Words
 from artreplay.environments.arm_environments import world_keys
 from artreplay.environments.stack import Bernoulli, Certain
 from artreplay.errors import InvalidParameter, checked_count, checked_number
@@ -99,10 +99,10 @@ class PointEnvironment:
         arguments = [points.copy()] if self.levels is None else [points.copy(), levels.copy()]
         values: Any = self.function(*arguments)
         try:
-            found = np.asarray(values)
-            if found.dtype.kind not in "fiubO":  # texts, dates, complex numbers
+            array = np.asarray(values)
+            if array.dtype.kind not in "fiubO":  # texts, dates, complex numbers
                 raise TypeError
-            means: Floats = found.astype(np.float64)
+            means: Floats = array.astype(np.float64)
             got = f"an array of shape {means.shape}"
         except (TypeError, ValueError):
             means, got = np.empty(0), f"no numbers ({type(values).__name__})"
@@ -124,8 +124,8 @@ class PointEnvironment:
         points, levels = self.draw_places(key, numbers)
         means = self.means(points, values[levels])
         if self.bad_share is not None:
-            wanted = log_draws(key, LOG_SIDE, 0, numbers, 1)[:, 0] < self.bad_share
-            wrong = np.flatnonzero(((means <= self._bad[levels]) != wanted) & ~self._alike[levels])
+            on_bad_side = log_draws(key, LOG_SIDE, 0, numbers, 1)[:, 0] < self.bad_share
+            wrong = np.flatnonzero(((means <= self._bad[levels]) != on_bad_side) & ~self._alike[levels])
             attempt = 0
             while len(wrong):
                 attempt += 1
@@ -133,7 +133,7 @@ class PointEnvironment:
                     raise InvalidParameter(_NO_FIFTH)
                 points[wrong] = self._scaled(log_draws(key, LOG_UNIT, 64 * attempt, wrong, self.dim))
                 means[wrong] = self.means(points[wrong], values[levels[wrong]])
-                wrong = wrong[(means[wrong] <= self._bad[levels[wrong]]) != wanted[wrong]]
+                wrong = wrong[(means[wrong] <= self._bad[levels[wrong]]) != on_bad_side[wrong]]
         if self.noise == "none":
             return points, levels, means
         return points, levels, (log_draws(key, LOG_REWARD, 0, numbers, 1)[:, 0] < means).astype(np.float64)
@@ -160,8 +160,8 @@ class PointEnvironment:
         return History(points, rewards, levels=None if self.levels is None else values)
 
     def _scaled(self, draws: Floats) -> Floats:
-        scaled: Floats = np.minimum(self.lattice.low + self.lattice.span * draws, self.lattice.high)
-        return scaled
+        points: Floats = np.minimum(self.lattice.low + self.lattice.span * draws, self.lattice.high)
+        return points
 
     def _grid(self) -> Floats:
         """The centres of the boxes of the grid."""
@@ -297,7 +297,7 @@ def _check_takes(function: Callable[..., Any], arguments: list[Floats]) -> None:
 
 
 @Loop
-def fill_draws(key: Any, purpose: int, first: int, numbers: Ints, out: Floats) -> int:
+def fill_draws(key: Words, purpose: int, first: int, numbers: Ints, out: Floats) -> int:
     """Uniform draws: one row for each number, one column for each of the units from `first` on."""
     for row in range(len(numbers)):
         for column in range(out.shape[1]):

@@ -28,7 +28,7 @@ WIDTH = 4
 
 
 @compiled
-class Known(NamedTuple):
+class PointTable(NamedTuple):
     """What is known of the points played so far, in a hash table with open addressing.
 
     It saves calling a Python function twice for a point, and placing a box twice that is always played at the same
@@ -39,7 +39,7 @@ class Known(NamedTuple):
     number: Floats  # the same memory as numbers
     size: Ints  # rows that are not empty, in one entry
 
-    def find(self, key: Any) -> int:
+    def find(self, key: np.uint64) -> int:
         """The row of a key, or the empty row where it belongs."""
         mask = np.uint64(len(self.word) - 1)
         row = key & mask
@@ -49,7 +49,7 @@ class Known(NamedTuple):
 
 
 @compiled(scratch=("key", "seen", "unit", "point", "mean"))
-class Asked(NamedTuple):
+class MeanRequests(NamedTuple):
     """Points whose means Python must compute, all in one call."""
 
     key: Words  # what each will be known by
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
     mean: Floats  # which Python fills in
     size: Ints  # how many there are, in one entry
 
-    def remember(self, known: Known) -> None:
+    def remember(self, known: PointTable) -> None:
         """Put what was asked for, and is known now, into the table."""
         for place in range(self.size[0]):
             row = known.find(self.key[place])
@@ -73,7 +73,7 @@ class Asked(NamedTuple):
 
 
 @compiled
-def key_of_point(bits: Words, level: int) -> Any:
+def key_of_point(bits: Words, level: int) -> np.uint64:
     """What a point and the number of its level are known by; never 0."""
     key = mixed(np.uint64(level + 1))
     for axis in range(len(bits)):
@@ -93,8 +93,8 @@ class PointRewards(NamedTuple):
     optimum: Floats  # the best expected reward of one round, in one entry
     lattice: Lattice
     picker: Any
-    known: Known
-    asked: Asked
+    known: PointTable
+    asked: MeanRequests
     law: Any
     point: Floats  # the point at hand
     bits: Words  # the same memory as bits
@@ -107,7 +107,7 @@ class PointRewards(NamedTuple):
         self.key[0] = self.worlds.key[world]
         self.picker.reseed(self.worlds.base_key[world])
 
-    def introduce(self, algorithm: Any, round_: int) -> int:
+    def introduce(self, algorithm: object, round_: int) -> int:
         """Tell the base the context of a round: there is none."""
         return AGAIN
 
@@ -131,7 +131,7 @@ class PointRewards(NamedTuple):
         self.mean[slot] = self.known.number[row, MEAN]
         return AGAIN
 
-    def ask_for(self, key: Any, slot: int) -> None:
+    def ask_for(self, key: np.uint64, slot: int) -> None:
         """Ask for the mean of the point at hand."""
         place = self.asked.size[0]
         self.asked.size[0] = place + 1
@@ -187,13 +187,13 @@ class PointRewards(NamedTuple):
         return value
 
 
-def nothing_known(rows: int = 64) -> Known:
+def nothing_known(rows: int = 64) -> PointTable:
     """An empty table."""
     word = np.zeros((rows, WIDTH), np.uint64)
-    return Known(word, word.view(np.float64), np.zeros(1, np.int64))
+    return PointTable(word, word.view(np.float64), np.zeros(1, np.int64))
 
 
-def with_space(known: Known, more: int) -> Known:
+def with_space(known: PointTable, more: int) -> PointTable:
     """The table with space for more points: the same one, or a larger one if it would be more than half full."""
     rows = len(known.word)
     if 2 * (known.size[0] + more) <= rows:
@@ -213,8 +213,10 @@ def with_space(known: Known, more: int) -> Known:
     return larger
 
 
-def nothing_asked(dim: int) -> Asked:
+def nothing_asked(dim: int) -> MeanRequests:
     """No points, with space for as many as are asked for at once."""
     most = 1 << max(dim, BLOCK_BITS)
     key, seen = np.zeros(most, np.uint64), np.zeros(most, np.uint64)
-    return Asked(key, seen, np.zeros(most, np.int64), np.zeros((most, dim)), np.zeros(most), np.zeros(1, np.int64))
+    return MeanRequests(
+        key, seen, np.zeros(most, np.int64), np.zeros((most, dim)), np.zeros(most), np.zeros(1, np.int64)
+    )

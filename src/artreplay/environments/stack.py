@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, Words, compiled, natural
+from artreplay.compiling import Floats, Ints, Words, assume_nonnegative, compiled
 from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal, uniform
 
@@ -29,7 +29,7 @@ class Bernoulli(NamedTuple):
         """The law of (reward − low) / span."""
         return Bernoulli((0.0 - low) / span, (1.0 - low) / span)
 
-    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+    def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
         """A reward of an arm with this mean, keyed by what it is for and by its number."""
         return self.success if uniform(key, purpose, arm, number) < mean else self.failure
 
@@ -46,7 +46,7 @@ class Beta(NamedTuple):
         """The law of (reward − low) / span."""
         return self._replace(low=low, span=span)
 
-    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+    def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
         """A reward of an arm with this mean, keyed by what it is for and by its number."""
         a = self.concentration * mean
         reward: float = beta(key, purpose, arm, number, a, self.concentration - a)
@@ -65,7 +65,7 @@ class TruncatedNormal(NamedTuple):
         """The law of (reward − low) / span."""
         return self._replace(low=low, span=span)
 
-    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+    def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
         """A reward of an arm with this mean, keyed by what it is for and by its number."""
         reward: float = normal(key, purpose, arm, number, mean, self.deviation, 0.0, 1.0)
         return (reward - self.low) / self.span
@@ -82,7 +82,7 @@ class Certain(NamedTuple):
         """The law of (reward − low) / span."""
         return Certain(low, span)
 
-    def draw(self, key: Any, purpose: int, arm: int, number: int, mean: float) -> float:
+    def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
         """The mean, whatever the draw is for."""
         return (mean - self.low) / self.span
 
@@ -91,24 +91,24 @@ class Certain(NamedTuple):
 
 
 @compiled(inline=False)
-def draw_ahead(law: Any, key: Any, arm: int, number: int, mean: float, out: Floats) -> None:
+def draw_ahead(law: Law, key: np.uint64, arm: int, number: int, mean: float, out: Floats) -> None:
     """The online rewards of an arm from this number on."""
     for place in range(AHEAD):
         out[arm, place] = law.draw(key, REWARD, arm, number + place, mean)
 
 
 @compiled(inline=False)
-def draw_arms(key: Any, n_arms: int, first: int, last: int, out: Ints) -> None:
+def draw_arms(key: np.uint64, n_arms: int, first: int, last: int, out: Ints) -> None:
     """The arms of these rows of a log in which all arms are equally frequent."""
     for row in range(first, last):
         out[row] = below(key, LOG_UNIT, 0, row, n_arms)
 
 
 @compiled(inline=False)
-def draw_rewards(law: Any, key: Any, mean: Floats, first: int, last: int, arms: Ints, out: Floats) -> None:
+def draw_rewards(law: Law, key: np.uint64, mean: Floats, first: int, last: int, arms: Ints, out: Floats) -> None:
     """The rewards of these rows of a log, as the base sees them."""
     for row in range(first, last):
-        out[row] = mean[natural(arms[row])]
+        out[row] = mean[assume_nonnegative(arms[row])]
     for row in range(first, last):
         out[row] = law.draw(key, LOG_REWARD, arms[row], row, out[row])
 
@@ -148,7 +148,7 @@ class ArmRewards(NamedTuple):
     pulls: Ints  # online, of each arm
     ahead: Floats  # (arm, place): its next online rewards, drawn together; without rows they are drawn one by one
     optimum: Floats  # the best expected reward of one round in that world, in one entry
-    law: Any  # how a reward is drawn around a mean
+    law: Law  # how a reward is drawn around a mean
 
     def enter(self, world: int) -> None:
         """Play this world from now on, from its beginning."""
@@ -160,7 +160,7 @@ class ArmRewards(NamedTuple):
             self.truth[arm] = self.worlds.truth[world, arm]
             self.pulls[arm] = 0
 
-    def introduce(self, algorithm: Any, round_: int) -> int:
+    def introduce(self, algorithm: object, round_: int) -> int:
         """Tell the base the context of a round: there is none."""
         return AGAIN
 
@@ -192,7 +192,7 @@ class ArmRewards(NamedTuple):
         if number < AHEAD or len(self.ahead) == 0:
             single: float = self.law.draw(self.key[0], REWARD, arm, number, self.mean[arm])
             return single
-        place = natural(number % AHEAD)
+        place = assume_nonnegative(number % AHEAD)
         if place == 0:
             draw_ahead(self.law, self.key[0], arm, number, self.mean[arm], self.ahead)
         value: float = self.ahead[arm, place]

@@ -3,13 +3,14 @@
 from artreplay.history.contexts import Contexts, Numeric, contexts_of
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import Allocation, History
-from artreplay.history.labels import Label, encode_labels
+from artreplay.history.labels import Action, Label, Unit, encode_labels
 from artreplay.history.open_log import open_history
 from artreplay.history.parquet import append_history, compact_history, index_history
 from artreplay.history.stored_log import StoredLog
 from artreplay.history.totals import Totals
 
 __all__ = [
+    "Action",
     "Allocation",
     "Contexts",
     "Fingerprint",
@@ -18,6 +19,7 @@ __all__ = [
     "Numeric",
     "StoredLog",
     "Totals",
+    "Unit",
     "append_history",
     "compact_history",
     "contexts_of",

@@ -102,10 +102,10 @@ def checked_points(points: Floats) -> Floats:
     return np.ascontiguousarray(points)
 
 
-def refuse_where(bad: Any, values: Any, what: str, expected: str, said: Callable[[Any], Any] = str) -> None:
+def refuse_where(bad: Any, values: Any, what: str, expected: str, describe: Callable[[Any], Any] = str) -> None:
     """Refuse the first of the rows that are bad, with its value as `said` says it."""
     for row in np.flatnonzero(bad)[:1].tolist():
-        raise InvalidHistory(f"is {said(values[row])}, expected {expected}", what=what, row=row)
+        raise InvalidHistory(f"is {describe(values[row])}, expected {expected}", what=what, row=row)
 
 
 def as_arrow(series: Any) -> Any:
@@ -156,10 +156,10 @@ def as_narwhals(frame: Any) -> Any:
 
 def as_frame(frame: Any) -> Any:
     """A frame as narwhals has it, with its rows."""
-    found = as_narwhals(frame)
-    if found is None:
+    narwhals_frame = as_narwhals(frame)
+    if narwhals_frame is None:
         raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}")
-    return found.collect() if hasattr(found, "collect") else found
+    return narwhals_frame.collect() if hasattr(narwhals_frame, "collect") else narwhals_frame
 
 
 def column(frame: Any, name: str) -> Any:
@@ -168,13 +168,13 @@ def column(frame: Any, name: str) -> Any:
     if name not in frame.columns:
         listed = ", ".join(map(repr, frame.columns))
         raise InvalidHistory(f"the frame must have a column {name!r}, its columns are {listed}")
-    found = frame[name].to_native()
+    values = frame[name].to_native()
     if is_unchecked:
         try:
-            found.validate(full=True)
+            values.validate(full=True)
         except ValueError as error:
             raise InvalidHistory(f"is damaged: {error}", column=name) from error
-    return found if is_arrow(found) else as_arrow(found)
+    return values if is_arrow(values) else as_arrow(values)
 
 
 def numbers(frame: Any, name: str, what: str = "coordinate") -> Floats:
@@ -188,11 +188,11 @@ def to_order_by(frame: Any, name: str) -> Any:
     import pyarrow as pa
 
     try:
-        found = frame[name].to_arrow()
+        values = frame[name].to_arrow()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidHistory(f"column {name!r} must be of one type that can be ordered: {error}") from error
-    if pa.types.is_timestamp(found.type) and str(frame[name].dtype) == "Object":
+    if pa.types.is_timestamp(values.type) and str(frame[name].dtype) == "Object":
         zones = {time.tzinfo is None for time in frame[name].drop_nulls().to_list()}
         if len(zones) > 1:
             raise InvalidHistory(f"the times in column {name!r} must all have a zone, or none of them")
-    return found
+    return values

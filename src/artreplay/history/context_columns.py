@@ -124,8 +124,8 @@ def joined_contexts(tables: Sequence[pa.Table]) -> pa.Table:
     for name in names:
         kinds = {table.schema.field(name).type for table in tables} - {pa.null()} or {pa.null()}
         if len(kinds) > 1:
-            held = " and ".join(sorted(map(_named, kinds)))
-            raise InvalidHistory(f"must hold values of one kind, got {held}", what="context", column=name)
+            types = " and ".join(sorted(map(_named, kinds)))
+            raise InvalidHistory(f"must hold values of one kind, got {types}", what="context", column=name)
         (kind,) = kinds
         columns[name] = pa.chunked_array([of_kind(table.column(name).combine_chunks(), kind) for table in tables], kind)
     return pa.table(columns)

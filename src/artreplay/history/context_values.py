@@ -45,16 +45,16 @@ def context_columns(table: Any, names: Iterable[str] | None = None) -> dict[str,
     (array([31., nan]), ['NL', 'DE'])
     """
     if isinstance(table, Mapping):
-        given = {str(name): column for name, column in table.items()}
+        by_name = {str(name): column for name, column in table.items()}
     else:
         frame = as_frame(table)
-        given = {name: frame[name].to_native() for name in frame.columns}
-    wanted = list(given) if names is None else list(names)
-    for name in wanted:
-        if name not in given:
-            listed = ", ".join(map(repr, given))
+        by_name = {name: frame[name].to_native() for name in frame.columns}
+    chosen_names = list(by_name) if names is None else list(names)
+    for name in chosen_names:
+        if name not in by_name:
+            listed = ", ".join(map(repr, by_name))
             raise InvalidHistory(f"the contexts must have a column {name!r}, their columns are {listed}")
-    columns = {name: context_column(given[name], name) for name in wanted}
+    columns = {name: context_column(by_name[name], name) for name in chosen_names}
     if len({len(column) for column in columns.values()}) > 1:
         sizes = ", ".join(f"{name!r} has {len(column)}" for name, column in columns.items())
         raise InvalidHistory(f"all columns of contexts must have the same number of rows: {sizes}")

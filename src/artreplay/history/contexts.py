@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -71,7 +71,7 @@ class Numeric:
         return (float(self.high) - float(self.low)) / math.sqrt(12.0)
 
 
-class Scale(NamedTuple):
+class ColumnScale(NamedTuple):
     """A numeric column, frozen: z = clip((value − centre) / width, −3, 3)."""
 
     centre: float
@@ -237,14 +237,21 @@ class Contexts:
         """How many segments there are, 1 without segment columns; "other" makes segments too."""
         return math.prod(len(self.categories[name]) + 1 for name in self.segments)
 
+    def segment_of(self, values: Sequence[Category]) -> int:
+        """The segment that values of the segment columns make."""
+        segment = 0
+        for name, value in zip(self.segments, values, strict=True):
+            segment = segment * (len(self.categories[name]) + 1) + self._code(name, value)
+        return segment
+
     def segment_values(self, segment: int) -> tuple[Category, ...]:
         """The values of the segment columns in a segment; "other" for what is not listed."""
-        found: list[Category] = []
+        chosen: list[Category] = []
         for name in reversed(self.segments):
             values = self.categories[name]
             segment, code = divmod(segment, len(values) + 1)
-            found.append(values[code] if code < len(values) else "other")
-        return tuple(reversed(found))
+            chosen.append(values[code] if code < len(values) else "other")
+        return tuple(reversed(chosen))
 
     # -- encoding -------------------------------------------------------------------------------------------------
 
@@ -302,18 +309,18 @@ class Contexts:
         Many of them mean that contexts have drifted since the scales were frozen.
         """
         rows = np.atleast_2d(encoded)
-        found = {}
+        odd = {}
         for at, (name, scale) in enumerate(self.numeric.items(), start=1):
             is_odd = np.abs(rows[:, at]) >= CLIPPED_AT
-            found[name] = int((is_odd if scale.missing else is_odd | np.isnan(rows[:, at])).sum())
+            odd[name] = int((is_odd if scale.missing else is_odd | np.isnan(rows[:, at])).sum())
         for at, name in enumerate(self.free, start=1 + len(self.numeric)):
-            found[name] = int((rows[:, at] == len(self.categories[name])).sum())
+            odd[name] = int((rows[:, at] == len(self.categories[name])).sum())
         segment = rows[:, 0].astype(np.int64)
         for name in reversed(self.segments):
             size = len(self.categories[name]) + 1
-            found[name] = int((segment % size == size - 1).sum())
+            odd[name] = int((segment % size == size - 1).sum())
             segment //= size
-        return found
+        return odd
 
     def _check_names(self, context: Mapping[str, Any]) -> None:
         for name in context:
@@ -345,13 +352,13 @@ class Contexts:
         spread = 1.0 / math.sqrt(max(1, len(self.numeric)))
         n_numeric = len(self.numeric) + sum(scale.missing for scale in self.numeric.values())
         key = np.uint64(fold(self.seed))
-        found = np.zeros((self.cosines, self.n_linear - 1))
+        rows = np.zeros((self.cosines, self.n_linear - 1))
         with np.errstate(over="ignore"):
             for row in range(self.cosines):
                 for at in range(self.n_linear - 1):
                     deviation = spread if at < n_numeric else 1.0
-                    found[row, at] = normal(key, COSINES, at, row, 0.0, deviation, -math.inf, math.inf)
-        return found
+                    rows[row, at] = normal(key, COSINES, at, row, 0.0, deviation, -math.inf, math.inf)
+        return rows
 
     @cached_property
     def shifts(self) -> Floats:
@@ -380,12 +387,14 @@ class Contexts:
         try:
             if frozen["format"] != FORMAT:
                 raise InvalidFile(f"must be written as {FORMAT!r}, got {frozen['format']!r}")
-            numeric = {name: Scale(float(c), float(w), bool(missing)) for name, c, w, missing in frozen["numeric"]}
+            numeric = {
+                name: ColumnScale(float(c), float(w), bool(missing)) for name, c, w, missing in frozen["numeric"]
+            }
             categories = {str(name): list(values) for name, values in frozen["categories"]}
-            named = {"segments": list(frozen["segments"]), "cosines": frozen["cosines"], "seed": frozen["seed"]}
+            settings = {"segments": list(frozen["segments"]), "cosines": frozen["cosines"], "seed": frozen["seed"]}
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidFile(f"does not describe contexts: {type(error).__name__} at {error}") from None
-        return cls(numeric, categories, **named)
+        return cls(numeric, categories, **settings)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the contexts to a JSON file."""
@@ -430,22 +439,22 @@ def contexts_of(thing: Any) -> Contexts:
     return thing if isinstance(thing, Contexts) else Contexts.from_table(thing)
 
 
-def _checked_scale(name: str, given: Any) -> Scale:
-    if isinstance(given, Scale):
-        scale = given
-    elif isinstance(given, Numeric):
-        scale = Scale(given.centre, given.width, given.missing)
+def _checked_scale(name: str, scale_or_pair: Any) -> ColumnScale:
+    if isinstance(scale_or_pair, ColumnScale):
+        scale = scale_or_pair
+    elif isinstance(scale_or_pair, Numeric):
+        scale = ColumnScale(scale_or_pair.centre, scale_or_pair.width, scale_or_pair.missing)
     else:
-        raise InvalidParameter(f"the column {name!r} must be ar.Numeric(low, high), got {given!r}")
+        raise InvalidParameter(f"the column {name!r} must be ar.Numeric(low, high), got {scale_or_pair!r}")
     if not (math.isfinite(scale.centre) and 0.0 < scale.width < math.inf):
-        raise InvalidParameter(f"the column {name!r} must have a finite scale of positive width, got {given!r}")
+        raise InvalidParameter(f"the column {name!r} must have a finite scale of positive width, got {scale_or_pair!r}")
     return scale
 
 
-def _checked_values(name: str, given: Any) -> list[Category]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InvalidParameter(f"categories must list the values of {name!r}, got {given!r}")
-    values = [None if is_missing(value) else plain_label(value) for value in given]
+def _checked_values(name: str, listing: Any) -> list[Category]:
+    if isinstance(listing, (str, bytes)) or not isinstance(listing, Iterable):
+        raise InvalidParameter(f"categories must list the values of {name!r}, got {listing!r}")
+    values = [None if is_missing(value) else plain_label(value) for value in listing]
     for value in values:
         if not isinstance(value, (str, bool, int, float, type(None))):
             raise InvalidParameter(f"the values of {name!r} must be texts, booleans or numbers, got {value!r}")
@@ -454,10 +463,10 @@ def _checked_values(name: str, given: Any) -> list[Category]:
     return values
 
 
-def _names(what: str, given: Any) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidParameter(f"{what} must be a list of column names, got {given!r}")
-    return [str(name) for name in given]
+def _names(what: str, names: Any) -> list[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidParameter(f"{what} must be a list of column names, got {names!r}")
+    return [str(name) for name in names]
 
 
 def _values_of(name: str, column: ContextColumn, keep: int | None) -> list[Category]:
@@ -476,7 +485,7 @@ def _values_of(name: str, column: ContextColumn, keep: int | None) -> list[Categ
     return [column.values[code] for code in frequent.tolist()]
 
 
-def _scale_of(name: str, numbers: Floats) -> Scale:
+def _scale_of(name: str, numbers: Floats) -> ColumnScale:
     """Mean and standard deviation of what is not missing, from sums that do not depend on how the log is batched."""
     present = numbers[~np.isnan(numbers)]
     if len(present) == 0:
@@ -492,7 +501,7 @@ def _scale_of(name: str, numbers: Floats) -> Scale:
             f"is {first} in every row, so it says nothing. Leave the column out, or give ar.Numeric(low, high)",
             column=name,
         )
-    return Scale(first + mean, math.sqrt(variance), len(present) < len(numbers))
+    return ColumnScale(first + mean, math.sqrt(variance), len(present) < len(numbers))
 
 
 def _checked_value(name: str, value: Any) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from artreplay.compiling import Words
 from artreplay.history.labels import Label
 
-MOST_BLOCKS = 65_536  # up to this many rows each row has a digest of its own
+MAX_BLOCKS = 65_536  # up to this many rows each row has a digest of its own
 
 
 class Fingerprint:
@@ -120,7 +120,7 @@ def hashes_of(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:
 
 def _block_of(rows: int) -> int:
     """How many rows share a digest in a log of this length: a power of two, so that blocks can be joined."""
-    return 1 << max(-(-rows // MOST_BLOCKS) - 1, 0).bit_length()
+    return 1 << max(-(-rows // MAX_BLOCKS) - 1, 0).bit_length()
 
 
 def _placed(hashes: Words, first: int) -> Words:

@@ -37,7 +37,7 @@ class Allocation(NamedTuple):
     level: float
 
 
-class Recognised:
+class HasFingerprint:
     """A log that is known again by the hashes of its rows."""
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Recognised:
             raise changed_between(*changed)
 
 
-class History(Recognised):
+class History(HasFingerprint):
     """Logged samples in a fixed order: one unit (an arm's label, or a point) and one reward per row.
 
     Labels may be anything hashable; the policy that reads the history decides which arm a label means. Rows are
@@ -213,8 +213,8 @@ class History(Recognised):
         )
         levels = None if level is None else column_values.numbers(frame, level, "level")
         allowances = None if allowance is None else column_values.numbers(frame, allowance, "allowance")
-        named = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
-        with errors_in(columns=named | {"allowance": allowance}):
+        columns = {"unit": unit if isinstance(unit, str) else None, "reward": reward, "level": level}
+        with errors_in(columns=columns | {"allowance": allowance}):
             rewards = column_values.numbers(frame, reward, "reward")
             known = {name: column_values.column(frame, name) for name in contexts or ()} or None
             return cls(units, rewards, levels=levels, allowance=allowances, contexts=known, until=until)
@@ -346,10 +346,10 @@ def check_not_shorter(rows: int, known: Fingerprint) -> None:
 
 def changed_between(first: int, last: int, log: str = "this policy knows") -> ChangedHistory:
     """The error for a log that has a changed row. `log` says which log it should be."""
-    expected = f"the log must be the one {log}, and may only have gained rows at its end"
+    must = f"the log must be the one {log}, and may only have gained rows at its end"
     if first == last:
-        return ChangedHistory(f"changed: {expected}", row=first)
-    return ChangedHistory(f"a row between {first} and {last} changed: {expected}")
+        return ChangedHistory(f"changed: {must}", row=first)
+    return ChangedHistory(f"a row between {first} and {last} changed: {must}")
 
 
 def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:

@@ -13,6 +13,8 @@ from artreplay.compiling import Ints
 from artreplay.errors import InvalidHistory
 
 Label = Hashable
+Unit = Hashable  # a label, a point (a tuple of floats), or an Allocation
+Action = Unit | list[Unit]  # what is played in one round
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # what fits 64 bits
 MANY = 10_000  # labels from which on importing pyarrow is worth the time it takes

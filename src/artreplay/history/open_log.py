@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from artreplay.addresses import check_log_address, is_address, shown
+from artreplay.addresses import check_log_address, is_address, without_password
 from artreplay.compiling import resized
 from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history.history import History, shuffle_keys
@@ -94,22 +94,22 @@ def open_history(
             "order": order,
             "allowance": allowance,
             "seed": seed,
+            "contexts": contexts,
         }
-        others["contexts"] = contexts
         return _read_totals(source, {"unit": unit, "count": count, "sum": sum}, others, until, (table, csv))
     units = tuple(unit) if isinstance(unit, (list, tuple)) else unit
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "unit": units,
         "reward": reward,
         "level": level,
         "order": order,
         "seed": seed,
         "allowance": allowance,
+        "contexts": contexts,
     }
-    given["contexts"] = contexts
     if is_laid_out(source):
         _refuse_until(until, source)
-        return open_log(source, given)
+        return open_log(source, options)
     columns = as_columns(unit, reward, level, order, allowance, contexts)
     check_seed_and_order(columns, seed)
     if is_postgres(source) and not columns.are_points and columns.sorted_by is not None:
@@ -119,15 +119,15 @@ def open_history(
         raise InvalidHistory("points in PostgreSQL are read whole, because no index finds those of a box").advising(
             "give allow_scan=True, or index the log", "give --allow-scan, or `artreplay index` the log"
         )
-    found = source_of(source, columns, table, csv)
-    columns.check(found.column_names())  # before anything is said of a source that is not there
+    located = source_of(source, columns, table, csv)
+    columns.check(located.column_names())  # before anything is said of a source that is not there
     if is_address(source) and not is_postgres(source) and not source.lower().startswith("file:"):
         warnings.warn(
-            f"{shown(source)} is read whole each time it is opened: `artreplay index` lays it out, also in a bucket, "
-            "so that little of it is read",
+            f"{without_password(source)} is read whole each time it is opened: `artreplay index` lays it out, also in "
+            "a bucket, so that little of it is read",
             stacklevel=2,
         )
-    return read_whole(found, columns, until, seed)
+    return read_whole(located, columns, until, seed)
 
 
 def totals_of(source: Any, unit: str | None = None, reward: str | None = None, **how: Any) -> Totals:
@@ -148,9 +148,9 @@ def totals_of(source: Any, unit: str | None = None, reward: str | None = None, *
 
 def _refuse_until(until: int | None, source: Any) -> None:
     if until is not None:
-        opened = f"ar.open_history({shown(os.fspath(source))!r}).first({until})"
+        call = f"ar.open_history({without_password(os.fspath(source))!r}).first({until})"
         raise InvalidParameter(
-            f"is for logs that are read into memory: {opened} is this log as it was when it had that many rows",
+            f"is for logs that are read into memory: {call} is this log as it was when it had that many rows",
             parameter="until",
         )
 

@@ -15,12 +15,12 @@ from artreplay.history.sources.databases import table_of_rows
 def source_of(where: Any, columns: Columns, table: str | None, csv: Mapping[str, Any] | None = None) -> Source:
     """The source at an address, a path, a folder or a pattern, or in a frame; its rows must have an order."""
     check_log_address(where)
-    found = _in_postgres(Table(where, table), columns) if is_postgres(where) else find_source(where, table, csv)
-    if not found.has_order and columns.sorted_by is None:
+    source = _in_postgres(Table(where, table), columns) if is_postgres(where) else find_source(where, table, csv)
+    if not source.has_order and columns.sorted_by is None:
         raise InvalidHistory(
-            f"must name a column: the rows of {found.name} have no order of their own", parameter="order"
+            f"must name a column: the rows of {source.name} have no order of their own", parameter="order"
         )
-    return found
+    return source
 
 
 def _in_postgres(table: Table, columns: Columns) -> Source:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.history.history import History, Recognised
+from artreplay.history.history import HasFingerprint, History
 from artreplay.history.labels import Label, present_labels
 from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.memory import check_fits
@@ -22,7 +22,7 @@ _BYTES_PER_ROW = 80  # codes, rewards and hashes, and all again while parts are 
 _BYTES_PER_CONTEXT = 32  # a value, which may be a text, twice
 
 
-class StoredLog(Recognised):
+class StoredLog(HasFingerprint):
     """A log of arms larger than memory. A policy takes it in place of a `History` and reads the rows it needs."""
 
     name: str
@@ -31,12 +31,18 @@ class StoredLog(Recognised):
     has_allowances = False  # whether each row says how far its mean may lie from today's
     allowance_bounds: tuple[float, float] | None = None  # the lowest and the highest one, where they are known
     context_names: tuple[str, ...] = ()  # the columns of contexts that each row has
+    segments: tuple[str, ...] = ()  # those of them that it is laid out by, before the arms
     counts_are_known = True  # whether it costs nothing to say how many rows each label has
 
     @property
     def counts(self) -> Ints:
         """How many rows each label has."""
         raise NotImplementedError
+
+    @property
+    def cells(self) -> StoredLog:
+        """The log as it lies: a label for each arm, of each segment where it is laid out by segments."""
+        return self
 
     def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
         """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""

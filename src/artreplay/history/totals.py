@@ -12,11 +12,11 @@ from artreplay.errors import InvalidHistory, exact
 from artreplay.history import column_values
 from artreplay.history.column_values import as_numbers, as_units, refuse_where
 from artreplay.history.fingerprint import hashes_of, label_hashes
-from artreplay.history.history import History, Recognised
+from artreplay.history.history import HasFingerprint, History
 from artreplay.history.labels import Label, encode_labels
 
 
-class Totals(Recognised):
+class Totals(HasFingerprint):
     """What each arm earned in all: how often it was played, and the sum of its rewards.
 
     This is the table of impressions and clicks that most people have. Each row is one block of samples, which is
@@ -85,8 +85,8 @@ class Totals(Recognised):
         if isinstance(log, History):
             raise InvalidHistory(f"totals are those of a log of arms, got {log!r}")
         if hasattr(log, "totals"):
-            found: Totals = log.totals()
-            return found
+            totals: Totals = log.totals()
+            return totals
         from artreplay.history.open_log import totals_of
 
         return totals_of(log, **columns)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artreplay.compiling import Flags
 from artreplay.errors import InvalidHistory, errors_in
 from artreplay.history import column_values
 from artreplay.history.history import History
@@ -20,8 +21,6 @@ from artreplay.history.source_of import source_of
 from artreplay.history.sources import Columns, Source, as_columns, parts_of
 from artreplay.history.sources.log_columns import check_seed_and_order
 from artreplay.inspecting.inspection import Inspection, inspected
-
-Flags = NDArray[np.bool_]
 
 
 def inspect_history(
@@ -42,9 +41,9 @@ def inspect_history(
         return inspected(history.stream())
     columns = as_columns(unit, reward, level, order, allowance)
     check_seed_and_order(columns, seed)
-    found = source_of(source, columns, table, csv)
-    columns.check(found.column_names())
-    lenient: Any = _Lenient(found, columns)
+    located = source_of(source, columns, table, csv)
+    columns.check(located.column_names())
+    lenient: Any = _Lenient(located, columns)
     in_order = columns.order is None or is_postgres(source)  # PostgreSQL sorts the rows itself
     parts = (part for part, _ in parts_of(lenient, columns)) if in_order else _sorted(lenient, columns, seed)
     try:
@@ -83,20 +82,20 @@ class _Lenient:
         for table in self._source.tables(names):
             with errors_in(rows_before=self._kept):
                 lacking = self._lacking(table)
-            kept = np.flatnonzero(~lacking)
+            whole_rows = np.flatnonzero(~lacking)
             self._batches.append((np.packbits(lacking), len(lacking)))
-            self._kept += len(kept)
-            self.missing += len(lacking) - len(kept)
-            yield table if len(kept) == len(lacking) else table[kept]
+            self._kept += len(whole_rows)
+            self.missing += len(lacking) - len(whole_rows)
+            yield table if len(whole_rows) == len(lacking) else table[whole_rows]
 
     def row_in_log(self, row: int) -> int:
         """The row of the log that has this number when only the rows that were kept are counted."""
         before = 0
         for lacking, rows in self._batches:
-            kept = np.flatnonzero(np.unpackbits(lacking, count=rows) == 0)
-            if row < len(kept):
-                return before + int(kept[row])
-            row -= len(kept)
+            whole_rows = np.flatnonzero(np.unpackbits(lacking, count=rows) == 0)
+            if row < len(whole_rows):
+                return before + int(whole_rows[row])
+            row -= len(whole_rows)
             before += rows
         return before + row
 

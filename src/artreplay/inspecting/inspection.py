@@ -53,9 +53,11 @@ def inspected(parts: Iterable[History], missing: Callable[[], int] = lambda: 0) 
     for part in parts:
         if len(part):
             looks.see(part)
-    found = Inspection(looks.rows, missing(), looks.kind, looks.low, looks.high, looks.groups(), looks.repeats.at())
-    found.warnings = _warnings(found)
-    return found
+    inspection = Inspection(
+        looks.rows, missing(), looks.kind, looks.low, looks.high, looks.groups(), looks.repeats.at()
+    )
+    inspection.warnings = _warnings(inspection)
+    return inspection
 
 
 class _Looks:
@@ -163,38 +165,44 @@ def _drift(sums: Floats) -> float:
     return float(r * math.sqrt((n - 2) / max(1 - r * r, 1e-12)))
 
 
-def _warnings(found: Inspection) -> list[str]:
-    what = "arm" if found.kind == "arms" else "region"
-    said = []
-    if found.missing:
-        lack, them = ("row lacks", "it") if found.missing == 1 else ("rows lack", "them")
-        said.append(f"{found.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
-    if found.rows == 0:
-        return [*said, "the log is empty: a policy over it starts from nothing"]
-    if not (found.low >= 0.0 and found.high <= 1.0):
-        said.append(
-            f"rewards lie in [{found.low:g}, {found.high:g}], outside [0, 1]: tell the algorithm their range "
+def _warnings(inspection: Inspection) -> list[str]:
+    what = "arm" if inspection.kind == "arms" else "region"
+    warnings = []
+    if inspection.missing:
+        lack, them = ("row lacks", "it") if inspection.missing == 1 else ("rows lack", "them")
+        warnings.append(f"{inspection.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
+    if inspection.rows == 0:
+        return [*warnings, "the log is empty: a policy over it starts from nothing"]
+    if not (inspection.low >= 0.0 and inspection.high <= 1.0):
+        warnings.append(
+            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]: tell the algorithm their range "
             "(reward_range, --reward-range)"
         )
-    for group in found.groups:
+    for group in inspection.groups:
         name = f"{what} {group.name}"
-        chance = (1.0 - (group.mean - found.low) / (found.high - found.low)) if found.high > found.low else 1.0
+        chance = (
+            (1.0 - (group.mean - inspection.low) / (inspection.high - inspection.low))
+            if inspection.high > inspection.low
+            else 1.0
+        )
         if group.rows >= _LEAST and group.is_sorted:
-            said.append(f"{name}: its rewards are sorted, but the method assumes a random order: shuffle the log")
+            warnings.append(f"{name}: its rewards are sorted, but the method assumes a random order: shuffle the log")
         elif abs(group.drift) > _DRIFT:
             way = "rise" if group.drift > 0 else "fall"
-            said.append(
+            warnings.append(
                 f"{name}: its rewards {way} along the log ({group.drift:+.0f} standard errors); the method assumes "
                 "they do not: use the recent part, or shuffle"
             )
         elif group.opening >= 5 and chance < 1.0 and chance**group.opening < _UNLIKELY:
-            said.append(
+            warnings.append(
                 f"{name}: its first {group.opening:,} rewards are the lowest there are, although its mean is "
                 f"{group.mean:.2g}: its index falls and stays down"
             )
-    single = sum(group.rows == 1 for group in found.groups)
-    if single and found.kind == "arms":
-        said.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
-    if found.repeats_at is not None:
-        said.append(f"from row {found.repeats_at:,} on the log repeats its first rows: each sample would count twice")
-    return said
+    single = sum(group.rows == 1 for group in inspection.groups)
+    if single and inspection.kind == "arms":
+        warnings.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
+    if inspection.repeats_at is not None:
+        warnings.append(
+            f"from row {inspection.repeats_at:,} on the log repeats its first rows: each sample would count twice"
+        )
+    return warnings

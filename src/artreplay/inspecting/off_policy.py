@@ -38,7 +38,7 @@ class OffPolicy:
     gain: Estimate
 
 
-class Weighted:
+class WeightedSums:
     """Sums over the rows of a log, of each arm weighted by one over the chance of its being chosen."""
 
     def __init__(self) -> None:
@@ -91,21 +91,21 @@ def weighted_rows(
     propensity: str,
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
-) -> Weighted:
+) -> WeightedSums:
     """The sums of a log with a column of chances, read once from front to back."""
     roles = {"unit": unit, "reward": reward, "propensity": propensity}
     if len(set(roles.values())) < len(roles):
         raise InvalidParameter(
             f"unit, reward and propensity must be different columns, got {', '.join(roles.values())}"
         )
-    found = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
-    check_names(found.column_names(), roles.items())
-    sums = Weighted()
+    located = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
+    check_names(located.column_names(), roles.items())
+    sums = WeightedSums()
     with errors_in(columns=roles):
-        for batch in found.tables(list(roles.values())):
+        for batch in located.tables(list(roles.values())):
             with errors_in(rows_before=sums.rows):
-                rewards, chances = (found.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
-                sums.add(found.labels(batch, unit), rewards, chances)
+                rewards, chances = (located.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
+                sums.add(located.labels(batch, unit), rewards, chances)
     if sums.rows == 0:
         raise InvalidHistory("the log is empty: it says nothing of what an arm would earn")
     return sums

@@ -13,7 +13,7 @@ from artreplay.compiling import Floats
 from artreplay.engine import Comparison
 
 # Lines differ in colour, lightness and style, so that print without colour tells them apart.
-_COLOURS = ("#101010", "#c04a00", "#2b7bba", "#7a9a01", "#8a4fbe", "#b08900", "#5a5a5a", "#d46a9f")
+_LINE_COLOURS = ("#101010", "#c04a00", "#2b7bba", "#7a9a01", "#8a4fbe", "#b08900", "#5a5a5a", "#d46a9f")
 _STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (7, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
 
 
@@ -38,7 +38,7 @@ def comparison(result: Comparison, path: str | Path | None = None) -> Figure:
     figure = Figure(figsize=(11.5, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     for number, (name, runs) in enumerate(result.runs.items()):
-        look = {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _STYLES[number % len(_STYLES)]}
+        look = {"color": _LINE_COLOURS[number % len(_LINE_COLOURS)], "linestyle": _STYLES[number % len(_STYLES)]}
         rounds = runs.rounds_kept + 1
         _band(left, rounds, runs.regret, look, name)
         if name != result.baseline:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from artreplay.engine.log_worth import Worth
 
 _LEADER, _OPEN, _WORSE, _DARK = "#0b6e4f", "#e08e0b", "#9aa0a6", "#202020"
-MAX_ARMS = 20
-MAX_LETTERS = 24  # of the name of an arm
+MAX_STANDINGS = 20
+MAX_LETTERS = 24  # of the label of an arm
 _BARS = (
     (_WORSE, "without the log", "without"),
     (_LEADER, "with it", "with_log"),
@@ -29,18 +29,18 @@ _BARS = (
 )
 
 
-def draw_outlook(found: Outlook, headline: str, below: str) -> Figure:
+def draw_outlook(forecast: Outlook, headline: str, below: str) -> Figure:
     """Draw the range that the true mean of each arm very probably lies in; colours say what the log has decided."""
-    arms = found.standings[:MAX_ARMS]
+    arms = forecast.standings[:MAX_STANDINGS]
     figure = Figure(figsize=(10.0, 2.6 + 0.34 * max(len(arms), 3)), layout="constrained")
     axes = figure.subplots()
     for place, arm in enumerate(arms):
-        _draw_range(axes, place, arm, _colour(found, arm))
+        _draw_range(axes, place, arm, _colour(forecast, arm))
     axes.set_yticks(range(len(arms)), [_short(arm.arm) for arm in arms])
     axes.set_ylim(len(arms) - 0.4, -0.6)
-    some = "" if len(arms) == len(found.standings) else f" ({len(arms)} arms of {len(found.standings):,})"
+    some = "" if len(arms) == len(forecast.standings) else f" ({len(arms)} arms of {len(forecast.standings):,})"
     _tidy(axes, f"mean reward, with the range that very probably holds the true mean{some}")
-    leader = next((arm for arm in arms if arm.arm == found.leader), None)
+    leader = next((arm for arm in arms if arm.arm == forecast.leader), None)
     if leader is not None:
         axes.axvspan(leader.low, leader.high, color=_LEADER, alpha=0.08, linewidth=0, zorder=0)
     _name_rows(axes, arms)
@@ -51,23 +51,23 @@ def draw_outlook(found: Outlook, headline: str, below: str) -> Figure:
     return figure
 
 
-def draw_worth(found: Sequence[Worth], headline: str, below: str) -> Figure:
+def draw_worth(worths: Sequence[Worth], headline: str, below: str) -> Figure:
     """Draw what each algorithm loses without the log and with it, and what the log saves in each world."""
-    figure = Figure(figsize=(11.5, 2.8 + 1.15 * len(found)), layout="constrained")
+    figure = Figure(figsize=(11.5, 2.8 + 1.15 * len(worths)), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1, 1])
-    bars = [bar for bar in _BARS if any(getattr(one, bar[2]) is not None for one in found)]
+    bars = [bar for bar in _BARS if any(getattr(one, bar[2]) is not None for one in worths)]
     height = 0.8 / len(bars)
-    for place, one in enumerate(found):
+    for place, one in enumerate(worths):
         for number, (colour, _, name) in enumerate(bars):
             values = getattr(one, name)
             if values is not None:
                 _draw_bar(left, place - 0.4 + height * (number + 0.5), height, values, colour)
         _draw_savings(right, place, one)
     for axes in (left, right):
-        axes.set_yticks(range(len(found)), [one.name for one in found])
-        axes.set_ylim(len(found) - 0.5, -0.5)
+        axes.set_yticks(range(len(worths)), [one.name for one in worths])
+        axes.set_ylim(len(worths) - 0.5, -0.5)
     _tidy(left, "reward lost by not knowing the best arm (regret), mean over worlds")
-    left.set_xlim(0, 1.18 * max(_mean_of(one, name) for one in found for *_, name in bars) or 1.0)
+    left.set_xlim(0, 1.18 * max(_mean_of(one, name) for one in worths for *_, name in bars) or 1.0)
     _tidy(right, "what the log saves in a world (below 0 it did harm)")
     right.axvline(0.0, color=_DARK, linewidth=1)
     handles: list[Any] = [Patch(color=colour, label=label) for colour, label, _ in bars]
@@ -92,12 +92,12 @@ def _draw_bar(axes: Axes, at: float, height: float, values: Floats, colour: str)
 
 def _draw_savings(axes: Axes, place: int, one: Worth) -> None:
     """A dot for each world, spread out so that all are seen."""
-    saved = one.without - one.with_log
-    order = np.argsort(np.argsort(saved, kind="stable"))
+    saving = one.without - one.with_log
+    order = np.argsort(np.argsort(saving, kind="stable"))
     spread = ((order * 0.618034) % 1.0 - 0.5) * 0.6
-    colours = np.where(saved < 0, _OPEN, _LEADER)
-    axes.scatter(saved, place + spread, s=9, c=colours.tolist(), alpha=0.55, linewidths=0)
-    axes.plot([np.median(saved)] * 2, [place - 0.36, place + 0.36], color=_DARK, linewidth=2)
+    colours = np.where(saving < 0, _OPEN, _LEADER)
+    axes.scatter(saving, place + spread, s=9, c=colours.tolist(), alpha=0.55, linewidths=0)
+    axes.plot([np.median(saving)] * 2, [place - 0.36, place + 0.36], color=_DARK, linewidth=2)
 
 
 def _draw_range(axes: Axes, place: int, arm: Standing, colour: str) -> None:
@@ -106,8 +106,8 @@ def _draw_range(axes: Axes, place: int, arm: Standing, colour: str) -> None:
         axes.plot([arm.mean], [place], "o", color=colour, markersize=7)
 
 
-def _colour(found: Outlook, arm: Standing) -> str:
-    if arm.arm == found.leader:
+def _colour(forecast: Outlook, arm: Standing) -> str:
+    if arm.arm == forecast.leader:
         return _LEADER
     return _WORSE if arm.is_worse else _OPEN
 

@@ -51,9 +51,9 @@ class Dots(NamedTuple):
     above: float
 
 
-UNUSED = Dots("logged, never used", "o", 3.6, "#ffffff", "#7d7d7d", 0.6, 2.0)
-USED = Dots("logged, used", "o", 3.8, "#111111", "#ffffff", 0.4, 3.0)
-PLAYED = Dots("played online", "D", 7.0, "#ffc61a", "#111111", 1.1, 4.0)
+UNUSED_DOTS = Dots("logged, never used", "o", 3.6, "#ffffff", "#7d7d7d", 0.6, 2.0)
+USED_DOTS = Dots("logged, used", "o", 3.8, "#111111", "#ffffff", 0.4, 3.0)
+PLAYED_DOTS = Dots("played online", "D", 7.0, "#ffc61a", "#111111", 1.1, 4.0)
 
 
 class _Panel(NamedTuple):
@@ -75,7 +75,7 @@ def draw_space(
     played: Sequence[Any] = (),
     title: str | None = None,
     names: Sequence[str] = ("first coordinate", "second coordinate"),
-    played_name: str = PLAYED.name,
+    played_name: str = PLAYED_DOTS.name,
     note: str | None = None,
 ) -> Figure:
     """Draw the cells of a policy, coloured by their index, with the logged samples it has used and those it has not.
@@ -172,8 +172,8 @@ def checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float 
     if level is None:
         return levels
     if level not in levels:
-        known = "none" if base.levels is None else ", ".join(exact(one) for one in base.levels)
-        raise InvalidParameter(f"level must be one of the levels of the algorithm ({known}), got {level!r}")
+        level_list = "none" if base.levels is None else ", ".join(exact(one) for one in base.levels)
+        raise InvalidParameter(f"level must be one of the levels of the algorithm ({level_list}), got {level!r}")
     return (level,)
 
 
@@ -213,7 +213,7 @@ def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any
     largest = 1.0 if base.levels is None else max(base.levels)
     panels = []
     for level in levels:
-        dots = logged_dots(policy, base, level) | {PLAYED: played_dots(base, level, played)}
+        dots = logged_dots(policy, base, level) | {PLAYED_DOTS: played_dots(base, level, played)}
         size = 1.0 if level is None else math.sqrt(max(level / largest, 0.1))
         panels.append(_Panel(kind_name(policy), [cell for cell in cells if cell.level == level], dots, level, size))
     return panels
@@ -223,15 +223,15 @@ def logged_dots(policy: Policy, base: PointAlgorithm, level: float | None) -> di
     """Where the samples of the log lie, unused and used; in one dimension with their rewards as height."""
     history: Any = policy.history
     if history is None or history.points is None:
-        return {UNUSED: np.empty((0, 2)), USED: np.empty((0, 2))}
-    known = base.numbers(history.points, history.levels, skip=True) >= 0
+        return {UNUSED_DOTS: np.empty((0, 2)), USED_DOTS: np.empty((0, 2))}
+    is_inside = base.numbers(history.points, history.levels, skip=True) >= 0
     if history.levels is not None:
-        known &= history.levels == level
+        is_inside &= history.levels == level
     unused = np.zeros(len(history), np.bool_)
     unused[policy.unused_rows()] = True
     columns = [history.points, history.rewards[:, None]] if base.dim == 1 else [history.points]
     places = np.concatenate(columns, axis=1)
-    return {UNUSED: places[known & unused], USED: places[known & ~unused]}
+    return {UNUSED_DOTS: places[is_inside & unused], USED_DOTS: places[is_inside & ~unused]}
 
 
 def played_dots(base: PointAlgorithm, level: float | None, played: Sequence[Any]) -> Floats:
@@ -324,7 +324,7 @@ def _draw_panel(
     else:
         axes.set_ylim(*heights)
         axes.set_ylabel("reward of a sample, index of a cell")
-    used, unused = len(panel.dots[USED]), len(panel.dots[UNUSED])
+    used, unused = len(panel.dots[USED_DOTS]), len(panel.dots[UNUSED_DOTS])
     where = panel.name if panel.level is None else f"{panel.name}, level {panel.level:g}"
     axes.set_title(f"{where}:\n{counts_text(used, used + unused, panel.cells)}", fontsize=10.5, loc="left")
 
@@ -333,12 +333,12 @@ def draw_dots(
     axes: Axes, samples: dict[Dots, Floats], heights: tuple[float, float] | None, played_size: float = 1.0
 ) -> None:
     """Draw samples of all kinds, the smaller the more there are; `played_size` is relative to the usual size."""
-    for dots in (UNUSED, USED, PLAYED):
+    for dots in (UNUSED_DOTS, USED_DOTS, PLAYED_DOTS):
         places = thinned(samples[dots])
-        if dots is PLAYED and heights is not None:  # below all samples
+        if dots is PLAYED_DOTS and heights is not None:  # below all samples
             places = np.column_stack([places, np.full(len(places), 0.95 * heights[0] + 0.05 * heights[1])])
         if len(places):
-            size = played_size if dots is PLAYED else min(max(math.sqrt(FULL_SIZE_DOTS / len(places)), 0.7), 1.0)
+            size = played_size if dots is PLAYED_DOTS else min(max(math.sqrt(FULL_SIZE_DOTS / len(places)), 0.7), 1.0)
             axes.plot(places[:, 0], places[:, 1], **stroke(dots, dots.size * size), zorder=dots.above)
 
 
@@ -354,13 +354,13 @@ def _draw_cells(
             left, right, bottom = low[0], high[0], heights[0]
             top = max(cell.index, heights[0]) if scale is not None else heights[1]
         shapes.append([(left, bottom), (right, bottom), (right, top), (left, top)])
-    drawn = PolyCollection(shapes, edgecolors="#4a4a4a", linewidths=0.6, zorder=1)
+    boxes = PolyCollection(shapes, edgecolors="#4a4a4a", linewidths=0.6, zorder=1)
     if scale is None:
-        drawn.set_facecolor("#ffffff")
+        boxes.set_facecolor("#ffffff")
     else:
         indices = np.array([cell.index for cell in cells])
-        drawn.set(array=np.ma.masked_invalid(indices), cmap=COLOURS, norm=scale)  # outside a mask there is no colour
-    axes.add_collection(drawn, autolim=False)
+        boxes.set(array=np.ma.masked_invalid(indices), cmap=COLOURS, norm=scale)  # outside a mask there is no colour
+    axes.add_collection(boxes, autolim=False)
 
 
 def stroke(dots: Dots, size: float) -> dict[str, Any]:
@@ -392,13 +392,13 @@ def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: s
     """One legend below all panels, for what at least one of them shows."""
     handles: list[Any] = []
     words: list[str] = []
-    for dots in (UNUSED, USED, PLAYED):
+    for dots in (UNUSED_DOTS, USED_DOTS, PLAYED_DOTS):
         most = max(len(panel.dots[dots]) for panel in panels)
         if most == 0:
             continue
-        sizes = {panel.size for panel in panels if len(panel.dots[dots])} if dots is PLAYED else {1.0}
+        sizes = {panel.size for panel in panels if len(panel.dots[dots])} if dots is PLAYED_DOTS else {1.0}
         handles.append(tuple(Line2D([], [], **stroke(dots, max(dots.size * size, 5.0))) for size in sorted(sizes)))
-        name = played_name if dots is PLAYED else dots.name
+        name = played_name if dots is PLAYED_DOTS else dots.name
         words.append(name if most <= MAX_DOTS else f"{name} (at most {MAX_DOTS:,} drawn)")
     width = sum(0.085 * len(word) + 0.8 for word in words)  # about, in inches
     if handles or note is not None:

@@ -17,17 +17,17 @@ from matplotlib.figure import Figure
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
+from artreplay.plots.log_figures import MAX_LETTERS
 from artreplay.replay import Contradiction
 from artreplay.studies import ArmState, Study
 from artreplay.whole_files import write_whole
 
 MAX_WINDOWS = 24  # parts of equal size into which the decisions are divided
 MAX_COLOURED = 8  # arms with a colour of their own
-MAX_MEANS = 14  # arms whose means are drawn
+MAX_MEANS_DRAWN = 14  # arms whose means are drawn
 MAX_TABLE_ROWS = 200
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#444444")
 _OTHERS, _LOG, _ONLINE = "#c8c8c8", "#707070", "#0072b2"
-MAX_LETTERS = 24  # of a label in the figure
 
 
 class View(NamedTuple):
@@ -217,7 +217,7 @@ def _draw_open(panel: Axes, view: View) -> None:
 
 def _draw_means(panel: Axes, view: View) -> None:
     rewarded = [arm for arm in view.arms if str(arm.label) in view.online_means]
-    played = sorted(rewarded, key=lambda arm: -arm.online)[:MAX_MEANS]
+    played = sorted(rewarded, key=lambda arm: -arm.online)[:MAX_MEANS_DRAWN]
     if not played:
         return _nothing(panel, "no arm has a reward yet" if view.arms else "points have no table of arms")
     title = "Means of the arms" if len(played) == len(rewarded) else f"Means of the {len(played)} arms played most"
@@ -293,15 +293,15 @@ def study_page(view: View) -> str:
 
 
 def _sentences(view: View) -> list[str]:
-    facts, known = view.facts, view.reward[~np.isnan(view.reward)]
+    facts, rewards = view.facts, view.reward[~np.isnan(view.reward)]
     states = facts["decisions"]
     outcomes = ", ".join(f"{count:,} {state}" for state, count in states.items()) or "none so far"
     lines = [f"{facts['algorithm']} has made {sum(states.values()):,} decisions: {outcomes}."]
     if facts["horizon"] is not None:
         lines[0] += f" Its horizon is {facts['horizon']:,} decisions."
-    if len(known):
+    if len(rewards):
         against = "" if math.isnan(view.log_mean) else f"; the log has {view.log_mean:.4g}"
-        lines.append(f"The mean reward of a decision is {known.mean():.4g}{against}.")
+        lines.append(f"The mean reward of a decision is {rewards.mean():.4g}{against}.")
     log = facts["log"]
     if log["rows"]:
         share = log["used"] / log["rows"]
@@ -320,8 +320,8 @@ def _sentences(view: View) -> list[str]:
 def _warnings(view: View) -> list[str]:
     if not view.contradictions:
         return []
-    some = "".join(f"<li>{html.escape(str(one))}</li>" for one in view.contradictions[:MAX_MEANS])
-    more = len(view.contradictions) - MAX_MEANS
+    some = "".join(f"<li>{html.escape(str(one))}</li>" for one in view.contradictions[:MAX_MEANS_DRAWN])
+    more = len(view.contradictions) - MAX_MEANS_DRAWN
     rest = f"<p>and {more:,} more arms</p>" if more > 0 else ""
     return [
         '<div class="warning"><h2>Rewards that contradict the log</h2><p>By more than chance explains; '

@@ -18,9 +18,9 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter
 from artreplay.plots.space import (
     COLOURS,
-    PLAYED,
-    UNUSED,
-    USED,
+    PLAYED_DOTS,
+    UNUSED_DOTS,
+    USED_DOTS,
     Dots,
     check_names,
     checked_kind,
@@ -88,9 +88,9 @@ def draw_surface(
     """
     base = policy.base if isinstance(policy, Policy) else None
     if not isinstance(base, (PointRegression, CellRegression)):
-        found = type(policy if base is None else base).__name__
+        name = type(policy if base is None else base).__name__
         raise InvalidParameter(
-            f"a surface is fitted by PointRegression and CellRegression, got {found}: draw_space draws others"
+            f"a surface is fitted by PointRegression and CellRegression, got {name}: draw_space draws others"
         )
     kind = None if path is None else checked_kind(Path(path))
     check_names(names, base)
@@ -103,12 +103,12 @@ def draw_surface(
             _draw_maps(figure, row, fit, fits, base, names)
         else:
             _draw_band(row[0], fit, base, names)
-        used, unused = len(fit.dots[USED]), len(fit.dots[UNUSED])
+        used, unused = len(fit.dots[USED_DOTS]), len(fit.dots[UNUSED_DOTS])
         where = kind_name(policy) if fit.level is None else f"{kind_name(policy)}, level {fit.level:g}"
         row[0].set_title(f"{where}: {counts_text(used, used + unused, None)}", fontsize=10, loc="left")
     if title is not None:
         figure.suptitle(title, fontsize=13, fontweight="bold")
-    draw_legend(figure, fits, PLAYED.name, None)
+    draw_legend(figure, fits, PLAYED_DOTS.name, None)
     if path is not None:
         write_figure(figure, Path(path), str(kind))
     return figure
@@ -125,7 +125,7 @@ def _fits(policy: Policy, base: Any, levels: Sequence[float | None], played: Seq
         corners = np.array([base.box_of(box).low for box in boxes[mine].tolist()])
         order = mine[np.lexsort(corners.T[::-1])]  # the last coordinate runs fastest
         shape = (base.side,) * base.dim
-        dots = logged_dots(policy, base, level) | {PLAYED: played_dots(base, level, played)}
+        dots = logged_dots(policy, base, level) | {PLAYED_DOTS: played_dots(base, level, played)}
         fits.append(_Fit(level, mean[order].reshape(shape), deviation[order].reshape(shape), dots))
     return fits
 
@@ -145,8 +145,8 @@ def _draw_maps(
     )
     for axes, (name, values, colours, doubt) in zip(row, parts, strict=True):
         low, high = _range([each.deviation if doubt else each.mean for each in fits])
-        drawn = axes.pcolormesh(x, y, values.T, cmap=colours, vmin=0.0 if doubt else low, vmax=high, rasterized=True)
-        figure.colorbar(drawn, ax=axes, shrink=0.9, pad=0.02).set_label(name)
+        image = axes.pcolormesh(x, y, values.T, cmap=colours, vmin=0.0 if doubt else low, vmax=high, rasterized=True)
+        figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02).set_label(name)
         draw_dots(axes, fit.dots, None)
         axes.set_xlim(x[0], x[-1])
         axes.set_ylim(y[0], y[-1])
@@ -157,8 +157,8 @@ def _draw_maps(
 
 def _range(values: Sequence[Floats]) -> tuple[float, float]:
     """The lowest and the highest of all that are known; something where nothing is."""
-    known = np.concatenate([each[np.isfinite(each)] for each in values])
-    return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    finite = np.concatenate([each[np.isfinite(each)] for each in values])
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
 
 
 def _draw_band(axes: Axes, fit: _Fit, base: Any, names: Sequence[str]) -> None:

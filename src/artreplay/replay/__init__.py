@@ -6,7 +6,7 @@ from artreplay.replay.certified import certify, complaint, is_certified, rule_of
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
-from artreplay.replay.log import AnyHistory, Log, Part, Unknown, checked_unknown, takes_totals
+from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_unknown, takes_totals
 from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
 from artreplay.replay.policy import (
     ArtificialReplay,
@@ -30,6 +30,7 @@ from artreplay.replay.step import (
     PLACES,
     ROUND,
     USED,
+    Learner,
     propose,
     settle,
     show,
@@ -49,6 +50,7 @@ __all__ = [
     "AnyHistory",
     "ArtificialReplay",
     "Base",
+    "BaseLog",
     "Cell",
     "ComponentBase",
     "Contradiction",
@@ -56,8 +58,8 @@ __all__ = [
     "Drive",
     "FullStart",
     "Ignorant",
+    "Learner",
     "Ledger",
-    "Log",
     "ObjectBase",
     "Part",
     "Policy",

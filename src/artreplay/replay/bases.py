@@ -25,7 +25,7 @@ from artreplay.algorithms import (
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, exact_bounds, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
-from artreplay.history import History
+from artreplay.history import Action, Contexts, History, Unit
 from artreplay.replay.certified import certify, is_certified, rule_of
 from artreplay.replay.object_states import generators_of, reseed_generator
 from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
@@ -49,6 +49,8 @@ class Base(Protocol):
     reward_range: RewardRange
 
     @property
+    def contexts(self) -> Contexts | None: ...
+    @property
     def contextual(self) -> bool: ...
     @property
     def n_segments(self) -> int: ...
@@ -61,11 +63,11 @@ class Base(Protocol):
     def log_changed(self) -> None: ...
     def allow_drift(self) -> None: ...
     def proposal_space(self) -> tuple[Ints, Ints]: ...
-    def action(self, proposed: Ints, units: int, round_: int) -> object: ...
+    def action(self, proposed: Ints, units: int, round_: int) -> Action: ...
     def is_list(self, action: object) -> bool: ...
     def checked_number(self, unit: object) -> int: ...
     def may_propose(self, number: int) -> bool: ...
-    def unit(self, number: int) -> Any: ...
+    def unit(self, number: int) -> Unit: ...
     def numbers_of(self, history: History, skip: bool) -> Ints: ...
     def scaled(self, rewards: R) -> R: ...
     def checked_reward(self, reward: object) -> float: ...
@@ -110,8 +112,8 @@ def as_base(thing: object, plain: bool = False) -> Base:
     if reads_values:
         bottom, top = (float(base.scaled(edge)) for edge in base.reward_range)
         base.component = certify(base.component, n_arms, bottom, top, base.n_segments)
-    made: Base = base
-    return made
+    new: Base = base
+    return new
 
 
 def offers_value(thing: object) -> bool:
@@ -139,8 +141,8 @@ class OwnBase(HearsContexts):
         if not isinstance(stated, bool):
             raise InvalidParameter(f"reads_whole_log of {name} must be True or False, got {stated!r}")
         self.reads_whole_log = stated
-        if (given := getattr(thing, "reward_range", None)) is not None:
-            self.reward_range = checked_range(given)
+        if (own_range := getattr(thing, "reward_range", None)) is not None:
+            self.reward_range = checked_range(own_range)
 
     @property
     def thing(self) -> Any:
@@ -184,11 +186,11 @@ class OwnBase(HearsContexts):
         """The rewards of a log, checked."""
         return np.asarray(checked_rewards(history, self.reward_range), dtype=np.float64)
 
-    def action(self, proposed: Ints, units: int, round_: int) -> object:
+    def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The action that is played for the first `units` entries of a proposal."""
         return [self.unit(n) for n in proposed[:units]] if self.proposes_list else self.unit(proposed[0])
 
-    def unit(self, number: int) -> Any:
+    def unit(self, number: int) -> Unit:
         """The unit with a number."""
         raise NotImplementedError
 
@@ -241,7 +243,7 @@ class ComponentBase(OwnBase):
         """Whether this is the number of a unit."""
         return 0 <= number < self.n_arms
 
-    def unit(self, number: int) -> Any:
+    def unit(self, number: int) -> Unit:
         """A number is its unit, if it is one."""
         if not self.may_propose(number):
             name = type(self.thing).__qualname__
@@ -400,25 +402,25 @@ class ObjectBase(OwnBase):
         """The number of a unit, a new one if it was never seen."""
         key = _hashable(unit)
         try:
-            known = self._numbers.get(key)
+            number = self._numbers.get(key)
         except TypeError:
             raise InvalidAction(f"a unit must be hashable, got {type(unit).__name__}") from None
-        if known is None:
+        if number is None:
             if is_certified(self.component):
                 arms = f"{type(self.thing).__name__} chooses among"
                 raise InvalidAction(f"{unit!r} is not one of the {len(self.component.high)} arms that {arms}")
             if self._checks_units:
                 _ask(self.thing.check_unit, unit)
-            known = len(self._units)
+            number = len(self._units)
             self._units.append(_own_copy(unit))
-            self._numbers[key] = known
-        return known
+            self._numbers[key] = number
+        return number
 
     def may_propose(self, number: int) -> bool:
         """Whether this is the number of a unit that was met."""
         return 0 <= number < len(self._units)
 
-    def unit(self, number: int) -> Any:
+    def unit(self, number: int) -> Unit:
         """The unit with a number, as it was first seen."""
         return _own_copy(self._units[number])
 
@@ -472,10 +474,10 @@ class ObjectBase(OwnBase):
         if not self._has_cells:
             return number
         name: Hashable = self.thing.cell(self._units[number])
-        if (known := self._names.setdefault(number, name)) != name:
+        if (before := self._names.setdefault(number, name)) != name:
             raise InvalidAction(
                 f"{described(self.thing, 'cell')} must always give the same name: {self._units[number]!r} was in "
-                f"{known!r} before, and is in {name!r} now"
+                f"{before!r} before, and is in {name!r} now"
             )
         return name
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SLACK = 1e-9  # a sum added row by row can pass its bound by rounding
 
 
-class Valued(Protocol):
+class HasValues(Protocol):
     """What can be read until its choice is certain."""
 
     def value(self, unit: int, round_: int, unread: int, fill: float) -> float: ...
@@ -45,7 +45,7 @@ class Valued(Protocol):
 class Certified(NamedTuple):
     """A base by the values of its arms, and the bounds on them in the round at hand."""
 
-    rule: Valued  # what offers the values
+    rule: HasValues  # what offers the values
     bottom: float  # the lowest reward there can be
     top: float  # ... and the highest
     allowed: Ints  # of each arm: 0 if it cannot be chosen now
@@ -170,8 +170,8 @@ class Certified(NamedTuple):
 
     def is_known(self, arm: int) -> bool:
         """Whether unread rows cannot change the value of an arm: there are none, or it is infinite anyway."""
-        known: bool = self.waiting[arm] == 0 or self.low[arm] == math.inf
-        return known
+        exact: bool = self.waiting[arm] == 0 or self.low[arm] == math.inf
+        return exact
 
     def forget(self) -> None:
         """The log has changed: the bounds are out of date."""
@@ -212,7 +212,7 @@ class Certified(NamedTuple):
         return units
 
 
-def certify(rule: Valued, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
+def certify(rule: HasValues, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
     """A base whose values nobody has asked for yet."""
     return Certified(
         rule,

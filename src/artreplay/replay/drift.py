@@ -47,8 +47,8 @@ def age(rate: float, now: object, times: object) -> Floats:
     if times is None or isinstance(times, (str, bytes)):
         raise InvalidParameter(f"times must be one time for each row of the log, got {times!r}: pass the values")
     logged, present = (
-        given.astype("datetime64[us]") if given.dtype.kind in "OUS" else given
-        for given in (np.asarray(times), np.asarray(now))
+        column.astype("datetime64[us]") if column.dtype.kind in "OUS" else column
+        for column in (np.asarray(times), np.asarray(now))
     )
     if logged.ndim != 1 or (logged.dtype.kind == "M") != (present.dtype.kind == "M"):
         raise InvalidParameter(f"times must be one time for each row, of the same kind as now, got {now!r}")
@@ -63,14 +63,14 @@ def age(rate: float, now: object, times: object) -> Floats:
 class Drift:
     """Where the allowances of a policy come from: one number for all rows, one for each arm, or its log."""
 
-    def __init__(self, given: object, base: Base, from_log: bool = False) -> None:
-        """`from_log` says that the log has a column of them, and `given` is 0 then."""
+    def __init__(self, value: object, base: Base, from_log: bool = False) -> None:
+        """`from_log` says that the log has a column of them, and `value` is 0 then."""
         low, high = base.reward_range
         self.from_log, self.width = from_log, high - low
         self._scale = self.width if isinstance(base, Algorithm) and base.scales else 1.0
         # Of all units in one entry, or of each unit.
-        self._of_units = _by_arm(given, base) if isinstance(given, Mapping) else np.array([_number(given)])
-        self._by_arm = isinstance(given, Mapping)
+        self._of_units = _by_arm(value, base) if isinstance(value, Mapping) else np.array([_number(value)])
+        self._by_arm = isinstance(value, Mapping)
         self.is_there = from_log or bool(self._of_units.any())
         if from_log and self._of_units.any():
             raise InvalidParameter("drift must be left out where the log has allowances of its own")
@@ -78,17 +78,17 @@ class Drift:
             raise InvalidParameter("drift is as wide as the range of rewards: the log says nothing, use Ignorant")
 
     @property
-    def given(self) -> float | list[float]:
+    def value(self) -> float | list[float]:
         """One number for all rows, or one for each arm."""
-        given: float | list[float] = self._of_units.tolist() if self._by_arm else self._of_units.item()
-        return given
+        value: float | list[float] = self._of_units.tolist() if self._by_arm else self._of_units.item()
+        return value
 
     @classmethod
-    def restored(cls, given: float | list[float], from_log: bool, base: Base) -> Drift:
+    def restore(cls, value: float | list[float], from_log: bool, base: Base) -> Drift:
         """The same again, for a base that was made again as well."""
-        if not isinstance(given, list):
-            return cls(given, base, from_log)
-        return cls({base.unit(number): value for number, value in enumerate(given)}, base, from_log)
+        if not isinstance(value, list):
+            return cls(value, base, from_log)
+        return cls({base.unit(number): of_unit for number, of_unit in enumerate(value)}, base, from_log)
 
     def check_log(self, history: AnyHistory) -> None:
         """Refuse a log that has allowances, or lacks them, where the policy was made otherwise."""
@@ -115,18 +115,18 @@ class Drift:
         return allowances / self._scale
 
 
-def _number(given: object) -> float:
-    if isinstance(given, str):
+def _number(value: object) -> float:
+    if isinstance(value, str):
         raise InvalidParameter(
-            f"drift must be a number or a dict of numbers by arm, got {given!r}: a column is named where the log is "
-            f"opened, open_history(..., allowance={given!r})"
+            f"drift must be a number or a dict of numbers by arm, got {value!r}: a column is named where the log is "
+            f"opened, open_history(..., allowance={value!r})"
         )
-    if np.asarray(given).ndim > 0:
+    if np.asarray(value).ndim > 0:
         raise InvalidParameter(
             "drift must be a number or a dict of numbers by arm: allowances of rows belong to the log, "
             "History(..., allowance=)"
         )
-    return _checked_allowance(given, "drift")
+    return _checked_allowance(value, "drift")
 
 
 def _checked_allowance(value: object, name: str) -> float:
@@ -136,11 +136,11 @@ def _checked_allowance(value: object, name: str) -> float:
     return number
 
 
-def _by_arm(given: Mapping[object, object], base: Base) -> Floats:
+def _by_arm(by_arm: Mapping[object, object], base: Base) -> Floats:
     if not isinstance(base, ArmAlgorithm):
         raise InvalidParameter(f"drift by arm is for algorithms over arms, got {base.thing!r}")
     allowances = np.zeros((base.n_arms, base.n_segments))
-    for label, value in given.items():
+    for label, value in by_arm.items():
         number = base.number(label)
         if number < 0:
             raise InvalidParameter(f"drift has {label!r}, which is not an arm; the arms are {base.describe_arms()}")

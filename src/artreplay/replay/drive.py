@@ -191,14 +191,14 @@ class Drive:
         It runs in slices, between which Ctrl-C does no harm. Interpreted at first; compiled once that pays. Both do the
         same. A chooser is always interpreted.
         """
-        held = self._inside == threading.get_ident()  # a slice is a part of something larger
+        is_inner = self._inside == threading.get_ident()  # a slice is a part of something larger
         steps = FIRST_STEPS
         interpreted: Any = loop.interpreted if self._is_own else loop.function
         compiled = None
         if chooser is None and (self._slow_calls >= SLOW_CALLS or current_mode() == "compiled"):
             compiled = loop.compiled_for(self.base.component, self.ledger)
         while True:
-            if not held:
+            if not is_inner:
                 self.enter()
             is_whole = compiled is not None  # a slice of machine code cannot be cut in two
             began = perf_counter()
@@ -216,10 +216,10 @@ class Drive:
                     is_whole = False
                     self._provide(result, chooser)
             except BaseException as error:
-                if not held:
+                if not is_inner:
                     self.leave(None if is_whole else error)
                 raise
-            if not held:
+            if not is_inner:
                 self.leave()
             if compiled is None:
                 if seconds < SLOW_SLICE:
@@ -234,17 +234,17 @@ class Drive:
             if result == AGAIN:
                 steps = next_limit(steps, seconds)
 
-    def _provide(self, wanted: int, chooser: Any) -> None:
+    def _provide(self, need: int, chooser: Any) -> None:
         """Give a loop what it stops for, or say what is wrong with the base."""
         base, name = self.base, type(self.base.thing).__qualname__
-        if wanted == NEEDS_ROOM:
+        if need == NEEDS_ROOM:
             self._make_room(max(len(self.proposal), 1))
             if chooser is not None:
                 chooser.renew()
-        elif wanted == NEEDS_ROWS and self.reader is not None and isinstance(self.ledger, Ledger):
+        elif need == NEEDS_ROWS and self.reader is not None and isinstance(self.ledger, Ledger):
             self.ledger = self.reader.fill(self.ledger)
             self._parts = ()
-        elif wanted == BAD_PROPOSAL:
+        elif need == BAD_PROPOSAL:
             raise InvalidAction(
                 f"{name} must propose at least 1 unit and at most {len(self.proposal)}; a component that means to "
                 "propose more must offer `width`"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from artreplay.cells.boxes import WITHIN
 from artreplay.cells.forest import Forest
 from artreplay.cells.unit_cells import Leaves, UnitCells
-from artreplay.compiling import Floats, Ints, compiled, natural, resized
+from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled, resized
 from artreplay.errors import InvalidFile
 from artreplay.replay.step import NO_ROW, UNREAD, Learner
 
@@ -59,7 +59,7 @@ class Ledger(NamedTuple):
 
     def locate(self, algorithm: object, unit: int) -> int:
         """The cell a unit lies in now."""
-        cell: int = natural(self.cells.find(algorithm, unit))
+        cell: int = assume_nonnegative(self.cells.find(algorithm, unit))
         if self.start[cell] < 0:
             self.cells.share(algorithm, self, cell)
         return cell
@@ -76,7 +76,9 @@ class Ledger(NamedTuple):
 
     def show(self, algorithm: Learner, cell: int, at: int) -> None:
         """Show the base the earliest unread row of a cell."""
-        algorithm.update_logged(natural(self.unit[at]), self.reward[at], self.allowance[at * self.allowance_step])
+        algorithm.update_logged(
+            assume_nonnegative(self.unit[at]), self.reward[at], self.allowance[at * self.allowance_step]
+        )
         self.start[cell] = at + 1
 
     def waiting(self, cell: int) -> int:
@@ -175,9 +177,9 @@ def filled_ledger(cells: UnitCells, part: Part, end: int | None = None, marks: I
     counts = np.bincount(cell, minlength=n_cells).astype(np.int64)
     used = np.zeros(n_cells, np.int64)
     if marks is not None:
-        known = np.zeros(n_cells, np.int64)
-        known[: len(marks)] = marks[:n_cells]
-        used = known if end is None else np.bincount(cell[part.rows < known[cell]], minlength=n_cells)
+        rows_of_cell = np.zeros(n_cells, np.int64)
+        rows_of_cell[: len(marks)] = marks[:n_cells]
+        used = rows_of_cell if end is None else np.bincount(cell[part.rows < rows_of_cell[cell]], minlength=n_cells)
         if len(marks) > n_cells or (used > counts).any():
             raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
     stop = np.cumsum(counts)

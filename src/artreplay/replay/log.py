@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm, describe_range
-from artreplay.cells.unit_cells import Table, UnitCells
-from artreplay.compiling import Floats, Ints
+from artreplay.cells.unit_cells import CellTable, UnitCells
+from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in, exact
-from artreplay.history import History, StoredLog, Totals
+from artreplay.history import Contexts, History, Label, StoredLog, Totals
 from artreplay.replay.bases import Base
 from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Drift
 
 AnyHistory = History | Totals | StoredLog
-Flags = NDArray[np.bool_]
 Unknown = Literal["error", "skip"]
 
 
@@ -64,7 +62,7 @@ class Part(NamedTuple):
         return np.bincount(self.units[which], self.samples[which], minlength=arms).astype(np.int64)
 
 
-class Log:
+class BaseLog:
     """A log in memory, or one that is read in parts, which is checked, as far as possible, without reading its rows."""
 
     def __init__(self, base: Base, history: AnyHistory, unknown: Unknown, drift: Drift | None = None) -> None:
@@ -74,6 +72,7 @@ class Log:
         self._unknown: Unknown = unknown
         self._drift = Drift(0.0, base) if drift is None else drift
         self.whole: Part | None = None  # of a log in memory
+        self.is_by_segment = False  # whether it lies outside memory as the base reads it, by segments and arms
         self.numbers: Ints = np.empty(0, np.int64)  # of each label outside memory: its unit, −1 if it is skipped
         if base.contextual and not isinstance(history, Totals):
             base.check_contexts(history)
@@ -85,7 +84,9 @@ class Log:
             self.whole = self._part(history, unknown, 0)
             self.skipped = len(history) - len(self.whole.rows)
         else:
-            self.store = copy.copy(history)  # which keeps what this reader reads
+            self.is_by_segment = self._lies_in_segments(history)
+            cells: StoredLog = history.cells if self.is_by_segment else history
+            self.store = copy.copy(cells)  # which keeps what this reader reads
             self.skipped = self._check(self.store)
 
     @cached_property
@@ -126,9 +127,12 @@ class Log:
             columns = (part.rows, part.units, part.samples, part.rewards)
             yield from zip(*(column[start:].tolist() for column in columns), strict=True)
 
-    def in_memory(self) -> Log:
+    def in_memory(self) -> BaseLog:
         """The same log, all of it read."""
-        return self if self.whole is not None else Log(self.base, self.store.load(), self._unknown, self._drift)
+        return self if self.whole is not None else self._loaded()
+
+    def _loaded(self) -> BaseLog:
+        return BaseLog(self.base, cast(StoredLog, self.history).load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
         """The unit of a row in memory, skipped ones not counted, as it was logged."""
@@ -150,13 +154,20 @@ class Log:
             low, high = base.reward_range
             if not (low <= store.reward_bounds[0] and store.reward_bounds[1] <= high):
                 self._look_for_trouble("error")
-        labels = History.from_columns(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels)))
+        arms: dict[Label, int] = {}
+        names: Any = [label[-1] for label in cast(Any, store.labels)] if self.is_by_segment else store.labels
+        codes = np.array([arms.setdefault(name, len(arms)) for name in names], np.int64)
+        labels = History.from_columns(np.zeros(len(codes)), list(arms), codes)
         try:
             self.numbers = base.numbers_of(labels, self._unknown == "skip")
         except InvalidHistory as error:
             self._look_for_trouble(self._unknown)
             error.row = None  # it is a place among the labels, and no row has this one
             raise
+        if self.is_by_segment:
+            contexts = cast(Contexts, base.contexts)
+            segments = np.array([contexts.segment_of(label[:-1]) for label in cast(Any, store.labels)], np.int64)
+            self.numbers = np.where(self.numbers < 0, -1, self.numbers * base.n_segments + segments)
         if self.has_allowances and not self._drift.from_log:
             allowed = self._drift.of_rows(self.numbers, None)
             if allowed is not None:  # all rows of some arms say nothing
@@ -164,12 +175,20 @@ class Log:
         strange = self.numbers < 0
         return int(store.counts[strange].sum()) if strange.any() else 0
 
+    def _lies_in_segments(self, store: StoredLog) -> bool:
+        """Whether a store is laid out by the segments in which the base chooses."""
+        contexts = self.base.contexts
+        chooses = not self.base.reads_whole_log
+        return contexts is not None and chooses and [*store.segments] == contexts.segments
+
     def is_readable_by(self, cells: UnitCells) -> bool:
         """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
-        if self.whole is not None or self.base.contextual or not isinstance(cells.find, Table):
+        if self.whole is not None or not isinstance(cells.find, CellTable):
             return False
-        known = cells.of(self.numbers[self.numbers >= 0])
-        if len(np.unique(known)) < len(known):
+        if (self.base.contextual or self.store.segments) and not self.is_by_segment:
+            return False  # the rows of a cell do not lie together
+        present = cells.of(self.numbers[self.numbers >= 0])
+        if len(np.unique(present)) < len(present):
             return False
         bounds = self.store.allowance_bounds
         return not self._drift.from_log or (bounds is not None and bounds[1] < self._drift.width)
@@ -177,7 +196,7 @@ class Log:
     def _look_for_trouble(self, unknown: Unknown) -> None:
         """Read the log until a row is refused, so that the error can name it."""
         first = 0
-        for history in self.store.stream():
+        for history in cast(StoredLog, self.history).stream():
             self._part(history, unknown, first)
             first += len(history)
 
@@ -189,21 +208,21 @@ class Log:
         with errors_in(rows_before=first):
             units = self.base.numbers_of(history, unknown == "skip")
             rewards = self.base.rewards_of(history)
-        known = units >= 0
+        is_arm = units >= 0
         allowances = self._drift.of_rows(units, history.allowances)
         if allowances is not None:
-            known &= allowances < self._drift.width
-            allowances = self._drift.scaled(allowances[known])
-        rows = first + np.flatnonzero(known)
-        if len(rows) < len(known):
-            units, rewards = units[known], rewards[known]
-        return self._in_context(Part(rows, units, rewards, None, allowances), history.contexts, known)
+            is_arm &= allowances < self._drift.width
+            allowances = self._drift.scaled(allowances[is_arm])
+        rows = first + np.flatnonzero(is_arm)
+        if len(rows) < len(is_arm):
+            units, rewards = units[is_arm], rewards[is_arm]
+        return self._in_context(Part(rows, units, rewards, None, allowances), history.contexts, is_arm)
 
-    def _in_context(self, part: Part, table: Any, known: Any) -> Part:
-        """The same rows with their contexts, if the base hears of them; `table` has more rows than those `known`."""
-        if not self.base.contextual:
+    def _in_context(self, part: Part, table: Any, is_arm: Any) -> Part:
+        """The same rows with their contexts, if the base hears of them; `table` has the rows that are no arms, too."""
+        if not self.base.contextual or self.is_by_segment:
             return part
-        contexts = self.base.contexts_of_rows(table, len(part.rows))[known]
+        contexts = self.base.contexts_of_rows(table, len(part.rows))[is_arm]
         units = self.base.units_of_rows(part.units, contexts)
         return part._replace(units=units, contexts=contexts if self.base.reads_whole_log else None)
 
@@ -211,8 +230,9 @@ class Log:
         """How many rows a horizon counts: of all, or of each segment."""
         if not self.base.contextual:
             return self.size
-        segments = self.base.n_segments
-        counts: list[int] = self.counts(lambda units: np.bincount(units % segments, minlength=segments)).tolist()
+        base = cast(ArmAlgorithm, self.base)
+        of_units = self.counts(partial(np.bincount, minlength=base.n_units))
+        counts: list[int] = of_units.reshape(base.n_arms, base.n_segments).sum(axis=0).tolist()
         return counts
 
     def checked_rewards(self, rewards: Floats) -> Floats:
@@ -220,8 +240,8 @@ class Log:
         low, high = self.base.reward_range
         bad = np.flatnonzero(~((rewards >= low) & (rewards <= high) & np.isfinite(rewards)))
         if len(bad):
-            expected = describe_range(self.base.reward_range)
-            raise InvalidHistory(f"a reward in the log is {rewards[bad[0]]:g}, expected {expected}")
+            must = describe_range(self.base.reward_range)
+            raise InvalidHistory(f"a reward in the log is {rewards[bad[0]]:g}, expected {must}")
         return np.asarray(self.base.scaled(rewards), dtype=np.float64)
 
     # -- reading it front to back -------------------------------------------------------------------------------
@@ -234,11 +254,13 @@ class Log:
         first = since
         for rows in self.store.scan(since):
             units = self.numbers[rows.codes]
-            known = np.flatnonzero(units >= 0)
-            allowances = self.allowances_of(units[known], None if rows.allowances is None else rows.allowances[known])
-            rewards = self.checked_rewards(rows.rewards[known])
-            part = Part(first + known, units[known], rewards, None, allowances)
-            yield self._in_context(part, rows.contexts, known)
+            of_arms = np.flatnonzero(units >= 0)
+            allowances = self.allowances_of(
+                units[of_arms], None if rows.allowances is None else rows.allowances[of_arms]
+            )
+            rewards = self.checked_rewards(rows.rewards[of_arms])
+            part = Part(first + of_arms, units[of_arms], rewards, None, allowances)
+            yield self._in_context(part, rows.contexts, of_arms)
             first += len(units)
 
     # -- what is counted ----------------------------------------------------------------------------------------
@@ -252,12 +274,12 @@ class Log:
     def counts(self, count: Callable[[Ints], Ints]) -> Ints:
         """Samples counted by unit or box, as `count` does it."""
         counts = count(np.empty(0, np.int64))
-        if self.whole is not None or self.base.contextual:
+        if self.whole is not None or (self.base.contextual and not self.is_by_segment):
             for part in self.parts():
                 counts = counts + part.counted(count, slice(None))
             return counts
-        known = self.numbers >= 0
-        np.add.at(counts, self.numbers[known], self.store.counts[known])
+        is_arm = self.numbers >= 0
+        np.add.at(counts, self.numbers[is_arm], self.store.counts[is_arm])
         return counts
 
     def totals(self) -> tuple[Ints, Floats]:
@@ -273,7 +295,7 @@ class Log:
 
         `cells_of` says in which cell each unit lies; `counted` that marks count the rows of a cell.
         """
-        seen = np.zeros(len(marks), np.int64)
+        before = np.zeros(len(marks), np.int64)
         for part in self.parts():
             cells = cells_of(part.units)
             if not counted:
@@ -283,8 +305,8 @@ class Log:
             counts = np.bincount(cells, minlength=len(marks))
             rank = np.empty(len(cells), np.int64)
             rank[order] = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
-            yield part, seen[cells] + rank < marks[cells]
-            seen += counts
+            yield part, before[cells] + rank < marks[cells]
+            before += counts
 
 
 def rows_of_totals(base: Base, totals: Totals, unknown: Unknown) -> tuple[Part, int]:

@@ -37,13 +37,13 @@ def state_of_base(base: object) -> object:
 
 def attributes_of(thing: object) -> dict[str, Any]:
     """The attributes of an object, whether it keeps them in a dictionary or in slots."""
-    found = dict(getattr(thing, "__dict__", {}))
+    attributes = dict(getattr(thing, "__dict__", {}))
     for cls in type(thing).__mro__:
         slots = cls.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
-                found.setdefault(name, getattr(thing, name))
-    return found
+                attributes.setdefault(name, getattr(thing, name))
+    return attributes
 
 
 def state_difference(mine: object, theirs: object, name: str = "") -> Difference | None:
@@ -51,8 +51,8 @@ def state_difference(mine: object, theirs: object, name: str = "") -> Difference
     return _difference(mine, theirs, name, set())
 
 
-def _difference(mine: object, theirs: object, name: str, met: set[tuple[int, int]]) -> Difference | None:
-    if mine is theirs or (id(mine), id(theirs)) in met:
+def _difference(mine: object, theirs: object, name: str, visited: set[tuple[int, int]]) -> Difference | None:
+    if mine is theirs or (id(mine), id(theirs)) in visited:
         return None
     differs = Difference(name or "its value", mine, theirs)
     if type(mine) is not type(theirs):
@@ -64,12 +64,12 @@ def _difference(mine: object, theirs: object, name: str, met: set[tuple[int, int
     if parts is None:
         return None if _same(mine, theirs) else differs
     others = _parts(theirs)
-    met.add((id(mine), id(theirs)))
+    visited.add((id(mine), id(theirs)))
     if others is None or parts.keys() != others.keys():
         return differs
     for key, part in parts.items():
         joined = f"{name}{key}" if key.startswith("[") else f"{name}.{key}" if name else key
-        found = _difference(part, others[key], joined, met)
+        found = _difference(part, others[key], joined, visited)
         if found is not None:
             return found
     return None

@@ -12,16 +12,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from artreplay.algorithms import Algorithm, ArmValue, ContextRegression
-from artreplay.cells.unit_cells import Table, UnitCells, one_cell
-from artreplay.compiling import Floats, Ints
+from artreplay.cells.unit_cells import CellTable, UnitCells, one_cell
+from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Fingerprint, History, Label, Totals
+from artreplay.history import Action, Fingerprint, History, Label, Totals
 from artreplay.parameters import checked
 from artreplay.replay.bases import Base, as_base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
-from artreplay.replay.log import AnyHistory, Flags, Log, Part, Unknown, checked_history, checked_unknown
+from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_history, checked_unknown
 from artreplay.replay.own_models import ModelBase
 from artreplay.replay.question import NOTHING_ASKED, Question, SomeArms, asked_for, told_context
 from artreplay.replay.reader import Reading, open_ledger
@@ -44,7 +44,7 @@ class Policy:
 
     kind: ClassVar[str]
     relation: Relation | None = None
-    log: Log  # as the base sees it; empty where there is none
+    log: BaseLog  # as the base sees it; empty where there is none
 
     def __init__(self, base: Base, history: AnyHistory, drift: object, unknown: Unknown) -> None:
         allowances = Drift(drift, base, checked_history(history).has_allowances)
@@ -82,7 +82,7 @@ class Policy:
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
-    def ask(self, context: Mapping[str, Any] | None = None, among: Iterable[Any] | None = None) -> Any:
+    def ask(self, context: Mapping[str, Any] | None = None, among: Iterable[Any] | None = None) -> Action:
         """The action to play next: a unit, or a list of units. The same until the next `tell`.
 
         Parameters
@@ -103,7 +103,7 @@ class Policy:
             units = drive.settle()
         return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
-    def _answer(self, question: Question) -> Any:
+    def _answer(self, question: Question) -> Action:
         """The action for a question: the pending one if the same was asked before."""
         drive, position = self.drive, self.drive.position
         drive.check_whole()
@@ -187,7 +187,7 @@ class Policy:
 
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
-    def choose(self, chooser: Any, round_: int, context: Any = None) -> Any:
+    def choose(self, chooser: Any, round_: int, context: Any = None) -> Action:
         """The action of a numbered decision, made while others are open; nothing is pending afterwards.
 
         `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
@@ -213,10 +213,10 @@ class Policy:
 
     # -- the log, which may grow ------------------------------------------------------------------------------
 
-    def resume(self, history: AnyHistory, known: Fingerprint, marks: Ints, of_totals: bool) -> None:
+    def resume(self, history: AnyHistory, fingerprint: Fingerprint, marks: Ints, of_totals: bool) -> None:
         """Go on with a log that was known by a fingerprint and read up to these marks, and may have grown."""
-        self._check_growth(history, known, of_totals, None)
-        self._open_log(history, marks if known.rows else None)
+        self._check_growth(history, fingerprint, of_totals, None)
+        self._open_log(history, marks if fingerprint.rows else None)
 
     def extend(self, history: AnyHistory) -> None:
         """Continue with a log that has grown.
@@ -229,29 +229,29 @@ class Policy:
         The new rows join the journal now, after what was told before. Any other change is refused, and the error names
         the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
         """
-        known, before, base = self.fingerprint(), self.log, self.drive.base
-        self._check_growth(history, known, before.is_totals, before.history)
-        self._open_log(history, self.marks() if known.rows else None)
-        if history.n_rows > known.rows and isinstance(base, Algorithm) and base.log_rows is not None:
+        fingerprint, before, base = self.fingerprint(), self.log, self.drive.base
+        self._check_growth(history, fingerprint, before.is_totals, before.history)
+        self._open_log(history, self.marks() if fingerprint.rows else None)
+        if history.n_rows > fingerprint.rows and isinstance(base, Algorithm) and base.log_rows is not None:
             said_before = base.why_horizon_is_short(max(before.size, *np.atleast_1d(base.log_rows))) is not None
             if not said_before:
                 warn_of_short_horizon(base, self.log.size)
 
-    def check_extends(self, history: AnyHistory) -> Log:
+    def check_extends(self, history: AnyHistory) -> BaseLog:
         """Refuse what `extend` would refuse, and change nothing; the log as the base will see it."""
         self._check_growth(history, self.fingerprint(), self.log.is_totals, self.log.history)
-        return Log(self.drive.base, history, self.unknown, self._drift)
+        return BaseLog(self.drive.base, history, self.unknown, self._drift)
 
     def _check_growth(
-        self, history: AnyHistory, known: Fingerprint, of_totals: bool, before: AnyHistory | None
+        self, history: AnyHistory, fingerprint: Fingerprint, of_totals: bool, before: AnyHistory | None
     ) -> None:
         """Refuse a log that is not the known one with more rows; it was `before`, if that is at hand."""
         self.drive.check_whole()
-        if known.rows and isinstance(checked_history(history), Totals) != of_totals:
+        if fingerprint.rows and isinstance(checked_history(history), Totals) != of_totals:
             kind, other = ("totals", "rows") if of_totals else ("rows", "totals")
             raise InvalidHistory(f"a log of {kind} can only go on with {kind}, got one of {other}")
         self._drift.check_log(checked_history(history))
-        history.check_continues(known, before)
+        history.check_continues(fingerprint, before)
 
     def go_on_from(self, before: Policy) -> None:
         """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
@@ -271,30 +271,30 @@ class Policy:
     def _open_log(self, history: AnyHistory, marks: Ints | None) -> None:
         """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
         drive, base = self.drive, self.drive.base
-        log = Log(base, history, self.unknown, self._drift)
+        log = BaseLog(base, history, self.unknown, self._drift)
         is_kept = self.relation is None and log.is_loaded
         if self.relation is None and not is_kept and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
-        loaded, reader = 0, None
+        first_row, reader = 0, None
         ledger: Ledger | RelatedRows = drive.ledger
         if self.relation is not None:
             ledger = RelatedRows(base, log, self.relation, marks)
             left = len(ledger.rows) - len(ledger.used_rows())
         elif log.is_loaded:
-            loaded = 0 if marks is None else int(marks[0])
-            left = log.samples_after(loaded)
+            first_row = 0 if marks is None else int(marks[0])
+            left = log.samples_after(first_row)
         else:
             ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
             left = unread_rows(ledger)
         if log.whole is not None and left != log.size - self.used:
             raise InvalidFile("the marks in the file do not fit the number of rows that were used")
         with drive.whole():
-            self.log, self.skipped, self._loaded = log, log.skipped, loaded
+            self.log, self.skipped, self._loaded = log, log.skipped, first_row
             drive.replace(ledger, reader)
             drive.position[SERVING] = 0
             base.log_changed()
 
-    def _cells(self, log: Log) -> UnitCells:
+    def _cells(self, log: BaseLog) -> UnitCells:
         """The cells that rows are read by: the base's own, or one for everything."""
         some = log.numbers if log.whole is None else log.whole.units
         return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
@@ -313,12 +313,12 @@ class Policy:
         else:
             self.drive.read_to_end(self._one_of_each_cell(log))
 
-    def _one_of_each_cell(self, log: Log) -> Ints:
+    def _one_of_each_cell(self, log: BaseLog) -> Ints:
         """A unit of each cell that rows are read by."""
         if not self._by_cell:
             return np.zeros(1, np.int64)
         ledger = self.drive.ledger
-        if isinstance(ledger, Ledger) and isinstance(ledger.cells, Table):
+        if isinstance(ledger, Ledger) and isinstance(ledger.cells, CellTable):
             return np.unique(ledger.cells.cell, return_index=True)[1]
         return np.unique(log.some_units())
 
@@ -329,7 +329,7 @@ class Policy:
         elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
             self.drive.read_to_end(units)
 
-    def _load_totals(self, log: Log) -> None:
+    def _load_totals(self, log: BaseLog) -> None:
         """Let the base take in the rows of totals that are left, in order."""
         for row, unit, samples, total in log.totals_after(self._loaded):
             with self.drive.whole():
@@ -337,7 +337,7 @@ class Policy:
                 self._loaded = row + 1
         self.drive.renew()
 
-    def _load_rows(self, log: Log) -> None:
+    def _load_rows(self, log: BaseLog) -> None:
         """Let the base learn from the rows that are left, in order and each with its context."""
         for part in log.parts(self._loaded):
             shown, slices = 0, self.drive.base.learn_log(part.units, part.rewards, part.contexts)
@@ -483,8 +483,8 @@ class Ignorant(Policy):
 
     @checked
     def __init__(self, base: object) -> None:
-        made = as_base(base)
-        self._begin(made, Drift(0.0, made), "error")
+        new = as_base(base)
+        self._begin(new, Drift(0.0, new), "error")
         self._open_log(History([], []), None)
 
     def extend(self, history: AnyHistory) -> None:

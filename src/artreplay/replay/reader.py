@@ -19,7 +19,7 @@ from artreplay.replay.ledger import (
     filled_ledger,
     inherited_marks,
 )
-from artreplay.replay.log import Log
+from artreplay.replay.log import BaseLog
 
 V = TypeVar("V", np.int64, np.float64)
 
@@ -48,7 +48,7 @@ class Reader:
     hundred times even if all of a long log is read. If the `whole` log will be wanted it reads as much as it may.
     """
 
-    def __init__(self, log: Log, cell: Ints, n_cells: int, whole: bool) -> None:
+    def __init__(self, log: BaseLog, cell: Ints, n_cells: int, whole: bool) -> None:
         """`cell` has the cell of each unit."""
         self.log = log
         self.rows = 0  # that were read
@@ -83,32 +83,32 @@ class Reader:
         """
         cells, sizes = self._wanted(ledger, int(ledger.refill[0]))
         codes = self._code[cells]
-        found = self.log.store.read(codes, ledger.read_until[cells], sizes)
-        rewards = self.log.checked_rewards(found.rewards)
+        rows = self.log.store.read(codes, ledger.read_until[cells], sizes)
+        rewards = self.log.checked_rewards(rows.rewards)
         if self.counts is None:
-            left = (found.sizes == sizes).astype(np.int64)
+            left = (rows.sizes == sizes).astype(np.int64)
         else:
-            left = self.counts[cells] - ledger.read_until[cells] - found.sizes
-            if (left < 0).any() or (found.sizes < sizes).any():
+            left = self.counts[cells] - ledger.read_until[cells] - rows.sizes
+            if (left < 0).any() or (rows.sizes < sizes).any():
                 raise ChangedHistory("the log must have as many rows of each arm as were counted when it was opened")
         units = self.log.numbers[codes]
-        allowances = self.log.allowances_of(np.repeat(units, found.sizes), found.allowances)
+        allowances = self.log.allowances_of(np.repeat(units, rows.sizes), rows.allowances)
         queued = ledger.stop[cells] - ledger.start[cells]
-        sizes = queued + found.sizes
+        sizes = queued + rows.sizes
         if self._free + int(sizes.sum()) > len(ledger.unit):
             ledger = self._moved_together(ledger, int(sizes.sum()))
         stops = self._free + np.cumsum(sizes)
         old, to_old = _spread(ledger.start[cells], queued), _spread(stops - sizes, queued)
-        to_new = _spread(stops - found.sizes, found.sizes)
+        to_new = _spread(stops - rows.sizes, rows.sizes)
         ledger.unit[self._free : stops[-1]] = np.repeat(units, sizes)
         ledger.reward[to_old], ledger.reward[to_new] = ledger.reward[old], rewards
         if allowances is not None:
             ledger.allowance[to_old], ledger.allowance[to_new] = ledger.allowance[old], allowances
         ledger.start[cells], ledger.stop[cells] = stops - sizes, stops
-        ledger.read_until[cells] += found.sizes
+        ledger.read_until[cells] += rows.sizes
         ledger.left[cells] = left if self.counts_left else left > 0
         self._free = int(stops[-1])
-        self.rows += int(found.sizes.sum())
+        self.rows += int(rows.sizes.sum())
         return ledger
 
     def _wanted(self, ledger: Ledger, cell: int) -> tuple[Ints, Ints]:
@@ -170,7 +170,7 @@ def ledger_without_rows(base: Base) -> Ledger:
 
 
 def open_ledger(
-    log: Log, cells: UnitCells, counts: bool, marks: Ints | None, whole: bool = False
+    log: BaseLog, cells: UnitCells, counts: bool, marks: Ints | None, whole: bool = False
 ) -> tuple[Ledger, Reader | None]:
     """The ledger of a log, and what fills it if it is not in memory; rows before the marks are used already.
 

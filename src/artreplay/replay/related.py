@@ -11,7 +11,7 @@ from artreplay.compiling import Ints
 from artreplay.errors import InvalidParameter
 from artreplay.replay.bases import Base
 from artreplay.replay.ledger import NO_ALLOWANCE
-from artreplay.replay.log import Log
+from artreplay.replay.log import BaseLog
 from artreplay.replay.step import NO_ROW, Learner
 
 Relation = Callable[[Any, Any, Any], bool]  # (logged unit, proposed unit, base)
@@ -20,7 +20,7 @@ Relation = Callable[[Any, Any, Any], bool]  # (logged unit, proposed unit, base)
 class RelatedRows:
     """The unread rows of a log in order, in place of a ledger: the first that is related to a unit is shown."""
 
-    def __init__(self, base: Base, log: Log, relation: Relation, used: Ints | None) -> None:
+    def __init__(self, base: Base, log: BaseLog, relation: Relation, used: Ints | None) -> None:
         """`used` has the numbers of the rows that have been shown."""
         rows = log.whole
         if rows is None or log.is_totals:

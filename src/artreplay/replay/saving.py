@@ -27,7 +27,7 @@ from artreplay.replay.log import AnyHistory
 from artreplay.replay.policy import ArtificialReplay, FullStart, Ignorant, Policy
 from artreplay.replay.question import Question
 from artreplay.replay.related import Relation, checked_relation
-from artreplay.replay.step import KEPT, PENDING
+from artreplay.replay.step import PENDING, SAVE_SIZE
 from artreplay.whole_files import write_whole
 
 FORMAT = 6
@@ -59,7 +59,7 @@ def load(
     *,
     base: object = None,
     relation: Relation | None = None,
-) -> Any:
+) -> Policy:
     """Load the policy that was saved at `path`.
 
     Parameters
@@ -102,13 +102,13 @@ def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, r
         _check_given(document, history, base, relation)
         policy = object.__new__(_POLICIES[document["policy"]])
         policy.relation = relation
-        made = _base_again(document, arrays, base, plain=relation is not None)
-        policy._begin(made, _drift_again(document, made), document["history"]["unknown"])
+        new = _load_base(document, arrays, base, plain=relation is not None)
+        policy._begin(new, _drift_again(document, new), document["history"]["unknown"])
         if policy._online is not None:
             policy._online.restore(arrays)
         _restore_position(policy, document, arrays)
         _restore_question(policy, document["question"])
-        fingerprint, marks = _fingerprint_again(document["history"], arrays)
+        fingerprint, marks = _load_fingerprint(document["history"], arrays)
         log = History([], []) if history is None else history
         policy.resume(log, fingerprint, marks, bool(document["history"]["totals"]))
     except ArtReplayError:
@@ -120,13 +120,13 @@ def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, r
 
 def _check_given(document: Json, history: object, base: object, relation: object) -> None:
     """Refuse to go on without what a file cannot hold, or with what it has no place for."""
-    known = document["history"]
+    log = document["history"]
     if document["policy"] == Ignorant.kind:
         if history is not None:
             raise InvalidParameter("the file holds an Ignorant policy, which has no log: leave history out")
     elif history is None:
-        raise InvalidParameter(f"the file holds a policy over a log of {known['rows']} rows. Type load(path, history).")
-    if not known["relation"]:
+        raise InvalidParameter(f"the file holds a policy over a log of {log['rows']} rows. Type load(path, history).")
+    if not log["relation"]:
         if relation is not None:
             raise InvalidParameter("the file holds a policy without a relation of your own: leave relation= out")
     elif relation is None or base is None:
@@ -141,9 +141,9 @@ def _check_given(document: Json, history: object, base: object, relation: object
 def _described(policy: Policy) -> tuple[Json, Arrays]:
     """A policy as JSON and arrays."""
     policy.drive.check_whole()
-    arrays: Arrays = {"position": policy.drive.position[:KEPT]}
-    known = policy.fingerprint()
-    arrays |= {"digests": known.digests, "marks": policy.marks()}
+    arrays: Arrays = {"position": policy.drive.position[:SAVE_SIZE]}
+    fingerprint = policy.fingerprint()
+    arrays |= {"digests": fingerprint.digests, "marks": policy.marks()}
     arrays |= {} if policy._online is None else policy._online.kept()
     document = {
         "magic": _MAGIC,
@@ -152,10 +152,10 @@ def _described(policy: Policy) -> tuple[Json, Arrays]:
         "base": _describe_base(policy.drive.base, arrays),
         "pending": _describe_pending(policy),
         "question": None if policy._question is None else encode(list(policy._question)),
-        "drift": {"given": policy._drift.given, "from_log": policy._drift.from_log},
+        "drift": {"given": policy._drift.value, "from_log": policy._drift.from_log},
         "history": {
-            "rows": known.rows,
-            "block": known.block,
+            "rows": fingerprint.rows,
+            "block": fingerprint.block,
             "totals": policy.log.is_totals,
             "unknown": policy.unknown,
             "relation": policy.relation is not None,
@@ -196,20 +196,20 @@ def _describe_pending(policy: Policy) -> Json:
     if units == 0:
         return None
     numbers = [int(number) for number in drive.proposed[:units]]
-    named = [base.unit(number) for number in numbers] if isinstance(base, ObjectBase) else numbers
-    return {"units": encode(named), "is_list": base.proposes_list}
+    entries = [base.unit(number) for number in numbers] if isinstance(base, ObjectBase) else numbers
+    return {"units": encode(entries), "is_list": base.proposes_list}
 
 
 # -- a policy made of what a file says --------------------------------------------------------------------------
 
 
-def _base_again(document: Json, arrays: Arrays, given: object, plain: bool) -> Base:
+def _load_base(document: Json, arrays: Arrays, thing: object, plain: bool) -> Base:
     """The base of a policy: one made as the saved one was, or a copy of the given one, with the saved state in it."""
     entry = document["base"]
     name = entry["class"]
-    if given is not None and type(given).__qualname__ != name:
-        raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(given).__qualname__}")
-    base = as_base(_made_again(entry) if given is None else given, plain=plain)
+    if thing is not None and type(thing).__qualname__ != name:
+        raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(thing).__qualname__}")
+    base = as_base(_rebuild_base(entry) if thing is None else thing, plain=plain)
     if _drift_again(document, base).is_there:
         base.allow_drift()
     if isinstance(base, Algorithm) and entry["log rows"] is not None:
@@ -222,9 +222,9 @@ def _base_again(document: Json, arrays: Arrays, given: object, plain: bool) -> B
         base.thing.restore(decode(entry["state"]))
         return base
     rule = rule_of(base.component)
-    mine, saved = _parameters(base) if isinstance(base, Algorithm) else encode(scalars_of(rule)), entry["made with"]
-    if json.dumps(mine) != json.dumps(saved):  # as text, in which nan equals itself
-        raise InvalidParameter(f"base= must be made as the saved {name} was, with {saved}")
+    mine, in_file = _parameters(base) if isinstance(base, Algorithm) else encode(scalars_of(rule)), entry["made with"]
+    if json.dumps(mine) != json.dumps(in_file):  # as text, in which nan equals itself
+        raise InvalidParameter(f"base= must be made as the saved {name} was, with {in_file}")
     learnt = {key.removeprefix("base."): array for key, array in arrays.items() if key.startswith("base.")}
     _check_arrays(base, arrays_of(rule), learnt)
     base.component = with_rule(base.component, overwrite(rule, learnt))
@@ -233,7 +233,7 @@ def _base_again(document: Json, arrays: Arrays, given: object, plain: bool) -> B
     return base
 
 
-def _made_again(entry: Json) -> Algorithm:
+def _rebuild_base(entry: Json) -> Algorithm:
     """An algorithm as it was when it was made."""
     name = entry["class"]
     if entry["kind"] != "named" or _OWN_CALLABLE in entry["made with"].values():
@@ -242,8 +242,8 @@ def _made_again(entry: Json) -> Algorithm:
     algorithm = next((cls for cls in ALGORITHMS if cls.__name__ == name), None)
     if algorithm is None:
         raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
-    made: Algorithm = algorithm(**{key: decode(value) for key, value in entry["made with"].items()})
-    return made
+    new: Algorithm = algorithm(**{key: decode(value) for key, value in entry["made with"].items()})
+    return new
 
 
 def _check_arrays(base: Base, mine: Arrays, saved: Arrays) -> None:
@@ -261,14 +261,14 @@ def _check_arrays(base: Base, mine: Arrays, saved: Arrays) -> None:
 
 def _drift_again(document: Json, base: Base) -> Drift:
     entry = document["drift"]
-    return Drift.restored(entry["given"], bool(entry["from_log"]), base)
+    return Drift.restore(entry["given"], bool(entry["from_log"]), base)
 
 
 def _restore_position(policy: Policy, document: Json, arrays: Arrays) -> None:
     position, drive, base = arrays["position"], policy.drive, policy.drive.base
-    if position.shape != (KEPT,) or position.dtype != np.int64 or (position < 0).any():
+    if position.shape != (SAVE_SIZE,) or position.dtype != np.int64 or (position < 0).any():
         raise InvalidFile("the position in the file is not one of a policy")
-    drive.position[:KEPT] = position
+    drive.position[:SAVE_SIZE] = position
     pending = document["pending"]
     if pending is None:
         drive.position[PENDING] = 0
@@ -296,13 +296,13 @@ def _restore_question(policy: Policy, asked: Json) -> None:
     policy._question = question
 
 
-def _fingerprint_again(known: Json, arrays: Arrays) -> tuple[Fingerprint, np.ndarray[Any, Any]]:
+def _load_fingerprint(entry: Json, arrays: Arrays) -> tuple[Fingerprint, np.ndarray[Any, Any]]:
     """What the log was when the policy was saved, and which of its rows were used."""
-    rows, block = checked_count("rows", known["rows"], least=0), checked_count("block", known["block"])
+    rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])
     marks, digests = arrays["marks"], arrays["digests"]
     if marks.ndim != 1 or marks.dtype != np.int64 or (marks < 0).any() or (marks > rows).any():
         raise InvalidFile("the marks in the file are not those of a log of its size")
-    if digests.shape != (-(-rows // block),) or (known["totals"] and marks.shape != (1,)):
+    if digests.shape != (-(-rows // block),) or (entry["totals"] and marks.shape != (1,)):
         raise InvalidFile("the marks or digests in the file are not those of a log of its size")
     return Fingerprint(rows, block, digests), marks
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, ContextRegression, PointAlgorithm, PsiUCB
-from artreplay.algorithms.drift_indices import DOUBT, DriftIndex
+from artreplay.algorithms.drift_indices import CHANCE_NATS, DriftIndex
 from artreplay.algorithms.psi import SubGaussian
 from artreplay.cells import Box
 from artreplay.cells.boxes import samples_in
-from artreplay.cells.unit_cells import Table
+from artreplay.cells.unit_cells import CellTable
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import Label
@@ -89,14 +89,14 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
         return {cell.unit: cell.used for cell in cells_of(policy)}
     logged = np.unique(log.some_units())
     cells = base.unit_cells(logged)
-    units = np.arange(len(cells.find.cell)) if isinstance(cells.find, Table) else logged
+    units = np.arange(len(cells.find.cell)) if isinstance(cells.find, CellTable) else logged
     used = used_counts(policy, partial(np.bincount, minlength=int(units.max(initial=-1)) + 1))
     members: dict[int, list[int]] = {}
     for unit, cell in zip(units.tolist(), cells.of(units).tolist(), strict=True):
         members.setdefault(cell, []).append(unit)
     name = base.unit_name if isinstance(base, ArmAlgorithm) else base.unit
-    named = [([name(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
-    return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in named}
+    groups = [([name(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
+    return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in groups}
 
 
 def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
@@ -106,7 +106,7 @@ def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
         return log.counts(count)
     counts = count(np.empty(0, np.int64))
     cells = ledger.cells if isinstance(ledger, Ledger) and len(ledger.row) == 0 else None
-    if isinstance(cells, Table) and 0 < len(cells.cell) == cells.last and not log.is_totals:  # each unit is a cell
+    if isinstance(cells, CellTable) and 0 < len(cells.cell) == cells.last and not log.is_totals:  # each unit is a cell
         counts[: len(cells.cell)] += policy.marks()[cells.cell]
         return counts
     for part, shown in policy.used_parts():
@@ -150,8 +150,8 @@ class Online:
 
     def go_on_from(self, before: Online) -> None:
         """Take over what was told of the first arms."""
-        for mine, known in zip(self._columns(), before._columns(), strict=True):
-            mine[: len(known)] = known
+        for mine, theirs in zip(self._columns(), before._columns(), strict=True):
+            mine[: len(theirs)] = theirs
 
     def _columns(self) -> tuple[list[Any], ...]:
         return self.counts, self.sums, self.counts_before, self.sums_before
@@ -165,15 +165,15 @@ class Online:
         online_mean = np.array(self.sums)[arms] / played[arms]
         logged_sum = tally.totals - np.array(self.sums_before) - np.array(self.sums)
         logged_mean = logged_sum[arms] / logged[arms]
-        chance = self._spread * (np.sqrt(DOUBT / played[arms]) + np.sqrt(DOUBT / logged[arms]))
+        chance = self._spread * (np.sqrt(CHANCE_NATS / played[arms]) + np.sqrt(CHANCE_NATS / logged[arms]))
         index = getattr(base.component, "index", None)
         allowed = index.allowances[arms] / logged[arms] if isinstance(index, DriftIndex) else 0.0
-        found = []
+        cells = []
         for at in np.flatnonzero(np.abs(online_mean - logged_mean) > chance + allowed).tolist():
             one, other = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
             arm = arms[at]
-            found.append(Contradiction(base.unit_name(arm), one, int(played[arm]), other, int(logged[arm])))
-        return found
+            cells.append(Contradiction(base.unit_name(arm), one, int(played[arm]), other, int(logged[arm])))
+        return cells
 
     def kept(self) -> dict[str, Ints | Floats]:
         """What a file must have of it."""
@@ -192,5 +192,5 @@ def online_of(base: object) -> Online | None:
     """What keeps the online rewards of a base: over arms, where it is known how far rewards can spread by chance."""
     if not isinstance(base, ArmAlgorithm) or isinstance(base, ContextRegression):
         return None
-    known = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))
-    return Online(base) if known else None
+    is_bounded = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))
+    return Online(base) if is_bounded else None

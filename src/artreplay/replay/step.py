@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, compiled, natural
+from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, assume_nonnegative, compiled
 
 # Where a policy stands, in one array.
 USED = 0  # rows of the log shown
@@ -15,7 +15,7 @@ SLOT = 4  # ... which of them is served next
 SHOWN = 5  # ... and how many were shown something
 READ_UNITS = 6  # units whose cells `read_to_end` is done with
 PLACES = 7  # how many of these there are
-KEPT = 3  # how many of them a saved policy has
+SAVE_SIZE = 3  # how many of them a saved policy has
 
 # What can come of a piece of work. A number above 0 is none of these: it counts units to play.
 (
@@ -34,13 +34,13 @@ KEPT = 3  # how many of them a saved policy has
 class Learner(Protocol):
     """The part of a base that the step calls. Units are numbers."""
 
-    def propose_over(self, ledger: Rows, out: Ints, round_: int) -> int: ...
+    def propose_over(self, ledger: UnreadRows, out: Ints, round_: int) -> int: ...
     def update(self, unit: int, reward: float) -> None: ...
     def update_logged(self, unit: int, reward: float, allowance: float) -> None: ...
     def room(self) -> int: ...
 
 
-class Rows(Protocol):
+class UnreadRows(Protocol):
     """Unread rows of a log, by the cell that a unit lies in."""
 
     def locate(self, algorithm: Learner, unit: int) -> int: ...
@@ -49,7 +49,7 @@ class Rows(Protocol):
 
 
 @compiled
-def serve(algorithm: Learner, ledger: Rows, position: Ints, cell: int) -> int:
+def serve(algorithm: Learner, ledger: UnreadRows, position: Ints, cell: int) -> int:
     """Show the earliest unread row of a cell, as it was logged; its place, NO_ROW or UNREAD."""
     at: int = ledger.first_unread(cell)
     if at >= 0:
@@ -59,7 +59,7 @@ def serve(algorithm: Learner, ledger: Rows, position: Ints, cell: int) -> int:
 
 
 @compiled
-def propose(algorithm: Learner, ledger: Rows, proposal: Ints, round_: int, most: int) -> int:
+def propose(algorithm: Learner, ledger: UnreadRows, proposal: Ints, round_: int, most: int) -> int:
     """Let the base write a proposal. Returns how many units it has, at most `most`, or what came of it.
 
     A base that is read until its choice is certain (`certified.py`) says itself when that is so.
@@ -71,7 +71,9 @@ def propose(algorithm: Learner, ledger: Rows, proposal: Ints, round_: int, most:
 
 
 @compiled
-def show(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, units: int, first: int, shown: int) -> int:
+def show(
+    algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Ints, units: int, first: int, shown: int
+) -> int:
     """Show the base what the log has to say of a proposal; the number of units to be played, AGAIN or NEEDS_ROWS.
 
     For each unit in order, the earliest unread row of the cell it lies in now is shown; when there is none for any
@@ -79,7 +81,7 @@ def show(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, units
     need be: then it goes on with the unit `first`, after `shown` rows.
     """
     for j in range(first, units):
-        at = serve(algorithm, ledger, position, natural(ledger.locate(algorithm, proposal[j])))
+        at = serve(algorithm, ledger, position, assume_nonnegative(ledger.locate(algorithm, proposal[j])))
         if at >= 0:
             shown += 1
         elif at == UNREAD:
@@ -89,7 +91,7 @@ def show(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, units
 
 
 @compiled
-def step(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints) -> int:
+def step(algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Ints) -> int:
     """Propose and show, or go on where rows were waited for; what came of it."""
     units = position[SERVING]
     if units > 0:
@@ -102,7 +104,7 @@ def step(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints) -> in
 
 
 @Loop
-def settle(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, limit: int) -> int:
+def settle(algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Ints, limit: int) -> int:
     """Repeat the step until there is something to play, at most `limit` times. Returns how many units that is."""
     width = len(proposal)
     room = 0
@@ -122,7 +124,7 @@ def settle(algorithm: Learner, ledger: Rows, position: Ints, proposal: Ints, lim
 
 
 @Loop
-def read_to_end(algorithm: Learner, ledger: Rows, position: Ints, units: Ints, limit: int) -> int:
+def read_to_end(algorithm: Learner, ledger: UnreadRows, position: Ints, units: Ints, limit: int) -> int:
     """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; DONE at the end.
 
     When a cell divides meanwhile, those of the part that the unit lies in. `position` says which unit is next.
@@ -156,7 +158,7 @@ class Rounds(NamedTuple):
 
 
 @Loop
-def take_rounds(algorithm: Learner, ledger: Rows, position: Ints, rounds: Rounds, limit: int) -> int:
+def take_rounds(algorithm: Learner, ledger: UnreadRows, position: Ints, rounds: Rounds, limit: int) -> int:
     """Show what was played, at most `limit` rounds; DONE at the end. `position` says which round is next."""
     room = 0
     while position[READ_UNITS] < len(rounds.units):

@@ -21,9 +21,9 @@ from artreplay.studies.settings import (
     Settings,
     checked_features,
     checked_note,
+    drift_as_json,
     first_policy,
-    kept_drift,
-    made_base,
+    new_base,
 )
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.studies.study_log import description, packed_rows
@@ -45,10 +45,10 @@ def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settin
     """Refuse settings and a log that a policy cannot take; the settings with the rows that the horizon counts."""
     base.count_log(0)  # the policy has no log when it is made
     policy = first_policy(settings, base)
-    seen = None if log is None else policy.check_extends(log)
+    view = None if log is None else policy.check_extends(log)
     if not base.counts_log:
         return settings
-    rows = 0 if seen is None else seen.size
+    rows = 0 if view is None else view.size
     base.count_log(rows)
     warn_of_short_horizon(base, rows)
     return replace(settings, log_rows=rows)
@@ -57,7 +57,7 @@ def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settin
 # -- arms that come and go --------------------------------------------------------------------------------------------
 
 
-def add_arm(state: StudyState, label: Label, features: Any) -> None:
+def add_arm(state: StudyState, label: Label, features: Sequence[float] | None) -> None:
     """Let an arm be chosen from now on: a new one, or one that was retired."""
     state.check_arms("add_arm")
     label = plain_label(label)
@@ -69,10 +69,10 @@ def add_arm(state: StudyState, label: Label, features: Any) -> None:
     if number is not None:
         raise StudyRefused(f"{label!r} is an arm of this study already")
     row = checked_features(state.base.thing, features)
-    written = json.dumps([[encode(label), row]])
-    made_base(state.settings, [*state.arms, Arm(label, row)])  # which refuses what is wrong
+    body = json.dumps([[encode(label), row]])
+    new_base(state.settings, [*state.arms, Arm(label, row)])  # which refuses what is wrong
     before = state.fold_at_hand
-    state.enter("arms", body=written)
+    state.enter("arms", body=body)
     state.grow_fold(before)
 
 
@@ -96,35 +96,35 @@ def extend(state: StudyState, log: AnyHistory) -> None:
     """Go on with a log that has grown: the same rows, and more after them; or with a store at another place."""
     state.expire()
     fold = state.fold()
-    known = state.logs[-1][1] if state.logs else {}
-    rows, kind = known.get("rows", 0), known.get("kind")
+    last = state.logs[-1][1] if state.logs else {}
+    rows, kind = last.get("rows", 0), last.get("kind")
     if rows and isinstance(log, Totals) != isinstance(fold.log, Totals):
         has, got = ("totals", "rows") if isinstance(fold.log, Totals) else ("rows", "totals")
         raise StudyRefused(f"the log of this study has {has}, and cannot go on with {got}: make a new study")
     fold.policy.check_extends(log)
-    has_moved = kind == "store" and description(log).get("place") != known["place"]
+    has_moved = kind == "store" and description(log).get("place") != last["place"]
     if log.n_rows == rows and not has_moved:
         return
     is_kept = kind in (None, "rows", "totals")
     if is_kept and rows and isinstance(log, StoredLog):
         log = log.load()  # after rows that the study keeps itself
     if isinstance(log, StoredLog):
-        state.given = log if state.given is not None else None
+        state.outside_log = log if state.outside_log is not None else None
     else:
         for packed in packed_rows(log, rows if is_kept else 0):
             state.enter("rows", data=packed)
-    fold.extended(log)
+    fold.extend(log)
     state.enter("log", body=json.dumps(description(log)))
 
 
 def change(state: StudyState, unknown: str | None, drift: AnyDrift | None, note: dict[str, Any] | None) -> None:
     """Treat the log otherwise, and fold the journal again; or keep another note."""
-    given: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
-    given |= {} if drift is None else {"drift": kept_drift(drift)}
-    settings = replace(state.settings, **given)
+    changes: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
+    changes |= {} if drift is None else {"drift": drift_as_json(drift)}
+    settings = replace(state.settings, **changes)
     note = None if note is None else checked_note(note)
     if settings != state.settings:
-        policy, fold = first_policy(settings, made_base(settings, state.arms)), state.fold()
+        policy, fold = first_policy(settings, new_base(settings, state.arms)), state.fold()
         if fold.log is not None:
             policy.check_extends(fold.log)
         state.expire()
@@ -139,7 +139,7 @@ def set_horizon(state: StudyState, horizon: int) -> None:
     policy = state.fold().policy
     rows = policy.used + policy.unused
     settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms), rows)
-    warn_of_short_horizon(made_base(settings, state.arms), rows)
+    warn_of_short_horizon(new_base(settings, state.arms), rows)
     state.expire()
     _fold_again(state, settings)
 
@@ -190,7 +190,7 @@ def without_own_rows(
 class ArmState:
     """An arm of a study as it stands: samples logged, used and online, their mean, the index, open decisions."""
 
-    label: Any
+    label: Label
     retired: bool
     logged: int
     used: int

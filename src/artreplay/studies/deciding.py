@@ -6,7 +6,7 @@ import json
 import secrets
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from artreplay.errors import (
     InvalidAction,
@@ -16,18 +16,18 @@ from artreplay.errors import (
     UnknownDecision,
     checked_count,
 )
-from artreplay.history import Label
+from artreplay.history import Action, Label
 from artreplay.history.labels import plain_label
 from artreplay.replay import encode
 from artreplay.studies.decisions import (
     Decision,
     PastHorizon,
     Value,
+    action_as_json,
     action_of,
     decision_of,
     stories,
     value_of,
-    written_action,
 )
 from artreplay.studies.study_journal import Entry
 from artreplay.studies.study_state import StudyState
@@ -43,42 +43,42 @@ def decide(
     requests = _requests(request, many, count is not None)
     state.expire()
     available = state.available(among)
-    if (found := _decided(state, requests)) is not None:
-        return found[0] if count is None else found
+    if (earlier := _decided(state, requests)) is not None:
+        return earlier[0] if count is None else earlier
     number, fold = state.counts["decisions"], state.fold()
     _warn_past_horizon(state, number + many)  # which may be raised: nothing is changed yet
-    actions: list[Any] = []
+    actions: list[Action] = []
     try:
         for place in range(number, number + many):
             actions.append(fold.decide(place, available))
-            fold.pending.opened(place + 1, fold.numbers(actions[-1]))
+            fold.pending.open(place + 1, fold.numbers(actions[-1]))
     except BaseException:  # the log could not be read, or Ctrl-C was pressed: none of them was made
         for place in range(number, number + len(actions)):
-            fold.pending.closed(place + 1)
+            fold.pending.close(place + 1)
         raise
-    asked = [] if among is None else [encode(plain_label(label)) for label in among]
+    among_entries = [] if among is None else [encode(plain_label(label)) for label in among]
     for action, one in zip(actions, requests, strict=True):
-        _enter_decision(state, action, one, asked)
-    made = [decision_of(state.open[number + place], state.arms) for place in range(1, many + 1)]
+        _enter_decision(state, action, one, among_entries)
+    decisions = [decision_of(state.open[number + place], state.arms) for place in range(1, many + 1)]
     state.keep_snapshot_if_due()
-    return made[0] if count is None else made
+    return decisions[0] if count is None else decisions
 
 
 def _decided(state: StudyState, requests: list[str] | list[None]) -> list[Decision] | None:
     """The decisions that were made for these requests, all of them or none."""
-    found = []
+    decisions = []
     for request in requests:
         entries = [] if request is None else list(state.journal.read(kinds=("decision",), request=request))
         if not entries:
             return None
-        found.append(_as_it_stands(state, entries[0].decision or 0)[0])
-    return found
+        decisions.append(_as_it_stands(state, entries[0].decision or 0)[0])
+    return decisions
 
 
-def _enter_decision(state: StudyState, action: Any, request: str | None, among: list[Any]) -> None:
+def _enter_decision(state: StudyState, action: Action, request: str | None, among: list[Any]) -> None:
     number = state.counts["decisions"] + 1
-    unit = state.numbers[action] if state.plays_one_arm else None
-    body: dict[str, Any] = {} if unit is not None else {"action": written_action(action)}
+    unit = state.numbers[cast(Label, action)] if state.plays_one_arm else None
+    body: dict[str, Any] = {} if unit is not None else {"action": action_as_json(action)}
     body |= {"among": among} if among else {}
     state.enter(
         "decision",
@@ -98,17 +98,17 @@ def _warn_past_horizon(state: StudyState, decision: int) -> None:
         state.warned = True
 
 
-def reward(state: StudyState, id_: str, value: Any) -> StudyRefused | None:
+def reward(state: StudyState, id_: str, value: object) -> StudyRefused | None:
     """Take a reward in; what is refused and counted is returned, and raised after the commit."""
     state.expire()
     decision, outcome = find_decision(state, id_)
     checked = _checked_value(state, decision.action, value)
     number = decision.number
     if decision.state == "open":
-        known = state.waiting.get(number)
-        if known is not None and known != checked:
-            raise _is_final(id_, known, checked)
-        if known is None:
+        before = state.waiting.get(number)
+        if before is not None and before != checked:
+            raise _is_final(id_, before, checked)
+        if before is None:
             kind = "waiting" if state.settings.close == "window" else "reward"
             state.enter_value(kind, decision.action, checked, state.open[number].unit, decision=number)
         return None
@@ -134,7 +134,7 @@ def void(state: StudyState, id_: str) -> None:
     state.enter("void", decision=decision.number, body=None if outcome is None else outcome.kind)
 
 
-def observe(state: StudyState, action: Any, value: Any, request: str | None) -> None:
+def observe(state: StudyState, action: Action, value: object, request: str | None) -> None:
     """Take in what came of an action that nobody asked for."""
     several = state.base.proposes_list
     action = list(action) if several and isinstance(action, (list, tuple)) else action
@@ -146,8 +146,8 @@ def observe(state: StudyState, action: Any, value: Any, request: str | None) -> 
     state.expire()
     (name,) = _requests(request, 1, False)
     for known in [] if name is None else state.journal.read(kinds=("observation",), request=name):
-        before = (written_action(action_of(known, state.arms)), value_of(known))
-        if before != (written_action(action), checked):
+        before = (action_as_json(action_of(known, state.arms)), value_of(known))
+        if before != (action_as_json(action), checked):
             raise StudyRefused(f"request {request!r} observed something else before, which is final")
         return
     state.enter_value("observation", action, checked, numbers[0] if state.plays_one_arm else None, request=name)
@@ -172,9 +172,9 @@ def _as_it_stands(state: StudyState, number: int) -> tuple[Decision, Entry | Non
     raise InvalidFile(f"is damaged: its journal has no decision {number}", file=state.journal.name)
 
 
-def _checked_value(state: StudyState, action: Any, value: Any) -> Value:
+def _checked_value(state: StudyState, action: Action, value: Any) -> Value:
     """A reward as it is kept: one number, or one for each unit."""
-    if not state.base.proposes_list:
+    if not isinstance(action, list):
         state.base.checked_reward(value)
         return float(value)
     if not hasattr(value, "__len__") or isinstance(value, (str, bytes)) or len(value) != len(action):
@@ -195,5 +195,5 @@ def _requests(request: str | None, many: int, is_list: bool) -> list[str] | list
     return [f"{request} ({place} of {many})" for place in range(1, many + 1)] if is_list else [request]
 
 
-def _is_final(id_: str, known: Value, value: Value) -> StudyRefused:
-    return StudyRefused(f"decision {id_} has the reward {known} already, which is final, got {value}")
+def _is_final(id_: str, before: Value | None, value: Value) -> StudyRefused:
+    return StudyRefused(f"decision {id_} has the reward {before} already, which is final, got {value}")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from artreplay.history import Allocation
+from artreplay.history import Action, Allocation, Unit
 from artreplay.history.labels import plain_label
 from artreplay.replay import decode, encode
 from artreplay.studies.settings import Arm
@@ -28,7 +28,7 @@ class Decision:
     """What to do. Its reward is told by the `id`, until `due`, or at any time where that is None."""
 
     id: str
-    action: Any
+    action: Action
     due: datetime | None
     asked: datetime
     number: int  # counted from 1
@@ -55,13 +55,13 @@ def decision_of(entry: Entry, arms: Sequence[Arm], state: str = "open") -> Decis
 def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterable[tuple[Entry, Decision, Entry | None]]:
     """For each decision, from entries that come by decision: its entry, the decision as it stands, what came of it."""
     for _, of_one in groupby(entries, attrgetter("decision")):
-        made, outcome, state = None, None, "open"
+        first, outcome, state = None, None, "open"
         for entry in of_one:
-            made = entry if entry.kind == "decision" else made
+            first = entry if entry.kind == "decision" else first
             outcome = entry if entry.kind in ("reward", "expiry") else outcome
             state = STATES.get(entry.kind, state)
-        if made is not None:
-            yield made, decision_of(made, arms, state), outcome
+        if first is not None:
+            yield first, decision_of(first, arms, state), outcome
 
 
 def moment(seconds: float) -> datetime:
@@ -69,22 +69,25 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def action_of(entry: Entry, arms: Sequence[Arm]) -> Any:
+def action_of(entry: Entry, arms: Sequence[Arm]) -> Action:
     """The action of a decision, an outcome or an observation."""
-    return arms[entry.unit].label if entry.unit is not None else read_action(json.loads(entry.body or "")["action"])
+    return (
+        arms[entry.unit].label if entry.unit is not None else action_from_json(json.loads(entry.body or "")["action"])
+    )
 
 
-def value_of(entry: Entry) -> Any:
+def value_of(entry: Entry) -> Value | None:
     """The reward in an entry, or one for each unit of a list; None if there is none."""
     if entry.reward is None and entry.body is not None:
-        return json.loads(entry.body)["rewards"]
+        rewards: Value | None = json.loads(entry.body)["rewards"]
+        return rewards
     return entry.reward
 
 
-def written_action(action: Any) -> Any:
+def action_as_json(action: object) -> Any:
     """An action as JSON holds it: a point, or a list of points or labels."""
     if isinstance(action, list):
-        return [written_action(unit) for unit in action]
+        return [action_as_json(unit) for unit in action]
     if isinstance(action, Allocation):
         return {"point": [float(value) for value in action.point], "level": float(action.level)}
     if isinstance(action, np.ndarray):
@@ -92,10 +95,11 @@ def written_action(action: Any) -> Any:
     return encode(plain_label(action))
 
 
-def read_action(written: Any) -> Any:
+def action_from_json(written: Any) -> Action:
     """The action that was written."""
     if isinstance(written, list):
-        return [read_action(unit) for unit in written]
+        return [cast(Unit, action_from_json(unit)) for unit in written]
     if isinstance(written, dict) and "level" in written:
         return Allocation(tuple(written["point"]), written["level"])
-    return decode(written)
+    label: Unit = decode(written)
+    return label

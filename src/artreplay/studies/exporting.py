@@ -12,7 +12,7 @@ from artreplay.studies.settings import Arm
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.whole_files import write_whole
 
-ROWS_AT_ONCE = 1 << 16  # rows that are written together
+EXPORT_ROWS = 1 << 16  # rows that are written together
 
 
 def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
@@ -35,7 +35,7 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
             part: list[dict[str, Any]] = []
             for row in unit_rows(journal, arms):
                 part.append(row)
-                if len(part) == ROWS_AT_ONCE:
+                if len(part) == EXPORT_ROWS:
                     writer.write_table(pa.Table.from_pylist(part, schema))
                     part = []
             writer.write_table(pa.Table.from_pylist(part, schema))
@@ -45,8 +45,8 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
 
 def unit_rows(journal: Journal, arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
     """A row for each unit: what was decided, in order, then what was observed, and what came of it."""
-    for made, decision, outcome in stories(journal.read(by_decision=True), arms):
-        yield from _rows_of(made, decision, decision.action, None if decision.state == "void" else outcome)
+    for start, decision, outcome in stories(journal.read(by_decision=True), arms):
+        yield from _rows_of(start, decision, decision.action, None if decision.state == "void" else outcome)
     for entry in journal.read(kinds=("observation",)):
         yield from _rows_of(entry, None, action_of(entry, arms), entry)
 
@@ -69,7 +69,7 @@ def _rows_of(entry: Entry, decision: Decision | None, action: Any, outcome: Entr
         }
 
 
-def text_of(unit: Any) -> str:
+def text_of(unit: object) -> str:
     """A unit as a text: a label as it is, coordinates with commas between them."""
     if isinstance(unit, tuple):
         point, level = (unit.point, f" @ {unit.level:g}") if isinstance(unit, Allocation) else (unit, "")

@@ -11,13 +11,13 @@ import numpy as np
 
 from artreplay.algorithms import Available
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
-from artreplay.history import History
+from artreplay.history import Action, History
 from artreplay.replay import AnyHistory, ArtificialReplay, Policy, policy_as_bytes, policy_from_bytes
 from artreplay.studies.decisions import action_of, value_of
 from artreplay.studies.pending import Pending
-from artreplay.studies.settings import Arm, Settings, first_policy, made_base, with_state_of
+from artreplay.studies.settings import Arm, Settings, first_policy, new_base, with_state_of
 from artreplay.studies.study_journal import Entry, Journal
-from artreplay.studies.study_log import first_rows, opened_log
+from artreplay.studies.study_log import first_rows, open_study_log
 
 LEARNT = ("reward", "expiry", "observation", "log")  # the kinds of entries that a policy learns from
 FEW_ROUNDS = 64  # which are told one by one: handing arrays over takes as long as telling a few
@@ -51,19 +51,19 @@ class Fold:
         settings: Settings,
         arms: Sequence[Arm],
         logs: Sequence[tuple[int, dict[str, Any]]],
-        given: AnyHistory | None,
+        outside_log: AnyHistory | None,
     ) -> None:
         self._journal, self._arms, self._logs = journal, arms, logs
         last = logs[-1][1] if logs else None
-        self.log = None if last is None else first_rows(opened_log(journal, last, given), last["rows"])
+        self.log = None if last is None else first_rows(open_study_log(journal, last, outside_log), last["rows"])
         self.snapshot_at = 0
-        base = made_base(settings, arms)
-        kept = journal.snapshot("policy")
-        before = None if kept is None else self._continued(*kept, base)
+        base = new_base(settings, arms)
+        snapshot = journal.snapshot("policy")
+        before = None if snapshot is None else self._continued(*snapshot, base)
         self.policy: Policy = first_policy(settings, base) if before is None else before
         self._renew_pending()
 
-    def _continued(self, seq: int, saved: bytes, base: Any) -> Policy | None:
+    def _continued(self, seq: int, saved: bytes, base: object) -> Policy | None:
         """The policy of a snapshot, over the log as it was then; one that cannot be read is no loss."""
         rows = [entry["rows"] for at, entry in self._logs if at <= seq]
         log = first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], [])
@@ -103,28 +103,28 @@ class Fold:
             for unit, reward in zip(units, rewards, strict=True):
                 self.policy.tell(self._arms[unit].label, reward)
             return
-        scaled = self.policy.base.scaled(np.array(rewards, np.float64))
-        self.policy.tell_rounds(np.array(units, np.int64), np.asarray(scaled, np.float64))
+        values = self.policy.base.scaled(np.array(rewards, np.float64))
+        self.policy.tell_rounds(np.array(units, np.int64), np.asarray(values, np.float64))
 
     def has_log(self, rows: int) -> bool:
         """Whether the log at hand has this many rows."""
         return self.log is not None and self.log.n_rows >= rows
 
-    def extended(self, log: AnyHistory) -> None:
+    def extend(self, log: AnyHistory) -> None:
         """The log has grown."""
         self.log = log
 
-    def numbers(self, action: Any) -> list[int]:
+    def numbers(self, action: Action) -> list[int]:
         """The numbers of the units of an action."""
         base = self.policy.drive.base
-        return [base.checked_number(unit) for unit in (action if base.proposes_list else [action])]
+        return [base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
 
-    def opened(self, entry: Entry) -> None:
+    def open(self, entry: Entry) -> None:
         """A decision is open from now on."""
         units = self.numbers(action_of(entry, self._arms)) if entry.unit is None else [entry.unit]
-        self.pending.opened(entry.decision or 0, units)
+        self.pending.open(entry.decision or 0, units)
 
-    def decide(self, number: int, available: Available | None) -> Any:
+    def decide(self, number: int, available: Available | None) -> Action:
         """The action of a decision, by its number among all decisions."""
         policy, pending = self.policy, self.pending
         if self._log_is_new and policy.kind == ArtificialReplay.kind:
@@ -143,7 +143,7 @@ class Fold:
     def grown(self, settings: Settings, arms: Sequence[Arm]) -> bool:
         """Go on with an arm more; whether that was possible without a new fold."""
         policy = self.policy
-        base = made_base(settings, arms)
+        base = new_base(settings, arms)
         if policy.history is None or policy.kind != ArtificialReplay.kind or not with_state_of(base, policy.base):
             return False
         more = first_policy(settings, base)
@@ -159,8 +159,8 @@ class Fold:
     def keep_snapshot(self, seq: int) -> None:
         """Write down where the policy stands, so that a start need not fold everything again."""
         try:
-            saved = policy_as_bytes(self.policy)
+            data = policy_as_bytes(self.policy)
         except ArtReplayError:  # a snapshot only saves time
             return
-        self._journal.keep_snapshot("policy", seq, saved)
+        self._journal.keep_snapshot("policy", seq, data)
         self.snapshot_at = seq

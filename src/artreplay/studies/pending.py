@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import Available
-from artreplay.compiling import current_mode, views
-from artreplay.replay import PLACES, ROUND, Base, Policy, certify, is_certified, ledger_without_rows, settle
+from artreplay.compiling import Ints, current_mode, views
+from artreplay.replay import PLACES, ROUND, Base, Ledger, Policy, certify, is_certified, ledger_without_rows, settle
 
 
 class Pending:
@@ -32,14 +32,14 @@ class Pending:
         """Whether the base would choose otherwise by itself, or would not choose the same again."""
         return bool(self._open) or self.available is not None or not self._base.exact
 
-    def opened(self, decision: int, units: list[int]) -> None:
+    def open(self, decision: int, units: list[int]) -> None:
         """A decision for these units is open from now on."""
         if decision not in self._open:
             self._open[decision] = units
             if self._answer is not None:
                 self._answer.count_open(units)
 
-    def closed(self, decision: int) -> None:
+    def close(self, decision: int) -> None:
         """A decision is no longer open."""
         units = self._open.pop(decision, [])
         if self._answer is not None and not self._answer.uncount_open(units):
@@ -73,7 +73,7 @@ class Pending:
             self._answer.make_room(1)
             self._answer.component.update_logged(unit, reward, allowance)
 
-    def propose_over(self, ledger: Any, out: Any, round_: int) -> int:
+    def propose_over(self, ledger: Ledger, out: Ints, round_: int) -> int:
         """Write the numbers of the proposed units; how many there are."""
         if self._answer is None:
             units = [unit for units in self._open.values() for unit in units]
@@ -90,7 +90,7 @@ class Pending:
         return proposed
 
 
-def _compiled_proposal(answer: Any, base: Base, out: Any, round_: int) -> int:
+def _compiled_proposal(answer: Any, base: Base, out: Ints, round_: int) -> int:
     """What a copy of the base proposes, by machine code."""
     position = np.zeros(PLACES, np.int64)
     position[ROUND] = round_

@@ -31,7 +31,7 @@ AnyDrift = float | Mapping[Label, float]
 class Arm:
     """An arm of a study: its label, its features where the algorithm wants some, and whether it is retired."""
 
-    label: Any
+    label: Label
     features: list[float] | None = None
     retired: bool = False
 
@@ -85,12 +85,12 @@ LONGEST_WAIT = timedelta(days=36_525)
 def checked_note(note: dict[str, Any]) -> dict[str, Any]:
     """A note of the user's, which is kept as JSON."""
     try:
-        kept = json.loads(json.dumps(note, allow_nan=False))
+        copy = json.loads(json.dumps(note, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidParameter(f"note must be a dict that JSON can hold: {error}") from None
-    if not isinstance(kept, dict):
+    if not isinstance(copy, dict):
         raise InvalidParameter(f"note must be a dict that JSON can hold, got {note!r}")
-    return kept
+    return copy
 
 
 def settings_of(
@@ -125,20 +125,22 @@ def settings_of(
         raise InvalidParameter('close="window" needs wait=, after which the window of a decision closes')
     if on_timeout == "default":
         default = checked_reward(default, base.reward_range)
-    given = base.parameters()
+    parameters = base.parameters()
     arms: list[Arm] = []
     if isinstance(base, ArmAlgorithm):
-        features = given.get("features")
+        features = parameters.get("features")
         rows = [None] * base.n_arms if features is None else np.asarray(features).tolist()
         arms = [Arm(label, row) for label, row in zip(base.arms, rows, strict=True)]
     try:
-        kept = {name: encode(value) for name, value in given.items() if name not in ("arms", "n_arms", "features")}
+        as_json = {
+            name: encode(value) for name, value in parameters.items() if name not in ("arms", "n_arms", "features")
+        }
         [encode(arm.label) for arm in arms]
     except CannotSave as error:
         raise CannotSave(f"a study must be over an algorithm that a database can keep: {error}") from None
     settings = Settings(
         type(base).__name__,
-        kept,
+        as_json,
         len(arms),
         None if wait is None else wait.total_seconds(),
         on_timeout,
@@ -147,10 +149,10 @@ def settings_of(
         close,
         _checked_policy(base, policy),
         checked_note(note or {}),
-        kept_drift(drift),
+        drift_as_json(drift),
         has_allowances,
     )
-    return settings, arms, made_base(settings, arms)
+    return settings, arms, new_base(settings, arms)
 
 
 def first_policy(settings: Settings, base: Algorithm) -> ArtificialReplay | FullStart:
@@ -159,19 +161,19 @@ def first_policy(settings: Settings, base: Algorithm) -> ArtificialReplay | Full
         ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
     )
     nothing = History([], [], allowance=[] if settings.has_allowances else None)
-    return make(base, nothing, drift=drift_again(settings.drift), unknown=settings.unknown)
+    return make(base, nothing, drift=drift_from_json(settings.drift), unknown=settings.unknown)
 
 
-def kept_drift(drift: Any) -> Any:
+def drift_as_json(drift: Any) -> Any:
     """A number, or numbers by arm, as JSON; a policy refuses anything else."""
     if isinstance(drift, Mapping):
         return {"arms": [[encode(plain_label(label)), encode(value)] for label, value in drift.items()]}
     return encode(drift) if np.ndim(drift) == 0 else list(drift)
 
 
-def drift_again(kept: Any) -> AnyDrift:
+def drift_from_json(entry: Any) -> AnyDrift:
     """What was kept, as a policy takes it."""
-    return {decode(label): decode(value) for label, value in kept["arms"]} if isinstance(kept, dict) else kept
+    return {decode(label): decode(value) for label, value in entry["arms"]} if isinstance(entry, dict) else entry
 
 
 def _checked_policy(base: Algorithm, policy: PolicyKind | None) -> PolicyKind:
@@ -187,7 +189,7 @@ def _checked_policy(base: Algorithm, policy: PolicyKind | None) -> PolicyKind:
     return policy
 
 
-def made_base(settings: Settings, arms: Sequence[Arm]) -> Algorithm:
+def new_base(settings: Settings, arms: Sequence[Arm]) -> Algorithm:
     """A fresh base over these arms, whose index is made with as many as the settings say."""
     algorithm = {cls.__name__: cls for cls in ALGORITHMS}.get(settings.algorithm)
     if algorithm is None:
@@ -203,12 +205,12 @@ def made_base(settings: Settings, arms: Sequence[Arm]) -> Algorithm:
 
 
 def _parameters(algorithm: type[Algorithm], settings: Settings, arms: Sequence[Arm]) -> dict[str, Any]:
-    given = {name: decode(value) for name, value in settings.parameters.items()}
+    parameters = {name: decode(value) for name, value in settings.parameters.items()}
     if arms:
-        given["arms"] = [arm.label for arm in arms]
+        parameters["arms"] = [arm.label for arm in arms]
     if "features" in inspect.signature(algorithm).parameters:
-        given["features"] = [arm.features for arm in arms]
-    return given
+        parameters["features"] = [arm.features for arm in arms]
+    return parameters
 
 
 def _is_mean_index(base: Algorithm) -> bool:
@@ -241,11 +243,11 @@ def with_state_of(base: Any, before: Any) -> bool:
     """Let a base with arms added know what the one before knows; whether that can be done without a new fold."""
     if not (_is_mean_index(base) and _is_mean_index(before)):
         return False
-    index, known = base.component.index, before.component.index
-    n_before = len(known.tally.counts)
-    index.tally.counts[:n_before] = known.tally.counts
-    index.tally.totals[:n_before] = known.tally.totals
-    index.value[:n_before] = known.value[:n_before]
+    index, theirs = base.component.index, before.component.index
+    n_before = len(theirs.tally.counts)
+    index.tally.counts[:n_before] = theirs.tally.counts
+    index.tally.totals[:n_before] = theirs.tally.totals
+    index.value[:n_before] = theirs.value[:n_before]
     selector = top(index.value, base.budget) if isinstance(base.component.selector, Top) else best(index.value)
     base.component = base.component._replace(selector=selector)
     return True

@@ -11,12 +11,12 @@ from typing import Any, Self, TypeVar, overload
 
 from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter, StudyRefused
-from artreplay.history import Label
+from artreplay.history import Action, Label
 from artreplay.replay import AnyHistory, Cell, Contradiction, FullStart, Policy, checked_unknown
 from artreplay.studies import arms_and_log, deciding
 from artreplay.studies.arms_and_log import ArmState
 from artreplay.studies.decisions import Decision, decision_of, stories
-from artreplay.studies.settings import AnyDrift, Close, OnTimeout, PolicyKind, drift_again, settings_of
+from artreplay.studies.settings import AnyDrift, Close, OnTimeout, PolicyKind, drift_from_json, settings_of
 from artreplay.studies.study_connection import Clock, StudyConnection
 from artreplay.studies.study_databases import SQLiteJournal, journal_at
 
@@ -104,8 +104,8 @@ class Study(StudyConnection):
             base = FullStart(base, history, unknown=checked_unknown(unknown)).base
         allowed = getattr(history, "has_allowances", False)
         how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
-        settings, arms, made = settings_of(base, *how)
-        settings = arms_and_log.check_start(settings, made, history)
+        settings, arms, log = settings_of(base, *how)
+        settings = arms_and_log.check_start(settings, log, history)
         journal = journal_at(place)
         study = cls(journal, clock, history)
         journal.own(SECONDS_TO_OWN)
@@ -210,7 +210,7 @@ class Study(StudyConnection):
         """
         self._share(lambda state: deciding.void(state, decision_id))
 
-    def observe(self, action: Any, value: float | Sequence[float], request_id: str | None = None) -> None:
+    def observe(self, action: Action, value: float | Sequence[float], request_id: str | None = None) -> None:
         """Tell what came of an action that nobody asked for.
 
         Parameters
@@ -351,7 +351,7 @@ class Study(StudyConnection):
     @property
     def drift(self) -> AnyDrift:
         """How far the log's means may lie from today's: a number, or numbers by arm; 0 if its rows say so."""
-        return drift_again(self._read(lambda state: state.settings.drift))
+        return drift_from_json(self._read(lambda state: state.settings.drift))
 
     @property
     def note(self) -> dict[str, Any]:

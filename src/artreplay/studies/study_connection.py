@@ -10,7 +10,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, Self, TypeVar
 
-from artreplay.compiling.interrupts import Uninterrupted
+from artreplay.compiling.interrupts import NoInterrupt
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
 from artreplay.replay import AnyHistory
 from artreplay.studies.decisions import PastHorizon
@@ -50,8 +50,8 @@ class Call:
     def end(self, error: BaseException | None) -> None:
         """It is durable, or it has not happened because of an error of this call or another."""
         if not self.over and error is not None and self._error is None:
-            said = str(error) if isinstance(error, StudyUnavailable) else f"a call was cut short: {error!r}"
-            self._error = StudyUnavailable(said)
+            words = str(error) if isinstance(error, StudyUnavailable) else f"a call was cut short: {error!r}"
+            self._error = StudyUnavailable(words)
             self._error.__cause__ = error
         self.over = True
         self.wake()
@@ -141,10 +141,10 @@ class StudyConnection:
             return self._do_part(look)
         try:
             with self._mutex:
-                seen = look(self._ready())
+                result = look(self._ready())
                 if self._waiting:  # threads that only read would keep them waiting for ever
                     self._do_all()
-                return seen
+                return result
         finally:
             self._wake_next()
 
@@ -208,7 +208,7 @@ class StudyConnection:
         Threads often come back at once. The one that is told last then finds the others waiting, and should do the next
         calls; another does so if it does not come. Under load this is also fairer than if one thread did all the work.
         """
-        done = [] if first is None else [first]
+        calls = [] if first is None else [first]
         self._inside, self._broken = threading.get_ident(), None
         try:
             if first is not None:
@@ -216,21 +216,21 @@ class StudyConnection:
                 if self._broken is not None:  # which the caller has caught: what was written before it is gone
                     raise self._broken
             while self._waiting:
-                done.append(self._waiting[0])
+                calls.append(self._waiting[0])
                 self._waiting.popleft()
-                done[-1].do(self._ready)
-            with Uninterrupted():
+                calls[-1].do(self._ready)
+            with NoInterrupt():
                 self._commit()
-                self._next = done[-1].thread if len(done) > 1 else 0
+                self._next = calls[-1].thread if len(calls) > 1 else 0
                 self._until = perf_counter() + _RETURN
-                for call in done:
+                for call in calls:
                     call.end(None)
-                done.clear()
+                calls.clear()
         except BaseException as error:
-            with Uninterrupted():
-                if done:  # else Ctrl-C was pressed during the commit, and all is well
+            with NoInterrupt():
+                if calls:  # else Ctrl-C was pressed during the commit, and all is well
                     self._forget()
-                for call in done:
+                for call in calls:
                     call.end(error)
             if not isinstance(error, Exception):
                 raise

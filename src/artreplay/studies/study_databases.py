@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 from typing import IO, Any
 
-from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, shown
+from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, without_password
 from artreplay.errors import InvalidParameter
 from artreplay.optional_packages import needed
 from artreplay.studies.study_journal import Journal, Sentence
@@ -119,10 +119,10 @@ class PostgresJournal(Journal):
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise InvalidParameter(
                 f"the address of a study in PostgreSQL must end in # and its name, in small letters, digits and "
-                f"underscores, as in {shown(address)}#prices, got {schema!r}"
+                f"underscores, as in {without_password(address)}#prices, got {schema!r}"
             )
         self._psycopg = needed("psycopg", "a study in PostgreSQL")
-        super().__init__(f"{shown(address)}#{schema}", read_only)
+        super().__init__(f"{without_password(address)}#{schema}", read_only)
         self._errors = (self._psycopg.Error, OSError, ValueError)
         self._address, self._schema, self._owned = for_libpq(address), schema, False
 
@@ -171,7 +171,7 @@ def journal_at(place: str | os.PathLike[str], read_only: bool = False) -> Journa
     if is_postgres(place):
         return PostgresJournal(str(place), read_only)
     if is_address(place):
-        raise InvalidParameter(f"a study must lie in a file or in PostgreSQL, got {shown(str(place))}")
+        raise InvalidParameter(f"a study must lie in a file or in PostgreSQL, got {without_password(str(place))}")
     return SQLiteJournal(os.fspath(place), read_only)
 
 

@@ -10,11 +10,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from artreplay.addresses import said
+from artreplay.addresses import words_of
 from artreplay.errors import InvalidFile, StudyUnavailable
 
 VERSION = 3  # of the tables
-ROWS_AT_ONCE = 1000  # that are fetched together
+FETCH_ROWS = 1000  # that are fetched together
 POLL_SECONDS = 0.02  # between two looks at whether a study is free
 
 
@@ -52,8 +52,8 @@ def checksum(entry: Sequence[Any]) -> int:
 
 
 _pack = struct.Struct("<qdqqddq").pack
-_COLUMNS = ", ".join(Entry._fields)
-_APPEND = f"INSERT INTO entry ({_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
+_ENTRY_COLUMNS = ", ".join(Entry._fields)
+_APPEND = f"INSERT INTO entry ({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
 
 # Types are those of PostgreSQL, which SQLite takes as well.
 _SCHEMA = (
@@ -136,7 +136,7 @@ class Journal:
         if by_decision:
             conditions.append("decision IS NOT NULL")
         order = "decision, seq" if by_decision else "seq"
-        statement = f"SELECT {_COLUMNS} FROM entry WHERE {' AND '.join(conditions)} ORDER BY {order}"
+        statement = f"SELECT {_ENTRY_COLUMNS} FROM entry WHERE {' AND '.join(conditions)} ORDER BY {order}"
         new = tuple.__new__  # which a million entries feel
         for rows in self._each(statement, *values):
             for row in rows:
@@ -178,10 +178,10 @@ class Journal:
     def _each(self, statement: str, *values: int | str) -> Iterator[list[Any]]:
         """Return the rows that a statement finds, many at a time."""
         with self._reading:
-            found = self._executed(statement, values)
+            cursor = self._executed(statement, values)
         while True:
             with self._reading:
-                rows = found.fetchmany(ROWS_AT_ONCE)
+                rows = cursor.fetchmany(FETCH_ROWS)
             if not rows:
                 return
             yield rows
@@ -247,7 +247,7 @@ class Journal:
         """Let go, and say in a sentence what could not be done, if this is an error of the database."""
         if isinstance(error, self._errors):
             self.undo()
-            raise StudyUnavailable(f"{self.name} cannot be {what}: {said(error, self._address)}") from error
+            raise StudyUnavailable(f"{self.name} cannot be {what}: {words_of(error, self._address)}") from error
 
     # -- the owner ------------------------------------------------------------------------------------------------
 
@@ -301,10 +301,10 @@ class Journal:
     def _owner(self) -> str:
         """Who wrote last, as it said of itself."""
         try:
-            found = self.query("SELECT owner FROM study")
+            rows = self.query("SELECT owner FROM study")
         except StudyUnavailable:
-            found = []
-        return found[0][0] if found and found[0][0] else "another process"
+            rows = []
+        return rows[0][0] if rows and rows[0][0] else "another process"
 
 
 def _this_process() -> str:

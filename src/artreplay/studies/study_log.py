@@ -35,13 +35,13 @@ def packed_rows(log: History | Totals, first: int) -> Iterator[bytes]:
         yield _as_bytes(log.rows(rows))
 
 
-def opened_log(journal: Journal, known: dict[str, Any], given: AnyHistory | None) -> AnyHistory:
+def open_study_log(journal: Journal, known: dict[str, Any], outside_log: AnyHistory | None) -> AnyHistory:
     """The log that the journal speaks of."""
     if known["kind"] in ("rows", "totals"):
         parts: Any = (_from_bytes(entry.data or b"") for entry in journal.read(kinds=("rows",)))
         return _joined_totals(parts) if known["kind"] == "totals" else joined(parts)
-    if given is not None:
-        return given
+    if outside_log is not None:
+        return outside_log
     if known["kind"] == "given":
         raise StudyUnavailable(f"the log of this study, {known['place']}, is not kept in it").advising(
             "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
@@ -81,14 +81,14 @@ def _as_bytes(part: History | Totals) -> bytes:
     else:
         arrays |= {"rewards": part.rewards, "points": part.points, "levels": part.levels}
         arrays |= {"allowances": part.allowances}
-    kept = {name: array for name, array in arrays.items() if array is not None}
-    np.savez_compressed(buffer, allow_pickle=False, **kept)
+    columns = {name: array for name, array in arrays.items() if array is not None}
+    np.savez_compressed(buffer, allow_pickle=False, **columns)
     return buffer.getvalue()
 
 
 def _from_bytes(saved: bytes) -> History | Totals:
-    with np.load(io.BytesIO(saved), allow_pickle=False) as kept:
-        arrays: dict[str, Any] = dict(kept)
+    with np.load(io.BytesIO(saved), allow_pickle=False) as columns:
+        arrays: dict[str, Any] = dict(columns)
     allowances = arrays.get("allowances")
     if "points" in arrays:
         levels = arrays.get("levels")

@@ -7,18 +7,18 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, Available
 from artreplay.errors import InvalidFile, InvalidParameter, StudyRefused
-from artreplay.history import Label
+from artreplay.history import Action, Label
 from artreplay.history.labels import plain_label
 from artreplay.replay import AnyHistory, Base, Policy, as_base, decode, encode
-from artreplay.studies.decisions import Value, action_of, moment, value_of, written_action
+from artreplay.studies.decisions import Value, action_as_json, action_of, moment, value_of
 from artreplay.studies.folding import Backlog, Fold
-from artreplay.studies.settings import Arm, Settings, made_base
+from artreplay.studies.settings import Arm, Settings, new_base
 from artreplay.studies.study_journal import Entry, Journal
 
 ENTRIES_BETWEEN_SNAPSHOTS = 10_000
@@ -35,9 +35,9 @@ class StudyState:
 
     settings: Settings  # the first entry has some
 
-    def __init__(self, journal: Journal, clock: Callable[[], float], given: AnyHistory | None) -> None:
+    def __init__(self, journal: Journal, clock: Callable[[], float], outside_log: AnyHistory | None) -> None:
         journal.check()
-        self.journal, self._clock, self.given = journal, clock, given
+        self.journal, self._clock, self.outside_log = journal, clock, outside_log
         self.seq, self.time = 0, 0.0  # of the last entry
         self.arms: list[Arm] = []
         self.numbers: dict[Label, int] = {}
@@ -51,8 +51,8 @@ class StudyState:
         self._base: Base | None = None
         self._in_use: Available | None = None
         self._fold: Fold | None = None
-        if (kept := journal.snapshot("state")) is not None:
-            self._continue_from(*kept)
+        if (snapshot := journal.snapshot("state")) is not None:
+            self._continue_from(*snapshot)
         self._backlog: Backlog | None = Backlog(self.seq)
         self.catch_up()
 
@@ -66,17 +66,17 @@ class StudyState:
     # -- snapshots ------------------------------------------------------------------------------------------------
 
     def _continue_from(self, seq: int, saved: bytes) -> None:
-        kept = json.loads(saved)
-        self.seq, self.time, self.counts = seq, kept["time"], Counter(kept["counts"])
-        self.settings = Settings.from_json(kept["settings"])
-        for label, features, retired in kept["arms"]:
+        state = json.loads(saved)
+        self.seq, self.time, self.counts = seq, state["time"], Counter(state["counts"])
+        self.settings = Settings.from_json(state["settings"])
+        for label, features, retired in state["arms"]:
             self._add(Arm(decode(label), features, retired))
-        self.logs = [(at, description) for at, description in kept["logs"]]
-        self.waiting, self.undone = dict(kept["waiting"]), set(kept["undone"])
-        numbers = kept["open"]
+        self.logs = [(at, description) for at, description in state["logs"]]
+        self.waiting, self.undone = dict(state["waiting"]), set(state["undone"])
+        numbers = state["open"]
         if len(numbers) > MANY_OPEN:
-            wanted = set(numbers)
-            entries = [entry for entry in self.journal.read(kinds=("decision",)) if entry.decision in wanted]
+            open_numbers = set(numbers)
+            entries = [entry for entry in self.journal.read(kinds=("decision",)) if entry.decision in open_numbers]
         else:
             entries = [one for number in numbers for one in self.journal.read(kinds=("decision",), decision=number)]
         for entry in entries:
@@ -91,7 +91,7 @@ class StudyState:
         """Write a snapshot, if there is anything new in it."""
         if self._fold is None or self.seq == self._fold.snapshot_at:
             return
-        kept = {
+        state = {
             "time": self.time,
             "counts": self.counts,
             "settings": self.settings.as_json(),
@@ -102,7 +102,7 @@ class StudyState:
             "open": list(self.open),
         }
         self.fold().keep_snapshot(self.seq)
-        self.journal.keep_snapshot("state", self.seq, json.dumps(kept).encode())
+        self.journal.keep_snapshot("state", self.seq, json.dumps(state).encode())
 
     # -- the journal ----------------------------------------------------------------------------------------------
 
@@ -112,9 +112,9 @@ class StudyState:
         self.journal.append([entry])
         self.take(entry)
 
-    def enter_value(self, kind: str, action: Any, value: Value, unit: int | None, **columns: Any) -> None:
+    def enter_value(self, kind: str, action: Action, value: Value, unit: int | None, **columns: Any) -> None:
         """Append an entry with a reward: numbers for one arm, JSON for points and lists."""
-        body: dict[str, Any] = {} if unit is not None else {"action": written_action(action)}
+        body: dict[str, Any] = {} if unit is not None else {"action": action_as_json(action)}
         if isinstance(value, list):
             body["rewards"] = value
         reward = None if isinstance(value, list) else value
@@ -160,7 +160,7 @@ class StudyState:
         self.counts["decisions"] = entry.decision
         self._remember(entry)
         if self._fold is not None:
-            self._fold.opened(entry)
+            self._fold.open(entry)
 
     def _remember(self, entry: Entry) -> None:
         number = entry.decision or 0
@@ -194,7 +194,7 @@ class StudyState:
         """Rows of the log are read where the log is opened."""
 
     def _take_waiting(self, entry: Entry) -> None:
-        self.waiting[entry.decision or 0] = value_of(entry)
+        self.waiting[entry.decision or 0] = cast(Value, value_of(entry))
 
     def _close(self, entry: Entry) -> None:
         number = entry.decision or 0
@@ -202,7 +202,7 @@ class StudyState:
         if self.open.pop(number, None) is None:
             raise self._damaged(entry)
         if self._fold is not None:
-            self._fold.pending.closed(number)
+            self._fold.pending.close(number)
 
     def _learn(self, entry: Entry) -> None:
         if self._backlog is not None:
@@ -257,7 +257,7 @@ class StudyState:
                 self.enter_value("reward", action_of(entry, self.arms), value, entry.unit, decision=number)
             elif self.settings.on_timeout == "default":
                 action, default = action_of(entry, self.arms), self.settings.default
-                value = [default] * len(action) if self.base.proposes_list else default
+                value = [default] * len(action) if isinstance(action, list) else default
                 self.enter_value("expiry", action, value, entry.unit, decision=number)
             else:
                 self.enter("expiry", decision=number)
@@ -268,7 +268,7 @@ class StudyState:
     def base(self) -> Base:
         """The base algorithm over the arms there are, without what it has learnt."""
         if self._base is None:
-            self._base = as_base(made_base(self.settings, self.arms))
+            self._base = as_base(new_base(self.settings, self.arms))
         return self._base
 
     def fold(self) -> Fold:
@@ -277,10 +277,10 @@ class StudyState:
             if self._fold is not None and self._fold.policy.drive.is_cut:  # by Ctrl-C, in the middle of a step
                 self.forget_fold()
             if self._fold is None:
-                self._fold = Fold(self.journal, self.settings, self.arms, self.logs, self.given)
+                self._fold = Fold(self.journal, self.settings, self.arms, self.logs, self.outside_log)
                 self._fold.begin(self._backlog, self.undone)
                 for entry in self.open.values():
-                    self._fold.opened(entry)
+                    self._fold.open(entry)
             elif self._backlog is not None:
                 self._fold.take_in(self._backlog)
         except BaseException:  # some may have been taken in: the journal is folded again
@@ -305,7 +305,7 @@ class StudyState:
         if fold is not None and fold.grown(self.settings, self.arms):
             self._fold, self._backlog = fold, Backlog(self.seq)
             for entry in self.open.values():
-                fold.opened(entry)
+                fold.open(entry)
             fold.keep_snapshot(self.seq)
 
     @property

@@ -99,14 +99,14 @@ def check_coupling(
 
     def judge(world: World) -> Verdict:
         """Play the world with all three policies."""
-        full = play(lambda log: make_full(make_base(), log), world, known)
-        replayed = play(lambda log: make_replay(make_base(), log), world, known)
-        alone = play(lambda _: Ignorant(make_base()), world, known)
+        full = play(lambda log: make_full(make_base(), log), world, all_units)
+        replayed = play(lambda log: make_replay(make_base(), log), world, all_units)
+        alone = play(lambda _: Ignorant(make_base()), world, all_units)
         telling = replayed.unread > 0 and full.actions != alone.actions
         return Verdict(first_difference(full, replayed, relation), telling)
 
-    known = units_of(make_base, units)
-    return _search("coupling", judge, make_base, known, **search)
+    all_units = units_of(make_base, units)
+    return _search("coupling", judge, make_base, all_units, **search)
 
 
 @checked
@@ -149,12 +149,12 @@ def check_journal(
 
     def judge(world: World) -> Verdict:
         """Let the same things happen to both policies."""
-        full = play(lambda log: make_full(make_base(), log), world, known, delays)
-        replayed = play(lambda log: make_replay(make_base(), log), world, known, delays)
+        full = play(lambda log: make_full(make_base(), log), world, all_units, delays)
+        replayed = play(lambda log: make_replay(make_base(), log), world, all_units, delays)
         return Verdict(first_difference(full, replayed, relation), replayed.unread > 0)
 
-    known = units_of(make_base, units)
-    return _search("journal", judge, make_base, known, **search)
+    all_units = units_of(make_base, units)
+    return _search("journal", judge, make_base, all_units, **search)
 
 
 def check_irrelevant_data(
@@ -212,15 +212,15 @@ def check_irrelevant_data(
             shown += 1
             after = proposal_of(base)
             if after != before:
-                named = [[base.unit(unit) for unit in side] for side in (before, after)]
-                changed = f"a sample of {base.unit(numbers[row])!r} made it {named[1]}"
-                where = f"after {cut} samples the proposal was {named[0]}; {changed}"
-                sides = {"before": named[0], "after": named[1]}
+                actions = [[base.unit(unit) for unit in side] for side in (before, after)]
+                changed = f"a sample of {base.unit(numbers[row])!r} made it {actions[1]}"
+                where = f"after {cut} samples the proposal was {actions[0]}; {changed}"
+                sides = {"before": actions[0], "after": actions[1]}
                 return Verdict(Failure(where, sides, calls.of_a_base(cut, row)), telling=True)
         return Verdict(None, shown > 0)
 
-    known = units_of(make_base, units)
-    return _search("irrelevant data", judge, make_base, known, **search)
+    all_units = units_of(make_base, units)
+    return _search("irrelevant data", judge, make_base, all_units, **search)
 
 
 def check_values(
@@ -270,15 +270,15 @@ def check_values(
                 rule.update_logged(arm, float(values[row]), 0.0)
             waiting -= len(rows)
             rule.note_unread(waiting)
-            found = rule.value(arm, world.horizon, 0, bottom)
-            if not low - ROUNDING <= found <= high + ROUNDING:
-                bounds = f"the value of {base.unit(arm)!r} is {found} after {len(rows)} more rows"
+            value = rule.value(arm, world.horizon, 0, bottom)
+            if not low - ROUNDING <= value <= high + ROUNDING:
+                bounds = f"the value of {base.unit(arm)!r} is {value} after {len(rows)} more rows"
                 where = f"{bounds}, and must lie between {low}, with the lowest rewards, and {high}, with the highest"
-                return Verdict(Failure(where, {"value": found, "bounds": (low, high)}), telling=True)
+                return Verdict(Failure(where, {"value": value, "bounds": (low, high)}), telling=True)
         return Verdict(None, cut < len(numbers))
 
-    known = units_of(make_base, units)
-    return _search("values", judge, make_base, known, **search)
+    all_units = units_of(make_base, units)
+    return _search("values", judge, make_base, all_units, **search)
 
 
 def check_completion(
@@ -312,8 +312,8 @@ def check_completion(
     def judge(world: World) -> Verdict:
         """Play the world with both policies, and show the replaying one what it left over."""
         history = world.history()
-        full_run = play(lambda log: FullStart(make_base(), log), world, known)
-        replay_run = play(lambda log: ArtificialReplay(make_base(), log, relation), world, known)
+        full_run = play(lambda log: FullStart(make_base(), log), world, all_units)
+        replay_run = play(lambda log: ArtificialReplay(make_base(), log, relation), world, all_units)
         full, replaying = full_run.policy, replay_run.policy
         left = replaying.unused_rows()
         base = replaying.drive.base
@@ -330,8 +330,8 @@ def check_completion(
         sides = {"full start": full_run.actions, "replay": replay_run.actions}
         return Verdict(Failure(where, sides, full_run.calls.of_policies(relation, left)), telling=True)
 
-    known = units_of(make_base, units)
-    return _search("completion", judge, make_base, known, **search)
+    all_units = units_of(make_base, units)
+    return _search("completion", judge, make_base, all_units, **search)
 
 
 def _shows_later(one: Base, other: Base, world: World) -> bool:
@@ -373,16 +373,16 @@ def _search(
     telling, most = 0, 0
     notes: dict[str, int] = {}
     for case in range(cases):
-        drawn = TENTHS if mixed and case % _TENTHS_PERIOD == _TENTHS_PERIOD - 1 else rewards
+        values = TENTHS if mixed and case % _TENTHS_PERIOD == _TENTHS_PERIOD - 1 else rewards
         rows = long if case % _LONG_LOG_PERIOD == _LONG_LOG_PERIOD - 1 else max_history
-        world = draw_world(rng, units, rows, horizon, drawn)
+        world = draw_world(rng, units, rows, horizon, values)
         verdict = judge(world)
         telling += verdict.telling
         most = max(most, len(world.log))
         if verdict.note:
             notes[verdict.note] = notes.get(verdict.note, 0) + 1
         if verdict.failure is not None:
-            world = shrink(world, lambda candidate: judge(candidate).failure, drawn)
+            world = shrink(world, lambda candidate: judge(candidate).failure, values)
             failure = judge(world).failure or verdict.failure
             raise CheckFailed(check, list(world.log), failure.actions, failure.where, failure.snippet)
     return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))

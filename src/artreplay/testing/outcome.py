@@ -25,8 +25,8 @@ class Summary:
 
     def __str__(self) -> str:
         hidden = f"a fault that needs more than {self.longest} logged rows could hide"
-        found = f"{self.check}: holds in {self.cases} cases, {self.share:.0%} of them not vacuous; {hidden}"
-        return "\n".join([found, *(f"  note: {note}" for note in self.notes)])
+        sentence = f"{self.check}: holds in {self.cases} cases, {self.share:.0%} of them not vacuous; {hidden}"
+        return "\n".join([sentence, *(f"  note: {note}" for note in self.notes)])
 
 
 class CheckFailed(ArtReplayError, AssertionError):
@@ -49,7 +49,7 @@ class CheckFailed(ArtReplayError, AssertionError):
     def _text(self) -> str:
         lines = [f"{self.check} fails: {self.where}", "  log:"]
         lines += [f"    {unit!r}  reward {reward:g}" for unit, reward in self.history] or ["    (empty)"]
-        lines += [f"  {side}: {done}" for side, done in self.actions.items()]
+        lines += [f"  {side}: {actions}" for side, actions in self.actions.items()]
         if self.snippet:
             lines += ["  to see it:", *(f"    {line}".rstrip() for line in self.snippet.splitlines())]
         return "\n".join(lines)

@@ -38,16 +38,16 @@ class Calls:
         """A sample was shown to a base."""
         self._samples.append(sample)
 
-    def until(self, asked: int) -> list[str]:
+    def until(self, number: int) -> list[str]:
         """The calls before the ask of this number, counted from 0."""
-        kept: list[str] = []
+        lines: list[str] = []
         for line in self.lines:
             if line == "policy.ask()":
-                asked -= 1
-            if asked < 0:
-                return kept
-            kept.append(line)
-        return kept
+                number -= 1
+            if number < 0:
+                return lines
+            lines.append(line)
+        return lines
 
     def of_a_base(self, cut: int, row: int) -> str:
         """What shows a base that changes its proposal."""
@@ -57,13 +57,13 @@ class Calls:
         lines += [f"base.update({unit!r}, {reward!r})" for unit, reward in rest]
         return "\n".join([*lines, "print(base.propose())"])
 
-    def of_policies(self, relation: Any, left: list[int] | None = None, asked: int | None = None) -> str:
+    def of_policies(self, relation: Any, left: list[int] | None = None, ask_number: int | None = None) -> str:
         """What shows two policies that differ: in an ask, or in the state after rows that are left over."""
         more = "" if relation is None else ", relation"
         both = f"(ar.FullStart(make_base(), history), ar.ArtificialReplay(make_base(), history{more}))"
         head = ["import artreplay as ar", "", f"history = {code_of(self.history)}", f"for policy in {both}:"]
-        if asked is not None:
-            return "\n".join(head + [_INDENT + line for line in [*self.until(asked), "print(policy.ask())"]])
+        if ask_number is not None:
+            return "\n".join(head + [_INDENT + line for line in [*self.until(ask_number), "print(policy.ask())"]])
         rows = [
             "for row in policy.unused_rows():",
             f"{_INDENT}policy.base.update(history.unit(row), history.rewards[row])",
@@ -72,7 +72,7 @@ class Calls:
         return "\n".join(head + [_INDENT + line for line in [*self.lines, *rows]])
 
 
-class Played(NamedTuple):
+class Playthrough(NamedTuple):
     """A policy, what it did, the calls that brought it about, and how many rows of its log are unread."""
 
     policy: Any
@@ -124,7 +124,7 @@ class _Rewards:
         return reward
 
 
-def play(make_policy: Callable[[History], Any], world: World, units: Units, delays: int | None = None) -> Played:
+def play(make_policy: Callable[[History], Any], world: World, units: Units, delays: int | None = None) -> Playthrough:
     """Let a policy play a world, round by round.
 
     With `delays` some rewards come up to that many rounds late or never, other actions are told, and the log grows.
@@ -163,14 +163,14 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
         for due in [entry for entry in late if entry[0] <= round_]:
             late.remove(due)
             tell(due[1], round_)
-    return Played(policy, actions, calls, rows - int(policy.used))
+    return Playthrough(policy, actions, calls, rows - int(policy.used))
 
 
-def first_difference(full: Played, replayed: Played, relation: Any) -> Failure | None:
+def first_difference(full: Playthrough, replayed: Playthrough, relation: Any) -> Failure | None:
     """Where two runs part."""
     for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
         if mine != theirs:
             where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"
             sides = {"full start": full.actions[: round_ + 1], "replay": replayed.actions[: round_ + 1]}
-            return Failure(where, sides, full.calls.of_policies(relation, asked=round_))
+            return Failure(where, sides, full.calls.of_policies(relation, ask_number=round_))
     return None

@@ -75,10 +75,10 @@ def units_of(make_base: Callable[[], Any], units: Any) -> Units:
         return units
     if isinstance(units, int) and not isinstance(units, bool):
         units = range(units)
-    found = list(units)
-    if not found:
+    listed_units = list(units)
+    if not listed_units:
         raise InvalidParameter("units must be a number of arms of at least 1, or labels, got none")
-    return found
+    return listed_units
 
 
 def draw_world(rng: random.Random, units: Units, max_history: int, horizon: int, rewards: Sequence[float]) -> World:

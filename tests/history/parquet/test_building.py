@@ -171,7 +171,7 @@ def test_an_interrupt_ends_indexing_and_leaves_nothing(stage, order, tmp_path):
 @pytest.mark.parametrize("rows", [3, 1000])
 def test_few_rows_are_sorted_without_a_database_and_many_with_one_alike(rows, tmp_path, monkeypatch):
     monkeypatch.setattr("artreplay.history.sources.source.BATCH", 7)
-    monkeypatch.setattr(sorter, "_BATCH", rows)
+    monkeypatch.setattr(sorter, "_BATCH_ROWS", rows)
     if rows == 1000:
         monkeypatch.setattr(Sorter, "database", None)
     log, path = log_of(50), tmp_path / "log"
@@ -280,8 +280,8 @@ def test_columns_that_are_given_must_be_those_of_the_folder(tmp_path):
 
 def test_a_column_chunk_is_read_once(tmp_path, monkeypatch):
     """Over several row groups and batches the log is the same, and no part of a file is read twice."""
-    monkeypatch.setattr(parquet_files, "GROUP", 64)
-    monkeypatch.setattr(parquet_log, "_BATCH", 500)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_GROUP", 64)
+    monkeypatch.setattr(parquet_log, "_BATCH_ROWS", 500)
     ar.index_history(log_of(2000), tmp_path / "log", **COLUMNS)
     store, read = ar.open_history(tmp_path / "log"), []
     whole = StoredFile.read
@@ -310,7 +310,7 @@ def test_what_is_no_log_of_ours_is_said(tmp_path):
         ("[]", "is not an indexed log"),
         ('{"magic": "something else"}', "is not an indexed log"),
         ('{"magic": "artreplay store", "format": 5}', "was laid out in format 5, and this version of artreplay reads"),
-        ('{"magic": "artreplay log", "format": 7}', "does not fit its checksum"),
+        ('{"magic": "artreplay log", "format": 8}', "does not fit its checksum"),
         ("[" * 100_000, "manifest.json is damaged"),
     ):
         manifest.write_text(text)

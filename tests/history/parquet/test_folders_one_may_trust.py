@@ -40,8 +40,8 @@ NAMES: list[Any] = [
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are several row groups."""
-    monkeypatch.setattr(parquet_files, "GROUP", 16)
-    monkeypatch.setattr(parquet_log, "_BATCH", 50)
+    monkeypatch.setattr(parquet_files, "ROWS_PER_GROUP", 16)
+    monkeypatch.setattr(parquet_log, "_BATCH_ROWS", 50)
 
 
 def log_of(rows: int, seed: int = 0) -> pa.Table:
@@ -357,7 +357,9 @@ def retold(manifest: dict[str, Any], name: str, data: bytes) -> dict[str, Any]:
 
 def in_a_process(tmp_path: Path, code: str) -> None:
     """Run some lines elsewhere, because they may take the process with them."""
-    lines = "import test_trust as t, pathlib, sys\nplace = pathlib.Path(sys.argv[1])\n" + textwrap.dedent(code)
+    lines = f"import {Path(__file__).stem} as t, pathlib, sys\nplace = pathlib.Path(sys.argv[1])\n" + textwrap.dedent(
+        code
+    )
     where = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     found = subprocess.run(
         [sys.executable, "-c", lines, str(tmp_path)], env=os.environ | {"PYTHONPATH": where}, capture_output=True

@@ -40,10 +40,10 @@ LABELS: dict[str, list[Any]] = {
 def small_portions() -> Iterator[None]:
     """A few rows are many row groups, batches and ranges, and DuckDB sorts them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_files, "GROUP", 4)
+        patch.setattr(parquet_files, "ROWS_PER_GROUP", 4)
         patch.setattr(parquet_files, "_GAP", 2)
-        patch.setattr(parquet_log, "_BATCH", 7)
-        patch.setattr(sorter, "_BATCH", 16)
+        patch.setattr(parquet_log, "_BATCH_ROWS", 7)
+        patch.setattr(sorter, "_BATCH_ROWS", 16)
         yield
 
 

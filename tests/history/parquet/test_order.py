@@ -46,7 +46,7 @@ def small_batches() -> Any:
     """Batches of few rows, so that what a column holds is known from several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("artreplay.history.sources.source.BATCH", 3)
-        patch.setattr("artreplay.history.parquet.sorter._BATCH", 3)
+        patch.setattr("artreplay.history.parquet.sorter._BATCH_ROWS", 3)
         yield patch
 
 

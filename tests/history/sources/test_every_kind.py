@@ -6,6 +6,8 @@ import bz2
 import gzip
 import sqlite3
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ ARMS = ["red", "blue; dark", 'say "hi"', "grün, ü", "line\nbreak"]
 TABLE = pa.table(
     {
         "arm": [ARMS[place] for place in RNG.integers(0, 5, ROWS)],
-        "click": RNG.integers(0, 2, ROWS).astype(float),
+        "click": RNG.random(ROWS),
         "at": RNG.permutation(ROWS),
     }
 )
@@ -136,6 +138,10 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 }
 DATABASES = ("sqlite", "duckdb")
 EXPECTED = ar.History.from_frame(TABLE.sort_by("at"), "arm", "click")
+SUMS = {
+    order: {arm: reduce(add, (row["click"] for row in table.to_pylist() if row["arm"] == arm)) for arm in ARMS}
+    for order, table in ((None, TABLE), ("at", TABLE.sort_by("at")))
+}  # whose last bits depend on the order of the rows
 BASE = ar.MonUCB(arms=ARMS, horizon=20)
 
 
@@ -155,11 +161,22 @@ def test_the_same_log_is_the_same_history_and_the_same_decision(kind, tmp_path):
     assert samples(in_file) == samples(ar.History.from_frame(TABLE.slice(0, 30), "arm", "click"))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_totals_have_the_same_bits_wherever_the_log_lies(kind, tmp_path):
+    assert SUMS[None] != SUMS["at"]
+    log, how = KINDS[kind](tmp_path), {"table": "log"} if kind in DATABASES else {}
+    for order, sums in SUMS.items():
+        totals = ar.Totals.of(log, unit="arm", reward="click", **how, **({} if order is None else {"order": order}))
+        assert dict(zip(totals.labels, totals.sums.tolist(), strict=True)) == sums
+
+
 @pytest.mark.parametrize("kind", ["csv with semicolons", "jsonl", "sqlite", "lazy polars", "relation"])
 def test_the_same_log_is_the_same_store(kind, tmp_path):
     how = {"table": "log"} if kind in DATABASES else {}
     ar.index_history(KINDS[kind](tmp_path), tmp_path / "log.arh", **COLUMNS, **how)
     assert samples(ar.open_history(tmp_path / "log.arh").load()) == samples(EXPECTED)
+    totals = ar.Totals.of(tmp_path / "log.arh")
+    assert dict(zip(totals.labels, totals.sums.tolist(), strict=True)) == SUMS["at"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -283,6 +300,24 @@ def test_a_file_without_a_header_has_numbered_columns(tmp_path):
 def test_what_cannot_be_read_is_refused_in_a_sentence(text, csv, sentence, tmp_path):
     with pytest.raises((InvalidFile, InvalidHistory, InvalidParameter), match=sentence):
         opened(tmp_path, text, **csv)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_file_that_is_cut_off_is_refused_unless_its_last_value_can_be_a_whole_one(ending, tmp_path):
+    """Without an end of line 0.2 may be what is left of 0.25, and such a last line is allowed in CSV."""
+    lines = "arm,at,click\nred,0,0.125\nblue,1,0.25\nred,2,1.0\n"
+    values = [0.125, 0.25, 1.0]
+    data = gzip.compress(lines.encode()) if ending else lines.encode()
+    path = tmp_path / f"log.csv{ending}"
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        try:
+            found = ar.open_history(path, **COLUMNS).rewards.tolist()
+        except (InvalidFile, InvalidHistory, InvalidParameter):
+            continue
+        assert not ending
+        _, *rows, rest = lines[:size].split("\n") if "\n" in lines[:size] else ("", "")
+        assert found == [*values[: len(rows)], *([float(rest.rpartition(",")[2])] if rest else [])]
 
 
 def test_a_dialect_belongs_to_text(tmp_path):

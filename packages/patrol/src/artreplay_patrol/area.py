@@ -18,7 +18,7 @@ from artreplay_patrol.waypoints import DIGITS
 
 LONLAT = "EPSG:4326"
 _ROUNDING = 1e-7  # degrees
-_MOST_WRONG = 0.02  # share by which a projection may make the park larger or smaller
+_MAX_WRONG = 0.02  # share by which a projection may make the park larger or smaller
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -42,7 +42,7 @@ class Area:
         if not math.isfinite(self.side_km):
             raise InvalidParameter(f"the boundary cannot be projected to {self.crs}: is that the right zone?")
         true = _km2_on_the_globe(self.boundary)
-        if not abs(self.km2 - true) <= _MOST_WRONG * true:
+        if not abs(self.km2 - true) <= _MAX_WRONG * true:
             raise InvalidParameter(
                 f"crs must be a projection for where the park is, such as {utm_zone(self.boundary)}: "
                 f"{self.crs} makes {self.km2:,.0f} km² of its {true:,.0f}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artreplay.console import NONE, AsJson, show, show_json, table
+from artreplay.console import NONE, JsonOption, show, show_json, table
 from artreplay.errors import InvalidParameter
 
 if TYPE_CHECKING:  # what the commands need is imported when they run: it takes a while, and others do not need it
@@ -83,7 +83,7 @@ def plan(
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="Of the lots that decide between equal places; it is in the plan.")] = 0,
     blur_m: Blur = 0.0,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Plan the next period: where to go and with what effort, as GPX, GeoJSON, GeoPackage, CSV, picture and page."""
     from artreplay_patrol.park import Park
@@ -123,7 +123,7 @@ def record(
     plan: Annotated[Path, typer.Option("--plan", help="The plan they belong to: its folder, or its plan_id.")],
     date_format: Annotated[str | None, typer.Option(help="How days are written, such as %d/%m/%Y.")] = None,
     nothing_found: NothingFound = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Add new records to a park, and say what became of a plan: the effort as walked, and what was found."""
     from artreplay_patrol.park import Park

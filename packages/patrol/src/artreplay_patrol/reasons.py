@@ -13,7 +13,7 @@ from artreplay_patrol.counts_in_words import amount, many
 from artreplay_patrol.forecast import UNKNOWN, WEEK, Forecast, Visits
 
 _BACK = 0.95  # a place that is thought to be back to more than this needs no word about rest
-_MOST_ODDS = 99
+_MAX_ODDS = 99
 _SEVERAL = 3  # places from which it is worth a word that they are all in one corner
 _CORNER = 0.25  # of the side of the park
 LEARNING = "This place is here to know the park better, not to find more this year."
@@ -142,7 +142,7 @@ def _belief(forecast: Forecast) -> str:
     quiet = 1 + int(np.argmax(forecast.belief[1:])) if len(forecast.belief) > 1 else 0
     story = forecast.stories[quiet if unchanged < 0.5 else 0]
     odds = max(unchanged, 1.0 - unchanged) / max(min(unchanged, 1.0 - unchanged), 1e-9)
-    said = f"more than {_MOST_ODDS}" if odds > _MOST_ODDS else f"{odds:.2g}"
+    said = f"more than {_MAX_ODDS}" if odds > _MAX_ODDS else f"{odds:.2g}"
     visits = f"The {many(forecast.told, 'visit')} since {since}"
     if forecast.told_by_records:
         visits = f"The records before {since}" + (f", and the visits since ({forecast.told:,})" * bool(forecast.told))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artreplay.console import AsJson, Seed, seconds, show, show_json
+from artreplay.console import JsonOption, SeedOption, seconds, show, show_json
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay_patrol.plan_commands import NothingFound, ParkFolder, draw_map, plan, record
 
@@ -32,7 +32,7 @@ def import_records(
     ] = None,
     date_format: Annotated[str | None, typer.Option(help="How days are written, such as %d/%m/%Y.")] = None,
     nothing_found: NothingFound = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Read patrol records into a park folder, and say what they are like.
 
@@ -77,7 +77,7 @@ def _site(path: Path | None, park: Path) -> Site:
 def surface(
     park: ParkFolder,
     monotone: Annotated[bool, typer.Option("--monotone", help="More effort never finds less.")] = False,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
 ) -> None:
     """Fit a small neural network to a park's records: place and effort to the chance of an observation.
 
@@ -96,7 +96,7 @@ def surface(
 def demo(
     out: Annotated[Path, typer.Option(help="The folder everything goes to: a new one.")] = Path("patrol-demo"),
     waypoints: Annotated[int, typer.Option(help="Waypoints in the records.")] = 180_677,  # as many as the paper has
-    seed: Seed = 0,
+    seed: SeedOption = 0,
 ) -> None:
     """Invent a park and its records, and go the whole way: import, map, plan, a week of patrols, record, plan again."""
     from artreplay_patrol.park import Park

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class ByTree:
         """The places with the largest indices."""
         return [
             (int(unit.point[0] * self.side) * self.side + int(unit.point[1] * self.side), self.levels.index(unit.level))
-            for unit in self.policy.ask()
+            for unit in cast(list[Allocation], self.policy.ask())
         ]
 
     def tell(self, week: int, boxes: Ints, levels: Ints, found: Floats) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artreplay.console import NONE, AsJson, count, show, show_json, table
+from artreplay.console import NONE, JsonOption, count, show, show_json, table
 from artreplay.engine import Progress
 from artreplay.whole_files import write_whole
 
@@ -30,7 +30,7 @@ def simulate(
     waypoints: Annotated[int, typer.Option(help="Waypoints in the records of each park.")] = 20_000,
     missed: Annotated[float, typer.Option(help="Share of planned places that nobody gets to.")] = 0.1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture of it, as PNG.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare a year of our plans with the map on the wall, with chance, with the paper's planner, and with the truth.
 

@@ -23,9 +23,9 @@ from artreplay_patrol.samples import box_of
 
 FORMAT = "artreplay surface 1"
 HIDDEN = (24, 16)  # the architecture is ours: the paper gives none
-MOST_ROWS = 20_000  # that a network is fitted to
+MAX_ROWS = 20_000  # that a network is fitted to
 _EPOCHS = 40
-_MOST_KNOWN = 1 << 16
+_MAX_KNOWN = 1 << 16
 _KNOTS = 17  # efforts at which a monotone surface is looked at
 
 
@@ -39,7 +39,7 @@ class Surface:
 
     weights: tuple[Floats, ...]
     biases: tuple[Floats, ...]
-    most_effort: float  # in the records; beyond it a monotone surface stays as it is
+    max_effort: float  # in the records; beyond it a monotone surface stays as it is
     monotone: bool = False
     mask: Bools | None = None
     _known: dict[bytes, Floats] = field(default_factory=dict, init=False, repr=False)  # of points asked for one by one
@@ -54,7 +54,7 @@ class Surface:
         if len(np.unique(labels)) < 2:
             raise InvalidRecords("a surface needs samples with and without an observation, there is only one kind")
         rng = np.random.default_rng(fold(checked_seed(seed)))
-        rows = np.sort(rng.permutation(len(labels))[:MOST_ROWS])
+        rows = np.sort(rng.permutation(len(labels))[:MAX_ROWS])
         most = float(effort.max()) or 1.0
         inputs = _inputs(places[rows], effort[rows], most)
         weights, biases = _fitted(inputs, labels[rows], int(rng.integers(1 << 31)))
@@ -73,7 +73,7 @@ class Surface:
 
     def _network(self, points: Floats, effort: Floats) -> Floats:
         """The network, in plain sums of a fixed order: a chance does not depend on what else is asked for."""
-        layer = _inputs(points, effort, self.most_effort)
+        layer = _inputs(points, effort, self.max_effort)
         for number, (weights, biases) in enumerate(zip(self.weights, self.biases, strict=True)):
             total = np.broadcast_to(biases, (len(layer), len(biases))).copy()
             for unit in range(len(weights)):
@@ -85,7 +85,7 @@ class Surface:
     def _rising(self, points: Floats, effort: Floats) -> Floats:
         """The largest chance up to each of a few efforts, and straight lines between them."""
         highest = self._highest(points)
-        place = np.clip(effort / self.most_effort * (_KNOTS - 1), 0.0, _KNOTS - 1)
+        place = np.clip(effort / self.max_effort * (_KNOTS - 1), 0.0, _KNOTS - 1)
         low = np.minimum(place.astype(np.int64), _KNOTS - 2)
         rows, share = np.arange(len(points)), place - low
         start, end = highest[rows, low], highest[rows, low + 1]
@@ -98,13 +98,13 @@ class Surface:
             return self._work_out_highest(points)
         key = points.tobytes()
         if key not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
+            if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[key] = self._work_out_highest(points)
         return self._known[key]
 
     def _work_out_highest(self, points: Floats) -> Floats:
-        knots = np.linspace(0.0, self.most_effort, _KNOTS)
+        knots = np.linspace(0.0, self.max_effort, _KNOTS)
         chances = self._network(np.repeat(points, _KNOTS, axis=0), np.tile(knots, len(points)))
         chances = chances.reshape(len(points), _KNOTS)
         chances[:, 0] = 0.0
@@ -116,7 +116,7 @@ class Surface:
         about = {
             "format": FORMAT,
             "layers": len(self.weights),
-            "most_effort": self.most_effort,
+            "max_effort": self.max_effort,
             "monotone": self.monotone,
         }
         arrays: dict[str, Any] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
@@ -138,7 +138,7 @@ class Surface:
                 return cls(
                     tuple(arrays[f"weights{number}"] for number in layers),
                     tuple(arrays[f"biases{number}"] for number in layers),
-                    float(about["most_effort"]),
+                    float(about["max_effort"]),
                     bool(about["monotone"]),
                     arrays["mask"] if "mask" in arrays.files else None,
                 )

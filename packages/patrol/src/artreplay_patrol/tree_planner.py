@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from artreplay.algorithms import TreeAllocation
 from artreplay.algorithms.bonus import practical
+from artreplay.history import Allocation
 from artreplay.replay import ArtificialReplay, Cell
 from artreplay_patrol.area import Bools
 from artreplay_patrol.choosing import choosable
@@ -50,7 +51,7 @@ def tree_plan(site: Site, rows: Any, budget: float, places: int) -> tuple[Artifi
     """The places by the visits that reach a level, largest efforts first; and the policy that chose them."""
     history, kept = samples_of(rows)
     policy = ArtificialReplay(base_for(site, budget, places), history)
-    action = policy.ask()
+    action = cast(list[Allocation], policy.ask())
     cells = policy.cells()
     chosen = []
     for unit in action:

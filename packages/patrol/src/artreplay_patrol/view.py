@@ -22,7 +22,7 @@ from artreplay_patrol.samples import in_order
 from artreplay_patrol.site import Site
 from artreplay_patrol.tree_planner import index_grids
 
-MOST_DOTS = 4_000  # on one map
+MAX_DOTS = 4_000  # on one map
 _LENGTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)  # km
 _SHOWN_DOUBT = (2.0, 32.0)  # the ends of its scale
 _ASIDE = 0.02  # of the square: how far layers go on outside the boundary
@@ -244,7 +244,7 @@ def _sums(rows: Any, finest: int, side: int) -> tuple[Floats, Floats, Floats]:
 
 def _thinned(points: Floats) -> Floats:
     """At most so many points, always the same ones."""
-    if len(points) <= MOST_DOTS:
+    if len(points) <= MAX_DOTS:
         return points
-    kept = np.random.default_rng(0).permutation(len(points))[:MOST_DOTS]
+    kept = np.random.default_rng(0).permutation(len(points))[:MAX_DOTS]
     return points[np.sort(kept)]

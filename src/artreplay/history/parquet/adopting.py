@@ -16,7 +16,7 @@ from artreplay.history.column_values import as_numbers, as_units
 from artreplay.history.context_columns import as_contexts
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History
-from artreplay.history.parquet.directory import Directory, LogFile, Runs
+from artreplay.history.parquet.directory import Directory, LabelRuns, LogFile
 from artreplay.history.parquet.log_import import Advance, LogStats
 from artreplay.history.parquet.manifest import (
     MANIFEST,
@@ -36,7 +36,7 @@ from artreplay.history.sources.source_files import by_number
 _SORT = "write each file sorted by arm and order"
 
 
-def adopt(source: Any, given: dict[str, Any], advance: Advance) -> None:
+def adopt(source: Any, options: dict[str, Any], advance: Advance) -> None:
     """Look through the files of a folder, and write a manifest beside them. Files of an earlier manifest are known.
 
     `given` are the columns as `index_history` takes them.
@@ -53,14 +53,14 @@ def adopt(source: Any, given: dict[str, Any], advance: Advance) -> None:
         if mine and folder.path is not None:
             remove_leftovers(folder.path / NEW)
             folder.remove_unfinished(() if before is None else listed_files(before.manifest), adopted=True)
-        found = _Found(folder, before, given, names)
-        for number, name in enumerate(names[len(found.files) :]):
-            found.take(name)
+        folder_files = _FolderFiles(folder, before, options, names)
+        for number, name in enumerate(names[len(folder_files.files) :]):
+            folder_files.take(name)
             advance("looking at the log", number + 1, len(names))
-        if before is not None and len(before.directory.files) == len(found.files):
+        if before is not None and len(before.directory.files) == len(folder_files.files):
             return
         with staging(folder.path and folder.path / NEW) as work:
-            manifest = found.manifest(work)
+            manifest = folder_files.manifest(work)
             for entry in (manifest["directory"], manifest["digests"]):
                 if entry is not None:
                     folder.take(work / entry["name"])
@@ -79,14 +79,14 @@ def _parquet_files(folder: StoreFolder) -> list[str]:
     return sorted(names, key=by_number)
 
 
-class _Found:
+class _FolderFiles:
     """What is known of a folder so far."""
 
     def __init__(self, folder: StoreFolder, before: ParquetLog | None, given: dict[str, Any], names: list[str]) -> None:
         self._folder = folder
         self._kind: Any = None  # of the column that orders rows
         self.files: list[LogFile] = []
-        self._appends: list[Runs] = []
+        self._appends: list[LabelRuns] = []
         self._entries: list[dict[str, int]] = []  # of the manifest, for each time files were added
         self._known_rows = 0
         self._whole = Fingerprint(0)
@@ -152,7 +152,7 @@ class _Found:
             rows += len(codes)
         codes = np.concatenate(lying)
         entry |= {"name": name, "rows": rows, "groups": footer.num_row_groups}
-        runs = Runs(codes, counts[codes] if rows else np.empty(0, np.int64))
+        runs = LabelRuns(codes, counts[codes] if rows else np.empty(0, np.int64))
         found = {role: np.array(values, np.int64) for role, values in checks.items()}
         self.files.append(LogFile(entry, runs, found))
 
@@ -216,7 +216,7 @@ class _Found:
         for append in self._appends:
             counts[append.codes] -= append.counts
         came = np.flatnonzero(counts)
-        directory = Directory(labels, self.files, [*self._appends, Runs(came, counts[came])])
+        directory = Directory(labels, self.files, [*self._appends, LabelRuns(came, counts[came])])
         whole = self._whole if self._columns.order is None else None
         partial = int(whole.digests[-1]) if whole is not None and rows else 0
         return {

@@ -14,10 +14,10 @@ from artreplay.history.labels import Label
 from artreplay.history.parquet.manifest import decode_labels, encode_labels_as_json, read_arrays, write_arrays
 from artreplay.history.parquet.store_folder import StoredFile
 
-_CHECKS = "checks_"
+_CHECKS_PREFIX = "checks_"
 
 
-class Runs(NamedTuple):
+class LabelRuns(NamedTuple):
     """Labels, by their numbers, and how many rows each has."""
 
     codes: Ints
@@ -31,7 +31,7 @@ class LogFile(NamedTuple):
     """
 
     entry: dict[str, Any]
-    runs: Runs
+    runs: LabelRuns
     checks: dict[str, Ints]
 
 
@@ -40,7 +40,7 @@ class Directory(NamedTuple):
 
     labels: list[Label]
     files: list[LogFile]
-    appends: list[Runs]
+    appends: list[LabelRuns]
 
     def write(self, folder: Path) -> dict[str, Any]:
         """Write it into a file of its own; what the manifest says of that."""
@@ -48,7 +48,7 @@ class Directory(NamedTuple):
         arrays |= _as_arrays("file", [file.runs for file in self.files])
         arrays |= _as_arrays("append", self.appends)
         for role in self.files[0].checks if self.files else ():
-            arrays[_CHECKS + role] = np.concatenate([file.checks[role] for file in self.files])
+            arrays[_CHECKS_PREFIX + role] = np.concatenate([file.checks[role] for file in self.files])
         return write_arrays(folder, "directory", arrays)
 
 
@@ -62,7 +62,9 @@ def read_directory(file: StoredFile, manifest: dict[str, Any]) -> Directory:
         raise InvalidFile("must have lists of whole numbers: index the log again", file=file.name)
     entries = manifest["files"]
     groups = np.cumsum([entry["groups"] for entry in entries])[:-1]
-    checks = {name.removeprefix(_CHECKS): np.split(arrays[name], groups) for name in arrays if _CHECKS in name}
+    checks = {
+        name.removeprefix(_CHECKS_PREFIX): np.split(arrays[name], groups) for name in arrays if _CHECKS_PREFIX in name
+    }
     runs = _from_arrays("file", arrays, len(labels), file)
     appends = _from_arrays("append", arrays, len(labels), file)
     rows = [sum(one.counts.tolist()) for one in runs], [sum(one.counts.tolist()) for one in appends]
@@ -78,7 +80,7 @@ def read_directory(file: StoredFile, manifest: dict[str, Any]) -> Directory:
     return Directory(labels, files, appends)
 
 
-def _as_arrays(what: str, parts: Sequence[Runs]) -> dict[str, Any]:
+def _as_arrays(what: str, parts: Sequence[LabelRuns]) -> dict[str, Any]:
     empty = np.empty(0, np.int64)
     return {
         f"{what}_sizes": np.array([len(part.codes) for part in parts], np.int64),
@@ -87,11 +89,11 @@ def _as_arrays(what: str, parts: Sequence[Runs]) -> dict[str, Any]:
     }
 
 
-def _from_arrays(what: str, arrays: dict[str, Any], labels: int, file: StoredFile) -> list[Runs]:
+def _from_arrays(what: str, arrays: dict[str, Any], labels: int, file: StoredFile) -> list[LabelRuns]:
     """The parts that were written; labels and counts are used as indices later, and are checked here."""
     sizes, codes, counts = (arrays[f"{what}_{name}"] for name in ("sizes", "codes", "counts"))
     fits = len(codes) == len(counts) == sizes.sum() and (sizes >= 0).all() and (counts > 0).all()
     if not fits or (len(codes) and not 0 <= codes.min() <= codes.max() < labels):
         raise InvalidFile("has counts that do not fit its labels: index the log again", file=file.name)
     ends = np.cumsum(sizes)[:-1]
-    return [Runs(*part) for part in zip(np.split(codes, ends), np.split(counts, ends), strict=True)][: len(sizes)]
+    return [LabelRuns(*part) for part in zip(np.split(codes, ends), np.split(counts, ends), strict=True)][: len(sizes)]

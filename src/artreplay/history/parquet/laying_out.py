@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artreplay.addresses import check_log_address
-from artreplay.compiling.interrupts import Uninterrupted
+from artreplay.compiling.interrupts import NoInterrupt
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter, checked_count
 from artreplay.history.context_columns import of_kind
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import changed_between, check_not_shorter
 from artreplay.history.labels import Label
 from artreplay.history.parquet.adopting import adopt
-from artreplay.history.parquet.directory import Directory, LogFile, Runs
+from artreplay.history.parquet.directory import Directory, LabelRuns, LogFile
 from artreplay.history.parquet.log_import import (
     Advance,
-    Imported,
+    ImportResult,
     LogImport,
     LogStats,
     check_can_be_laid_out,
@@ -63,6 +63,7 @@ def index_history(
     *,
     allowance: str | None = None,
     contexts: Sequence[str] | None = None,
+    segments: Sequence[str] | None = None,
     seed: int | None = None,
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
@@ -87,6 +88,9 @@ def index_history(
         of how far the mean of a row may lie from today's.
     contexts
         The columns of what was known of each row when it was decided: numbers, texts and booleans.
+    segments
+        Those of the contexts whose values make segments. Each arm then has its rows together in each segment, and an
+        algorithm with these segments reads only what it asks for.
     until
         Use only this many rows, from the beginning.
     seed
@@ -109,16 +113,16 @@ def index_history(
     ('red', 3)
     """
     if already_sorted:
-        others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv}
+        others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv, "segments": segments}
         for name, value in others.items():
             if value is not None:
                 raise InvalidParameter("is not for files that are sorted already", parameter=name)
-        given = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "contexts": contexts}
-        adopt(source, given, advance)
+        options = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "contexts": contexts}
+        adopt(source, options, advance)
         return
     if path is None:
         raise InvalidParameter("path must say where the log is to be laid out, got None")
-    columns = as_columns(unit, reward, None, order, allowance, contexts)
+    columns = as_columns(unit, reward, None, order, allowance, contexts, segments)
     check_can_be_laid_out(columns)
     check_seed_and_order(columns, seed)
     seed = None if seed is None else checked_seed(seed)
@@ -179,7 +183,7 @@ def append_history(
     (1, 4)
     """
     with writing_to(path) as folder:
-        log = open_log(path)
+        log = open_log(path).cells
         manifest = log.manifest
         columns = _appendable(folder, manifest)
         found = source_of(source, columns, table, csv)
@@ -238,15 +242,15 @@ def _sorted_file(
     counts, lying = np.zeros(len(labels), np.int64), [np.empty(0, np.int64)]
 
     def tables() -> Iterator[Any]:
-        done = 0
+        rows_done = 0
         for batch in rows.sorted(["code", "row"], ranks=np.argsort(order)):
             codes = np.asarray(batch.column("code"))
             lying.append(codes[np.flatnonzero(np.diff(codes, prepend=-1))])
             counts[:] += np.bincount(codes, minlength=len(counts))
             found = [units.take(pa.array(codes)), *(batch.column(role) for role in list(names)[1:])]
             yield pa.table([of_kind(one, kind) for one, kind in zip(found, schema.types, strict=True)], schema=schema)
-            done += len(batch)
-            advance("writing", done, rows.count)
+            rows_done += len(batch)
+            advance("writing", rows_done, rows.count)
 
     name = new_name("rows", "parquet")
     write_rows(work / name, tables(), schema)
@@ -260,7 +264,7 @@ def _sorted_file(
         role: np.array([zlib.crc32(chunk_of(file, footer, group, column)[0]) for group in groups], np.int64)
         for role, column in names.items()
     }
-    return LogFile(entry, Runs(codes, counts[codes]), checks)
+    return LogFile(entry, LabelRuns(codes, counts[codes]), checks)
 
 
 def _as_units(labels: Sequence[Any]) -> Any:
@@ -278,7 +282,7 @@ def _as_units(labels: Sequence[Any]) -> Any:
 
 def _merge(folder: StoreFolder, first: int) -> None:
     """Write the rows of a file and of all later ones into one."""
-    log = open_log(folder.address)
+    log = open_log(folder.address).cells
     manifest, directory = log.manifest, log.directory
     if manifest["adopted"]:
         raise InvalidFile("holds files that another engine wrote: that engine can merge them", file=folder.name)
@@ -310,7 +314,7 @@ def _first_to_merge(lengths: list[int]) -> int:
 
 
 def _grown(
-    work: Path, log: ParquetLog | None, file: LogFile, imported: Imported, stats: LogStats, columns: Columns
+    work: Path, log: ParquetLog | None, file: LogFile, imported: ImportResult, stats: LogStats, columns: Columns
 ) -> dict[str, Any]:
     """What changes in the manifest of a log that has gained the rows of a file."""
     whole = imported.whole
@@ -370,7 +374,7 @@ def _appendable(folder: StoreFolder, manifest: dict[str, Any]) -> Columns:
     return columns_in(manifest)
 
 
-def _refuse_others(imported: Imported, known: Fingerprint, grown: bool | None, manifest: dict[str, Any]) -> None:
+def _refuse_others(imported: ImportResult, known: Fingerprint, grown: bool | None, manifest: dict[str, Any]) -> None:
     """Refuse a source that should begin with the known rows and does not, or that looks as if it were known."""
     if grown:
         check_not_shorter(imported.begins.seen, known)
@@ -398,7 +402,7 @@ def _number_of(rows: Fingerprint) -> int:
 @contextmanager
 def _sorting(target: Path | None, memory: str) -> Iterator[tuple[Path, Sorter]]:
     """A place for what is not finished, and a sorter. Both notice Ctrl-C at points where nothing is cut in two."""
-    guard = Uninterrupted()
+    guard = NoInterrupt()
     with guard, staging(target) as work:
         (work / "sorting").mkdir()
         (work / "log").mkdir()

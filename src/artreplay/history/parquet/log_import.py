@@ -9,6 +9,7 @@ import numpy as np
 
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history.context_columns import of_kind
+from artreplay.history.context_values import context_column
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History, shuffle_keys
 from artreplay.history.labels import Label, present_labels
@@ -61,7 +62,7 @@ def _wider(bounds: Bounds, values: np.ndarray[Any, Any]) -> Bounds:
     return min(low, float(values.min())), max(high, float(values.max()))
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """Rows that are to be written after those that are known, and what is to be known of them."""
 
     rows: RowsToSort
@@ -85,7 +86,7 @@ class LogImport:
         self.source, self.columns, self.sorter = source, columns, sorter
         self.until, self.seed, self.advance = until, seed, advance
 
-    def read(self, stats: LogStats, known: Fingerprint, since: int = 0) -> Imported:
+    def read(self, stats: LogStats, known: Fingerprint, since: int = 0) -> ImportResult:
         """Read the log from row `since` on, which is 0, or the first row after the known ones where it has grown."""
         begins = Fingerprint(known.rows, known.block)
         rows, whole, own = RowsToSort(self.sorter), known, Fingerprint(0)
@@ -96,18 +97,19 @@ class LogImport:
             if skip < len(part):
                 fresh = part.rows(np.arange(skip, len(part))) if skip else part
                 stats.see(fresh)
-                rows.add(_columns_of(fresh, stats.numbering, whole.rows))
+                by_cell = in_segments(fresh, self.columns.segments) if self.columns.segments else fresh
+                rows.add(_columns_of(by_cell, stats.numbering, whole.rows))
                 whole, own = whole.with_rows(fresh.row_hashes), own.with_rows(fresh.row_hashes)
         encode_labels_as_json(list(stats.numbering.labels))  # or refuse them now, and not after hours of sorting
-        return Imported(rows, whole, own, begins)
+        return ImportResult(rows, whole, own, begins)
 
     def _read(self, kinds: Kinds, cut: bool = True) -> Iterator[tuple[History, Any]]:
         """The rows of the source with what orders them."""
-        done, rows = 0, self.source.rows()
+        rows_done, rows = 0, self.source.rows()
         for part, keys in parts_of(self.source, self.columns, self.until if cut else None, kinds):
             yield part, keys
-            done += len(part)
-            self.advance("looking at the log", done, rows)
+            rows_done += len(part)
+            self.advance("looking at the log", rows_done, rows)
             self.sorter.check()
 
     def _sorted(self, kinds: Kinds) -> Iterator[History]:
@@ -117,7 +119,7 @@ class LogImport:
             keys = shuffle_keys(first, len(part), self.seed) if self.seed is not None else keys
             rows.add({"order": keys} | _columns_of(part, numbering, first))
             first += len(part)
-        done, ties, last = 0, 0, None
+        rows_done, ties, last = 0, 0, None
         for batch in rows.sorted(["order", "row"], self.until):
             if len(batch) == 0:
                 continue
@@ -126,10 +128,28 @@ class LogImport:
             last = keys[-1]
             table = context_table(with_kinds(batch, self.columns.contexts, kinds), self.columns.contexts)
             yield _as_history(batch, list(numbering.labels), table)
-            done += len(batch)
-            self.advance("ordering", done, first)
+            rows_done += len(batch)
+            self.advance("ordering", rows_done, first)
         if self.seed is None:
             tell_of_ties(str(self.columns.order), self.source.name, ties)
+
+
+def in_segments(part: History, segments: Sequence[str]) -> History:
+    """The same rows, whose labels are tuples: the values of some of their contexts, and then the arm."""
+    columns = [context_column(part.contexts.column(name), name).as_categories() for name in segments]  # type: ignore[union-attr]
+    code = np.zeros(len(part), np.int64)
+    for column in columns:
+        code = code * len(column.values) + column.codes
+    code = code * len(part.labels) + part.codes
+    _, first, codes = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # labels are numbered as they first appear
+    labels: list[Label] = [
+        (*(column.values[column.codes[row]] for column in columns), part.labels[part.codes[row]])
+        for row in first[order].tolist()
+    ]
+    return History.from_columns(
+        part.rewards, labels, np.argsort(order)[codes], allowances=part.allowances, contexts=part.contexts
+    )
 
 
 def _columns_of(part: History, numbering: Numbering, first: int) -> dict[str, Any]:
@@ -168,10 +188,10 @@ def _as_history(batch: Any, labels: list[Label], contexts: Any) -> History:
 
 def check_can_be_laid_out(columns: Columns) -> None:
     """Refuse a log of points, because only logs of arms are laid out, and contexts that have names of our columns."""
-    taken = {"unit", "row", "reward", "allowance"} & {*columns.contexts}
-    if taken:
+    clashes = {"unit", "row", "reward", "allowance"} & {*columns.contexts}
+    if clashes:
         raise InvalidParameter(
-            f"contexts must not be called {taken.pop()!r} in an indexed folder, which has a column of that name"
+            f"contexts must not be called {clashes.pop()!r} in an indexed folder, which has a column of that name"
         )
     if columns.are_points:
         raise InvalidHistory(

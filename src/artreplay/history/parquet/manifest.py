@@ -21,7 +21,7 @@ from artreplay.history.parquet.store_folder import StoredFile, StoreFolder, chec
 from artreplay.history.sources import Columns
 from artreplay.whole_files import private_opener
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "manifest.json"
 MAGIC = "artreplay log"
 DAMAGED = "does not fit its checksum: index the log again"
@@ -29,14 +29,15 @@ _OLDER = "artreplay store"
 
 _ROLES = {"unit", "row", "reward", "allowance"}  # of the columns of the files; those of contexts are numbered
 _SIZE = range(1 << 62)
-_WORD = range(1 << 64)
-_ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD}
+_WORD_RANGE = range(1 << 64)
+_ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD_RANGE}
 _NAME = (str, None)
 _BOUNDS = ([float], None)
 _SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, lists by their first, tuples are choices
     "magic": str,
     "format": _SIZE,
-    "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME, "contexts": [str]},
+    "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME, "contexts": [str]}
+    | {"segments": [str]},
     "kinds": [("double", "string", "bool", "null")],
     "source": str,
     "until": (_SIZE, None),
@@ -46,7 +47,7 @@ _SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, list
     "rewards": _BOUNDS,
     "allowances": _BOUNDS,
     "block": _SIZE,
-    "appends": [{"rows": _SIZE, "partial": _WORD, "own": _WORD}],
+    "appends": [{"rows": _SIZE, "partial": _WORD_RANGE, "own": _WORD_RANGE}],
     "files": [_ARRAYS | {"footer": _SIZE, "rows": _SIZE, "groups": _SIZE}],
     "directory": _ARRAYS,
     "digests": (_ARRAYS, None),
@@ -115,7 +116,7 @@ def context_role(place: int) -> str:
 def columns_in(manifest: dict[str, Any]) -> Columns:
     """The columns of the source that a log was made of."""
     columns = manifest["columns"]
-    return Columns(**columns | {"contexts": tuple(columns["contexts"])})
+    return Columns(**columns | {name: tuple(columns[name]) for name in ("contexts", "segments")})
 
 
 def write_manifest(folder: StoreFolder, document: dict[str, Any]) -> None:
@@ -184,6 +185,9 @@ def decode_labels(data: bytes) -> list[Label]:
 def _encoded(label: Any) -> Any:
     if isinstance(label, (bool, int, str)):
         return label
+    if isinstance(label, tuple):  # values of the segment columns and an arm
+        *values, arm = label
+        return {"segment": values, "arm": _encoded(arm)}
     if isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value():
         return int(label)  # which equals it
     if isinstance(label, bytes):
@@ -197,7 +201,10 @@ def _encoded(label: Any) -> Any:
     raise CannotSave(f"labels must be whole numbers, texts, bytes or dates to be stored, got {label!r}")
 
 
-def _decoded(value: dict[str, str]) -> Label:
+def _decoded(value: dict[str, Any]) -> Label:
+    if "segment" in value:
+        arm = value["arm"]
+        return *value["segment"], _decoded(arm) if isinstance(arm, dict) else arm
     ((kind, text),) = value.items()
     if kind == "bytes":
         return bytes.fromhex(text)

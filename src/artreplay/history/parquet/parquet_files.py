@@ -28,7 +28,7 @@ from artreplay.whole_files import private_opener
 if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
 
-GROUP = 1 << 16  # rows of a row group: what is decoded at least
+ROWS_PER_GROUP = 1 << 16  # rows of a row group: what is decoded at least
 CACHE_BYTES = 1 << 28  # of decoded columns that one reader keeps
 _TAIL = 1 << 16  # bytes at the end of a file in which its footer is looked for
 _GAP = 1 << 9  # rows between two ranges that are read along, because that takes less time than another look
@@ -72,14 +72,14 @@ class ParquetColumns:
     def ranges(self, role: str, first: Ints, last: Ints) -> Any:
         """The rows [first, last) of a column, one range after the other. Ranges that lie close are read together."""
         order = np.argsort(first, kind="stable")
-        shifts, found, size = np.zeros_like(first), [self._empty(role)], 0
+        shifts, parts, size = np.zeros_like(first), [self._empty(role)], 0
         for some in np.split(order, np.flatnonzero(first[order][1:] - last[order][:-1] > _GAP) + 1):
             if len(some):
                 low, high = int(first[some[0]]), int(last[some[-1]])
-                found.append(self.read(role, low, high))
+                parts.append(self.read(role, low, high))
                 shifts[some] = size - low
                 size += high - low
-        read = found[-1] if len(found) < 3 else _concatenated(found)
+        read = parts[-1] if len(parts) < 3 else _concatenated(parts)
         sizes = last - first
         total = int(sizes.sum())
         if total == size and (np.diff(order) > 0).all():
@@ -89,12 +89,12 @@ class ParquetColumns:
 
     def read(self, role: str, start: int, stop: int) -> Any:
         """The rows [start, stop) of a column."""
-        found = [self._empty(role)]
+        parts = [self._empty(role)]
         first, last = int(np.searchsorted(self.edges, start, "right")) - 1, int(np.searchsorted(self.edges, stop))
         for group in range(first, last) if start < stop else ():
             edge = int(self.edges[group])
-            found.append(self._group(role, group)[max(start - edge, 0) : stop - edge])
-        return found[1] if len(found) == 2 else _concatenated(found)
+            parts.append(self._group(role, group)[max(start - edge, 0) : stop - edge])
+        return parts[1] if len(parts) == 2 else _concatenated(parts)
 
     def _empty(self, role: str) -> Any:
         """No rows of a column."""
@@ -113,11 +113,11 @@ class ParquetColumns:
         if key not in self._decoded:
             file, footer, number = self._groups[group]
             data, start = self._bytes(role, group)
-            found = decoded(file, footer, number, self._names[role], data, start)
-            if len(found) != self.edges[group + 1] - self.edges[group]:
+            values = decoded(file, footer, number, self._names[role], data, start)
+            if len(values) != self.edges[group + 1] - self.edges[group]:
                 raise InvalidFile("has a row group without some of its rows: index the log again", file=file.name)
             with as_parquet(file.name):
-                self._decoded[key] = self._as_values(role, found)
+                self._decoded[key] = self._as_values(role, values)
             self._decoded_bytes += self._decoded[key].nbytes
             while len(self._decoded) > 1 and self._decoded_bytes > CACHE_BYTES:
                 self._decoded_bytes -= self._decoded.popitem(last=False)[1].nbytes
@@ -156,8 +156,8 @@ def decoded(file: StoredFile, footer: Any, number: int, name: str, data: bytes, 
         if footer.row_group(number).num_rows == 0:  # such a group may have no pages to decode
             return footer.schema.to_arrow_schema().empty_table().column(name)
         chunk = pa.PythonFile(_Chunk(data, start, file.size), "r")
-        opened = pq.ParquetFile(chunk, metadata=footer, page_checksum_verification=True)
-        return opened.read_row_group(number, columns=[name], use_threads=False).column(name)
+        reader = pq.ParquetFile(chunk, metadata=footer, page_checksum_verification=True)
+        return reader.read_row_group(number, columns=[name], use_threads=False).column(name)
 
 
 def as_numbers_of(column: Any, dtype: Any) -> Any:
@@ -167,8 +167,8 @@ def as_numbers_of(column: Any, dtype: Any) -> Any:
     if column.null_count:
         raise InvalidFile("has a row without a value: index the log again")
     chunks = [chunk for chunk in column.cast(pa.from_numpy_dtype(dtype)).chunks if len(chunk)]
-    found = [np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset) for chunk in chunks]
-    return found[0] if len(found) == 1 else np.concatenate([np.empty(0, dtype), *found])
+    arrays = [np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset) for chunk in chunks]
+    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, dtype), *arrays])
 
 
 def as_row_numbers(column: Any) -> Any:
@@ -293,9 +293,9 @@ def write_rows(path: Path, tables: Iterable[Any], schema: Any) -> None:
         ) as writer:
             for table in tables:
                 waiting = pa.concat_tables([waiting, table])
-                whole = len(waiting) // GROUP * GROUP
+                whole = len(waiting) // ROWS_PER_GROUP * ROWS_PER_GROUP
                 if whole:
-                    writer.write_table(waiting[:whole], row_group_size=GROUP)
+                    writer.write_table(waiting[:whole], row_group_size=ROWS_PER_GROUP)
                     waiting = waiting[whole:].combine_chunks()
             if len(waiting):
                 writer.write_table(waiting)

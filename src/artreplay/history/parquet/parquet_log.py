@@ -18,8 +18,9 @@ from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.context_columns import kind_called
 from artreplay.history.fingerprint import Fingerprint
+from artreplay.history.labels import Label
 from artreplay.history.log_protocol import NextRows, Rows
-from artreplay.history.parquet.directory import Runs, read_directory
+from artreplay.history.parquet.directory import LabelRuns, read_directory
 from artreplay.history.parquet.log_import import context_table, with_kinds
 from artreplay.history.parquet.manifest import MANIFEST, context_role, listed_files, read_arrays, read_manifest
 from artreplay.history.parquet.parquet_files import ParquetColumns
@@ -31,7 +32,7 @@ from artreplay.history.totals import Totals, added_in_order
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 1 << 20  # rows that are handed on together where all of a log is read
+_BATCH_ROWS = 1 << 20  # rows that are handed on together where all of a log is read
 _TRIES = 5
 
 
@@ -60,7 +61,7 @@ class ParquetLog(StoredLog):
             raise InvalidFile("must have the rows that its manifest says: index the log again", file=self.name)
         self._find_runs([file.runs for file in directory.files])
 
-    def _find_runs(self, runs: Sequence[Runs]) -> None:
+    def _find_runs(self, runs: Sequence[LabelRuns]) -> None:
         """Find the rows of each label: what a file has of it is one run, and runs lie one after the other."""
         code = np.concatenate([np.empty(0, np.int64), *(one.codes for one in runs)])
         count = np.concatenate([np.empty(0, np.int64), *(one.counts for one in runs)])
@@ -110,8 +111,13 @@ class ParquetLog(StoredLog):
     def _allowances(self, first: Ints, last: Ints) -> Floats | None:
         if not self.has_allowances:
             return None
-        found: Floats = self._columns.ranges("allowance", first, last)
-        return found
+        allowances: Floats = self._columns.ranges("allowance", first, last)
+        return allowances
+
+    @property
+    def cells(self) -> ParquetLog:
+        """The log as it lies: a label for each arm, of each segment where it was laid out by segments."""
+        return self
 
     def scan(self, since: int = 0) -> Iterator[Rows]:
         """The rows in the order of the log, which DuckDB sorts by their numbers if they are many."""
@@ -159,8 +165,8 @@ class ParquetLog(StoredLog):
         counts = resized(self._counts, len(self.directory.labels))  # the log may be cut to its first rows
         count = np.clip(counts[code] - self._before[order], 0, self._count[order])
         ends = np.cumsum(count)
-        for start in range(0, int(count.sum()), _BATCH):
-            stop = min(start + _BATCH, int(ends[-1]))
+        for start in range(0, int(count.sum()), _BATCH_ROWS):
+            stop = min(start + _BATCH_ROWS, int(ends[-1]))
             runs = slice(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop)) + 1)
             begins = ends[runs] - count[runs]
             first = place[runs] + np.maximum(start - begins, 0)
@@ -192,12 +198,12 @@ class ParquetLog(StoredLog):
         before = copy.copy(self)
         before.__dict__.pop("fingerprint", None)
         before._rows = rows
-        known = np.flatnonzero(counts)
-        before.labels = self.labels[: len(known)]  # labels are numbered in the order in which they first appear
-        before._counts = counts[: len(known)]
+        present = np.flatnonzero(counts)
+        before.labels = self.labels[: len(present)]  # labels are numbered in the order in which they first appear
+        before._counts = counts[: len(present)]
         return before
 
-    def _counts_of(self, appends: Sequence[Runs]) -> Ints:
+    def _counts_of(self, appends: Sequence[LabelRuns]) -> Ints:
         """How many rows of each label came with some of the appends."""
         counts = np.zeros(len(self.directory.labels), np.int64)
         for append in appends:
@@ -208,28 +214,28 @@ class ParquetLog(StoredLog):
         """How many of the next rows of each label have a number below `row`."""
         if self.manifest["adopted"]:
             raise InvalidHistory(f"{self.name} can only be read as it was each time files were added, not at row {row}")
-        found = np.zeros(len(after), np.int64)
-        for codes in np.array_split(np.flatnonzero(sizes), max(1, int(sizes.sum()) // _BATCH)):
+        below = np.zeros(len(after), np.int64)
+        for codes in np.array_split(np.flatnonzero(sizes), max(1, int(sizes.sum()) // _BATCH_ROWS)):
             numbers = self._columns.ranges("row", *self._places(codes, after[codes], sizes[codes]))
             owners = np.repeat(codes, sizes[codes])
-            found += np.bincount(owners[numbers < row], minlength=len(found))
-        return found
+            below += np.bincount(owners[numbers < row], minlength=len(below))
+        return below
 
     def known_fingerprint(self, rows: int) -> Fingerprint | None:
-        """That of the log as it stood each time it grew."""
-        if self._digests is None:
-            return None
+        """That of the log as it stood each time it grew; None where nobody hashed its rows."""
         ends = np.cumsum([entry["rows"] for entry in self.manifest["appends"]]).tolist()
-        if rows not in ends:
+        if rows not in ends or (known := self._all_digests) is None:
             return None
         block, entry = self.manifest["block"], self.manifest["appends"][ends.index(rows)]
-        digests = self._all_digests[: -(-rows // block)].copy()
+        digests = known[: -(-rows // block)].copy()
         digests[-1:] = entry["partial"]
         return Fingerprint(rows, block, digests)
 
     @cached_property
-    def _all_digests(self) -> np.ndarray[Any, Any]:
-        assert self._digests is not None
+    def _all_digests(self) -> np.ndarray[Any, Any] | None:
+        """A hash of each block of rows; None for files that another engine wrote."""
+        if self._digests is None:
+            return None
         digests = read_arrays(self._digests, self.manifest["digests"]).get("digests", np.empty(0))
         if digests.dtype != np.uint64 or digests.shape != (-(-self.manifest["rows"] // self.manifest["block"]),):
             raise InvalidFile("must have a number for each block of rows: index the log again", file=self._digests.name)
@@ -242,19 +248,21 @@ class ParquetLog(StoredLog):
 
     def appends_by(self, block: int) -> list[dict[str, int]]:
         """What the manifest says of each time the log grew, with `block` rows in a block."""
-        found, rows = [], 0
+        appends, rows = [], 0
         for entry in self.manifest["appends"]:
             rows += entry["rows"]
-            known = self.known_fingerprint(rows)
-            found.append(entry | {"partial": int(known.coarser(block).digests[-1]) if known and rows else 0})
-        return found
+            fingerprint = self.known_fingerprint(rows)
+            appends.append(
+                entry | {"partial": int(fingerprint.coarser(block).digests[-1]) if fingerprint and rows else 0}
+            )
+        return appends
 
-    def check(self, advance: Callable[[int, int], None] = lambda done, size: None) -> None:
+    def check(self, advance: Callable[[int, int], None] = lambda bytes_done, size: None) -> None:
         """Compare all that was written with its checksum. `advance` is told how many bytes were read, of how many."""
-        done, size = 0, self.bytes
+        bytes_done, size = 0, self.bytes
         for read in self._columns.check():
-            done += read
-            advance(done, size)
+            bytes_done += read
+            advance(bytes_done, size)
         if self._digests is not None:
             read_arrays(self._digests, self.manifest["digests"])
         advance(size, size)
@@ -271,7 +279,53 @@ def _bounds(pair: Sequence[float] | None) -> tuple[float, float] | None:
 
 def label_order(labels: Sequence[Any]) -> list[int]:
     """The numbers of labels in the order in which their rows lie: by type, and inside a type by value."""
-    return sorted(range(len(labels)), key=lambda code: (type(labels[code]).__name__, labels[code]))
+    return sorted(range(len(labels)), key=lambda code: _order_key(labels[code]))
+
+
+def _order_key(label: Any) -> tuple[Any, ...]:
+    if isinstance(label, tuple):  # values of segment columns, one of which may be missing, and an arm
+        return "tuple", *(("", 0) if value is None else _order_key(value) for value in label)
+    return type(label).__name__, label
+
+
+class SegmentedLog(ParquetLog):
+    """A log that was laid out by segment and arm. It is a log of arms; `cells` is the same as it lies."""
+
+    def __init__(self, cells: ParquetLog) -> None:
+        self.__dict__.update(cells.__dict__)
+        self.__dict__.pop("fingerprint", None)  # rows are known again by their arms
+        self._cells = cells
+        self.segments = tuple(self.manifest["columns"]["segments"])
+        numbers: dict[Label, int] = {}
+        arms = [numbers.setdefault(label[-1], len(numbers)) for label in cells.labels]  # type: ignore[index]
+        self._arms, self.labels = np.array(arms, np.int64), list(numbers)
+
+    @property
+    def cells(self) -> ParquetLog:
+        """The same log, in which each arm of each segment is a label of its own."""
+        return self._cells
+
+    @property
+    def counts(self) -> Ints:
+        """How many rows each arm has."""
+        return np.bincount(self._arms, self._cells.counts, minlength=len(self.labels)).astype(np.int64)
+
+    def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
+        """The rows of an arm lie apart, and nothing asks for them."""
+        raise NotImplementedError
+
+    def scan(self, since: int = 0) -> Iterator[Rows]:
+        """The rows in the order of the log."""
+        for rows in self._cells.scan(since):
+            yield rows._replace(codes=self._arms[rows.codes])
+
+    def totals(self) -> Totals:
+        """What each arm earned."""
+        return StoredLog.totals(self)
+
+    def first(self, rows: int) -> Self:
+        """The log as it was when it had this many rows."""
+        return type(self)(self._cells.first(rows))
 
 
 # -- opening ----------------------------------------------------------------------------------------------------------
@@ -282,15 +336,16 @@ def is_laid_out(where: object) -> bool:
     return isinstance(where, (str, os.PathLike)) and not is_postgres(where) and StoreFolder(where).has(MANIFEST)
 
 
-def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = None) -> ParquetLog:
+def open_log(where: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> ParquetLog:
     """The log in a folder. Columns that are `given` must be those it was made of."""
     check_log_address(where)
     folder = StoreFolder(where)
     for tries in range(_TRIES):
         manifest = read_manifest(folder)
-        check_given(folder.name, manifest, given or {})
+        check_given(folder.name, manifest, options or {})
         try:
-            return ParquetLog(folder, manifest)
+            log = ParquetLog(folder, manifest)
+            return SegmentedLog(log) if manifest["columns"]["segments"] else log
         except InvalidFile:
             if tries + 1 < _TRIES and read_manifest(folder) != manifest:
                 continue  # it was compacted, or replaced, between the manifest and the files
@@ -302,12 +357,12 @@ def open_log(where: str | os.PathLike[str], given: Mapping[str, Any] | None = No
     raise InvalidFile("changes all the time", file=folder.name)
 
 
-def check_given(where: str, manifest: dict[str, Any], given: Mapping[str, Any]) -> None:
+def check_given(where: str, manifest: dict[str, Any], options: Mapping[str, Any]) -> None:
     """Refuse columns, an order or a seed that are not those a log was laid out with."""
-    for name, value in given.items():
-        held = manifest["columns"].get(name, manifest.get(name))
-        if value is not None and (list(value) if name == "contexts" else value) != held:
-            raise InvalidParameter(f"must be {held!r}, as {where} was indexed, got {value!r}", parameter=name)
+    for name, value in options.items():
+        in_manifest = manifest["columns"].get(name, manifest.get(name))
+        if value is not None and (list(value) if name == "contexts" else value) != in_manifest:
+            raise InvalidParameter(f"must be {in_manifest!r}, as {where} was indexed, got {value!r}", parameter=name)
 
 
 def check_files(

@@ -19,7 +19,7 @@ from artreplay.history.sources.source import arrow_reader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 1 << 17  # rows of one request: DuckDB takes as long for a few rows as for many
+_BATCH_ROWS = 1 << 17  # rows of one request: DuckDB takes as long for a few rows as for many
 _MEMORY = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?)?B", re.IGNORECASE)
 
 
@@ -76,7 +76,7 @@ class RowsToSort:
 
         self._waiting.append(pa.table(columns))
         self.count += len(self._waiting[-1])
-        if sum(map(len, self._waiting)) > _BATCH:
+        if sum(map(len, self._waiting)) > _BATCH_ROWS:
             self._hand_over()
 
     def sorted(self, by: Sequence[str], rows: int | None = None, ranks: Ints | None = None) -> Iterator[Any]:
@@ -92,7 +92,7 @@ class RowsToSort:
                 if ranks is not None:
                     keys["key_0"] = ranks[np.asarray(keys["key_0"])]
                 places = pa.compute.sort_indices(pa.table(keys), [(key, "ascending") for key in keys])
-                yield from table.take(places[:rows]).combine_chunks().to_batches(_BATCH)
+                yield from table.take(places[:rows]).combine_chunks().to_batches(_BATCH_ROWS)
             return
         self._hand_over()
         names, limit = [f'rows."{name}"' for name in by], "" if rows is None else f" LIMIT {rows}"
@@ -102,7 +102,7 @@ class RowsToSort:
                 connection.register("ranks", pa.table({"place": np.arange(len(ranks)), "rank": ranks}))
                 source += f" JOIN ranks ON ranks.place = {names[0]}"
                 names[0] = "ranks.rank"
-            for batch in arrow_reader(connection.sql(f"{source} ORDER BY {', '.join(names)}{limit}"), _BATCH):
+            for batch in arrow_reader(connection.sql(f"{source} ORDER BY {', '.join(names)}{limit}"), _BATCH_ROWS):
                 self._sorter.check()
                 yield batch
             connection.execute(f"DROP TABLE {self._name}")

@@ -68,13 +68,13 @@ def locked(folder: Path) -> Iterator[bool | None]:
     try:
         import fcntl
 
-        opened = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError):
         yield None
         return
     try:
         try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             mine: bool | None = True
         except BlockingIOError:
             mine = False
@@ -82,7 +82,7 @@ def locked(folder: Path) -> Iterator[bool | None]:
             mine = None
         yield mine
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _locked_folder(target: Path, held: ExitStack) -> Path:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from artreplay.addresses import said_in_a_sentence, shown
+from artreplay.addresses import in_a_sentence, without_password
 from artreplay.errors import InvalidFile
 from artreplay.history.sources.source_files import file_system
 from artreplay.whole_files import private_opener
@@ -29,7 +29,7 @@ class StoreFolder:
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self.address = os.fspath(where)
-        self.name = shown(self.address)
+        self.name = without_password(self.address)
         self._system, root = file_system(self.address)
         self.path: Path | None = Path(root) if self._system is None else None
         self._root = root.rstrip("/")
@@ -45,7 +45,7 @@ class StoreFolder:
                 return (self.path / name).is_file()
             except OSError:  # a name too long for a file, such as an address can be
                 return False
-        with said_in_a_sentence(self.address, self.name):
+        with in_a_sentence(self.address, self.name):
             self._system.invalidate_cache()  # what the file system remembers may be out of date
             return bool(self._system.isfile(self._inside(name)))
 
@@ -53,7 +53,7 @@ class StoreFolder:
         """Whether there is anything here."""
         if self.path is not None:
             return self.path.exists()
-        with said_in_a_sentence(self.address, self.name):
+        with in_a_sentence(self.address, self.name):
             self._system.invalidate_cache()
             return bool(self._system.exists(self._root))
 
@@ -61,16 +61,16 @@ class StoreFolder:
         """The files in here. Folders in it are not looked into."""
         if self.path is not None:
             return sorted(path.name for path in self.path.iterdir() if path.is_file())
-        with said_in_a_sentence(self.address, self.name):
+        with in_a_sentence(self.address, self.name):
             self._system.invalidate_cache()
-            found = self._system.ls(self._root, detail=True)
-        return sorted(entry["name"].rpartition("/")[2] for entry in found if entry["type"] == "file")
+            entries = self._system.ls(self._root, detail=True)
+        return sorted(entry["name"].rpartition("/")[2] for entry in entries if entry["type"] == "file")
 
     def open(self, name: str) -> StoredFile:
         """A file to be read by ranges."""
         return StoredFile(self, name)
 
-    def opened(self, name: str) -> Any:
+    def handle(self, name: str) -> Any:
         """What the system opens: the number of an open file, or an object that reads ranges."""
         if self.path is not None:
             return os.open(self._inside(name), os.O_RDONLY)
@@ -81,14 +81,14 @@ class StoreFolder:
         if self.path is not None:
             file = self.open(name)
             return file.read(0, file.size)
-        with said_in_a_sentence(self.address, f"{self.name}/{name}"):
+        with in_a_sentence(self.address, f"{self.name}/{name}"):
             data: bytes = self._system.cat_file(self._inside(name))
         return data
 
     def write(self, name: str, data: bytes) -> None:
         """Write a whole file. Afterwards it is the old one or the new one."""
         if self.path is None:
-            with said_in_a_sentence(self.address, self.name, "written"):
+            with in_a_sentence(self.address, self.name, "written"):
                 self._system.pipe_file(self._inside(name), data)
             return
         temporary = self.path / f".{name}.{os.getpid()}.part"
@@ -105,7 +105,7 @@ class StoreFolder:
             os.rename(file, self._inside(file.name))
             sync_folder(self.path)
             return
-        with said_in_a_sentence(self.address, self.name, "written"):
+        with in_a_sentence(self.address, self.name, "written"):
             self._system.put_file(str(file), self._inside(file.name))
 
     def remove(self, name: str) -> None:
@@ -145,15 +145,15 @@ class StoredFile:
         self._name = name
         self.name = f"{folder.name}/{name}"
         self._file: Any = None
-        with said_in_a_sentence(folder.address, self.name):
-            self._file = folder.opened(name)
+        with in_a_sentence(folder.address, self.name):
+            self._file = folder.handle(name)
             self.size: int = os.fstat(self._file).st_size if isinstance(self._file, int) else int(self._file.size)
 
     def read(self, start: int, size: int) -> bytes:
         """The bytes [start, start + size)."""
-        with said_in_a_sentence(self._folder.address, self.name):
+        with in_a_sentence(self._folder.address, self.name):
             if self._file is None:
-                self._file = self._folder.opened(self._name)
+                self._file = self._folder.handle(self._name)
             data = self._some(start, size)
             while len(data) < size:
                 more = self._some(start + len(data), size - len(data))
@@ -196,8 +196,8 @@ def check_own(name: object, folder: str) -> None:
 def sync_folder(path: Path) -> None:
     """Force the names in a folder to disk, where the file system can."""
     with suppress(OSError):
-        opened = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(opened)
+            os.fsync(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)

@@ -60,7 +60,7 @@ _PAGES = (
     " ORDER BY {order} OFFSET _asked.start LIMIT 1))"
     " ORDER BY _key LIMIT _asked.size) AS _page) AS _page) AS _pages ORDER BY _asked.place"
 )
-_PACKED = "string_agg(float8send(coalesce({0}, 'NaN')), ''::bytea ORDER BY _key)"
+_PACKED_COLUMN = "string_agg(float8send(coalesce({0}, 'NaN')), ''::bytea ORDER BY _key)"
 _ROW = (
     "SELECT {order}, {number} FROM {table} WHERE {unit} = %(arm)s::{unit_type} AND {order} <= {last}"
     " ORDER BY {order} OFFSET %(row)s LIMIT 1"
@@ -130,7 +130,7 @@ class PostgresLog(StoredLog):
             "unit_type": unit_type,
             "order_type": order_type,
             "values": ", ".join(f"{number} AS _{role}" for role, number in floats.items()),
-            "packed": ", ".join(_PACKED.format(f"_{role}") for role in floats),
+            "packed": ", ".join(_PACKED_COLUMN.format(f"_{role}") for role in floats),
             "sorting": ", ".join(map(quoted, dict.fromkeys([self._order, self._unit, *numbers, *self.context_names]))),
             "reward_as_float": floats["reward"],
             "contexts": "".join(f", {quoted(name)}" for name in self.context_names),
@@ -157,13 +157,13 @@ class PostgresLog(StoredLog):
         """The labels that occur. Rows that lack a unit or an order are refused."""
         if self._query("SELECT 1 FROM {table} WHERE {unit} IS NULL LIMIT 1"):
             raise InvalidHistory(f"a unit of {self.name} is missing, expected a label in every row")
-        found = self._arms("SELECT arm, max(last) OVER (), bool_or(last IS NULL) OVER () FROM _arms")
-        for _, last, is_missing in found[:1]:
+        arms = self._arms("SELECT arm, max(last) OVER (), bool_or(last IS NULL) OVER () FROM _arms")
+        for _, last, is_missing in arms[:1]:
             if is_missing or last != last:  # PostgreSQL sorts nan after all numbers
                 problem = "must have a value in every row, it is missing in some"
                 raise InvalidHistory(f"{self._order} of {self.name} {problem}")
             self._last = last
-        labels: list[Label] = [arm for arm, *_ in found]
+        labels: list[Label] = [arm for arm, *_ in arms]
         try:
             are_points = History(labels, [0.0] * len(labels)).points is not None
         except InvalidHistory as error:
@@ -200,8 +200,8 @@ class PostgresLog(StoredLog):
     @cached_property
     def counts(self) -> Ints:
         """How many rows each label has. The server counts them."""
-        found = dict(self._query("SELECT {unit}, count(*) FROM {table} WHERE {order} <= {last} GROUP BY 1"))
-        return np.array([found.get(label, 0) for label in self.labels], np.int64)
+        by_arm = dict(self._query("SELECT {unit}, count(*) FROM {table} WHERE {order} <= {last} GROUP BY 1"))
+        return np.array([by_arm.get(label, 0) for label in self.labels], np.int64)
 
     @cached_property
     def allowance_bounds(self) -> tuple[float, float] | None:  # type: ignore[override]
@@ -221,8 +221,8 @@ class PostgresLog(StoredLog):
         """
         again = np.minimum(after, 1)
         sizes = n + again
-        kept = [self._keys.get(code, (0, None)) for code in codes.tolist()]
-        keys = [key if rows == wanted else None for (rows, key), wanted in zip(kept, after.tolist(), strict=True)]
+        starts = [self._keys.get(code, (0, None)) for code in codes.tolist()]
+        keys = [key if rows == row else None for (rows, key), row in zip(starts, after.tolist(), strict=True)]
         arms = [self.labels[code] for code in codes.tolist()]
         pages = self._query(_PAGES, arms=arms, keys=keys, starts=(after - again).tolist(), sizes=sizes.tolist())
         for arm, key, size, (_, first, _, twice, *_) in zip(arms, keys, sizes.tolist(), pages, strict=True):
@@ -289,8 +289,8 @@ class PostgresLog(StoredLog):
 
     def totals(self) -> Totals:
         """What each label earned. The server adds up rewards in the order of the rows."""
-        found = {arm: numbers for arm, *numbers in self._query(_TOTALS)}
-        table = np.array([found.get(label, (0, 0, 0)) for label in self.labels], np.float64).reshape(-1, 3)
+        by_arm = {arm: numbers for arm, *numbers in self._query(_TOTALS)}
+        table = np.array([by_arm.get(label, (0, 0, 0)) for label in self.labels], np.float64).reshape(-1, 3)
         counts, rewards, sums = table.T
         if (rewards < counts).any() or not np.isfinite(sums).all():
             return super().totals()  # which names the row that is wrong

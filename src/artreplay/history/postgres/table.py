@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from artreplay.addresses import check_address, for_libpq, said_in_a_sentence, shown
+from artreplay.addresses import check_address, for_libpq, in_a_sentence, without_password
 from artreplay.history.sources.databases import from_clause, is_query
 from artreplay.history.sources.source import quoted
 from artreplay.optional_packages import needed
@@ -22,7 +22,7 @@ class Table:
         self._connection: Any = None
         check_address(address)
         self._address = for_libpq(address)
-        place = shown(self._address)
+        place = without_password(self._address)
         self.plain_sql = from_clause(place, table)
         self.sql = in_statement(self.plain_sql)
         self.is_query = is_query(str(table))
@@ -32,7 +32,7 @@ class Table:
     @contextmanager
     def cursor(self) -> Iterator[Any]:
         """A cursor for short answers."""
-        with self._said_in_a_sentence():
+        with self._in_a_sentence():
             if self._connection is None or self._connection.closed:
                 self._connection = self._connected()
                 weakref.finalize(self, self._connection.close)  # also where both are garbage together
@@ -71,7 +71,7 @@ class Table:
         They stay on the server until they are fetched, over a connection of their own.
         """
         with (
-            self._said_in_a_sentence(),
+            self._in_a_sentence(),
             self._connected() as connection,
             connection.transaction(),
             connection.cursor(name="artreplay") as cursor,
@@ -100,9 +100,9 @@ class Table:
         psycopg = needed("psycopg", "PostgreSQL")
         return psycopg.connect(self._address, autocommit=True, application_name="artreplay")
 
-    def _said_in_a_sentence(self) -> Any:
+    def _in_a_sentence(self) -> Any:
         errors = needed("psycopg", "PostgreSQL").Error, OSError, ValueError  # the last two of a host that is no name
-        return said_in_a_sentence(self._address, self._place, errors=errors)
+        return in_a_sentence(self._address, self._place, errors=errors)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_connection": None}  # a connection does not travel

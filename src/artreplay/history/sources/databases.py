@@ -70,10 +70,10 @@ def _source(place: str, kind: str, ask: Ask, table: str | None) -> Source:
     name, origin = f"{place} ({table})", from_clause(place, table)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
-        named = ", ".join(f"{quoted(column)} AS {quoted(column)}" for column in columns)
+        selection = ", ".join(f"{quoted(column)} AS {quoted(column)}" for column in columns)
         # Rows of PostgreSQL come in any order. Sorted by all columns they are the same log every time.
         order = f" ORDER BY {', '.join(map(quoted, columns))}" if kind == _POSTGRES else ""
-        return islice(ask(f"SELECT {named} FROM {origin}{order}"), 1, None)
+        return islice(ask(f"SELECT {selection} FROM {origin}{order}"), 1, None)
 
     def rows() -> Any:
         (batch,) = islice(ask(f"SELECT count(*) AS number FROM {origin}"), 1, None)
@@ -88,9 +88,9 @@ def _source(place: str, kind: str, ask: Ask, table: str | None) -> Source:
 
 def _from_duckdb(connection: Any, query: str) -> Iterator[Any]:
     """The names of columns, and then their rows."""
-    found = connection.sql(query)
-    yield found.columns
-    yield from arrow_reader(found)
+    relation = connection.sql(query)
+    yield relation.columns
+    yield from arrow_reader(relation)
 
 
 def _from_sqlite(connection: Any, query: str) -> Iterator[Any]:

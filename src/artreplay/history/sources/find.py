@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from artreplay.addresses import shown
+from artreplay.addresses import without_password
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.column_values import as_narwhals
 from artreplay.history.sources import source_files
@@ -30,7 +30,7 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
     path = os.fspath(where)
     if not path:
         raise InvalidFile("the path of a log must not be empty")
-    name, files = shown(path), source_files.files_at(path)
+    name, files = without_password(path), source_files.files_at(path)
     kinds = {source_files.kind_of(file) for file in files}
     if len(kinds) > 1:
         raise InvalidFile(f"the files of {name} must be of one kind, they are {' and '.join(sorted(kinds))}")

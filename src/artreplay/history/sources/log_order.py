@@ -33,17 +33,17 @@ class Order:
             column = column.cast(column.type.value_type)
         is_text = str(column.type) in ("string", "large_string", "string_view")
         try:
-            found = self._from_texts(column) if is_text else _as_numbers(column)
-            if self._type is not None and found.type != self._type:
-                found = found.cast(self._type)
+            values = self._from_texts(column) if is_text else _as_numbers(column)
+            if self._type is not None and values.type != self._type:
+                values = values.cast(self._type)
         except pa.ArrowException as error:
             one_type = "must be of one type in the whole log, whole numbers, floats or times"
             raise InvalidHistory(f"column {self._name!r} {one_type}: {str(error).splitlines()[0]}") from error
-        if pa.types.is_null(found.type):
-            found = found.cast(pa.int64())
-        elif len(found):
-            self._type = found.type
-        return found.view(pa.int64()) if pa.types.is_temporal(found.type) else found
+        if pa.types.is_null(values.type):
+            values = values.cast(pa.int64())
+        elif len(values):
+            self._type = values.type
+        return values.view(pa.int64()) if pa.types.is_temporal(values.type) else values
 
     def _from_texts(self, column: Any) -> Any:
         """The numbers or the times that texts stand for, which is of the same type in all batches."""
@@ -52,19 +52,19 @@ class Order:
 
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
         kinds = [kind for kind in _kinds() if self._type in (None, kind)]
-        found = _first_that_fits(texts, kinds)
-        if found is None:  # the first row with which they do not fit is searched for
+        values = _first_that_fits(texts, kinds)
+        if values is None:  # the first row with which they do not fit is searched for
             row = bisect_left(range(1, len(texts) + 1), True, key=lambda n: _first_that_fits(texts[:n], kinds) is None)
             problem = f"is {texts[row].as_py()!r}: an order must be {_WRITTEN}"
             raise InvalidHistory(problem, row=row, column=self._name)
-        if pa.types.is_floating(found.type):
-            without_gaps(found, self._name)  # nan has no place
+        if pa.types.is_floating(values.type):
+            without_gaps(values, self._name)  # nan has no place
             whole = pc.match_substring_regex(texts, "^[+-]?[0-9]+$")
-            row = pc.index(pc.and_(whole, pc.greater_equal(pc.abs(found), _EXACT)), True).as_py()
+            row = pc.index(pc.and_(whole, pc.greater_equal(pc.abs(values), _EXACT)), True).as_py()
             if row >= 0:
                 problem = "is a whole number from 2**53 on beside fractions, which cannot be ordered together exactly"
                 raise InvalidHistory(problem, row=row, column=self._name)
-        return found
+        return values
 
 
 def tell_of_ties(name: str, source: str, ties: int) -> None:

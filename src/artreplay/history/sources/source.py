@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
 
 BATCH = 1 << 18  # rows of one batch
-_MOST_SAID = 100  # letters of a line that an engine says
+MAX_LETTERS_SAID = 100  # letters of a line that an engine says
 _ENGINES = (
     "_csv",
     "_duckdb",
@@ -153,9 +153,9 @@ def reading(name: object, kind: str, address: str | None = None) -> Iterator[Non
             raise _not_in("utf-8", name) from error
         if _MIXED_ENDS in str(error):
             raise InvalidFile("must end its lines alike, all by \\n or all by \\r\\n, got both", file=name) from error
-        said = getattr(error, "strerror", None) or _in_short(error)
-        said = said if address is None else masked(said, address)
-        raise InvalidFile(f"cannot be read as {kind}: {said}", file=name) from (error if address is None else None)
+        words = getattr(error, "strerror", None) or _in_short(error)
+        words = words if address is None else masked(words, address)
+        raise InvalidFile(f"cannot be read as {kind}: {words}", file=name) from (error if address is None else None)
 
 
 def _not_in(encoding: str, name: object) -> InvalidFile:
@@ -167,6 +167,6 @@ def _not_in(encoding: str, name: object) -> InvalidFile:
 
 def _in_short(error: Exception) -> str:
     """What an engine says, in one line and without its advice, which is about options of its own."""
-    said = re.split(r"\s*(?:Possible fixes|Possible Solution|LINE 1):", str(error) or type(error).__name__)[0]
-    lines = [line.strip()[:_MOST_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", said).splitlines()]
-    return textwrap.shorten(" ".join(lines), 3 * _MOST_SAID, placeholder=" …")
+    words = re.split(r"\s*(?:Possible fixes|Possible Solution|LINE 1):", str(error) or type(error).__name__)[0]
+    lines = [line.strip()[:MAX_LETTERS_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", words).splitlines()]
+    return textwrap.shorten(" ".join(lines), 3 * MAX_LETTERS_SAID, placeholder=" …")

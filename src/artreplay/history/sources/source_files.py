@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artreplay.addresses import is_address, said_in_a_sentence, shown
+from artreplay.addresses import in_a_sentence, is_address, without_password
 from artreplay.errors import InvalidFile, MissingPackage
 
 TEXT, JSON, PARQUET, FEATHER, DUCKDB, SQLITE = "CSV", "JSON", "Parquet", "Feather", "DuckDB", "SQLite"
@@ -26,7 +26,7 @@ _KINDS = {
     FEATHER: (".feather", ".arrow", ".ipc"),
 }
 _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
-_PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"SQLite format 3\0": SQLITE}
 _MARKS = {  # with which text begins, those of UTF-32 first: one of them begins as one of UTF-16 does
     codecs.BOM_UTF32_LE: "utf-32",
@@ -70,24 +70,24 @@ class SourceFile(NamedTuple):
     @property
     def name(self) -> str:
         """The file as people know it."""
-        return shown(self.address or self.path)
+        return without_password(self.address or self.path)
 
     @property
     def is_packed(self) -> bool:
         """Whether the name says that the file must be unpacked."""
-        return Path(self.path).suffix.lower() in _PACKED
+        return Path(self.path).suffix.lower() in _COMPRESSIONS
 
     def open(self) -> Any:
         """The bytes of the file, unpacked if its name says that it is packed."""
         import pyarrow as pa
 
-        packed = _PACKED.get(Path(self.path).suffix.lower())
+        packed = _COMPRESSIONS.get(Path(self.path).suffix.lower())
         return pa.input_stream(self.path if self.system is None else self.system.open(self.path, "rb"), packed)
 
     def encoding(self) -> str:
         """What the mark says that a text begins with; else UTF-8."""
-        with self.open() as opened:
-            start = opened.read(4)
+        with self.open() as stream:
+            start = stream.read(4)
         if b"\0" in start and not start.startswith(tuple(_MARKS)):
             raise UnicodeDecodeError("utf-8", start, 0, 1, "no mark says otherwise")
         return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), "utf-8")
@@ -122,11 +122,11 @@ class Copies:
 
 def kind_of(file: SourceFile) -> str:
     """What kind of file this is, by its name or, if that does not tell, by how it begins."""
-    known = _kind_by_name(file.path)
-    if known is not None:
-        return known
-    with said_in_a_sentence(file.address or file.path, file.name), file.open() as opened:
-        start = opened.read(65_536)
+    by_name = _kind_by_name(file.path)
+    if by_name is not None:
+        return by_name
+    with in_a_sentence(file.address or file.path, file.name), file.open() as stream:
+        start = stream.read(65_536)
     for beginning, kind in _BEGINNINGS.items():
         if start.startswith(beginning):
             return kind
@@ -140,7 +140,7 @@ def kind_of(file: SourceFile) -> str:
 
 
 def _kind_by_name(path: str) -> str | None:
-    plain = path[: -len(Path(path).suffix)] if path.lower().endswith(tuple(_PACKED)) else path
+    plain = path[: -len(Path(path).suffix)] if path.lower().endswith(tuple(_COMPRESSIONS)) else path
     return _ENDINGS.get(Path(plain).suffix.lower())
 
 
@@ -155,9 +155,9 @@ class _Disk:
 
     def glob(self, pattern: str) -> list[str]:
         """The files that fit a pattern, and those in folders that do."""
-        found = glob.glob(pattern, recursive=True)
+        paths = glob.glob(pattern, recursive=True)
         return list(
-            {file for path in found for file in (self.find(path) if self.isdir(path) else [path] * self.isfile(path))}
+            {file for path in paths for file in (self.find(path) if self.isdir(path) else [path] * self.isfile(path))}
         )
 
 
@@ -168,7 +168,7 @@ def file_system(where: str) -> tuple[Any, str]:
     if where.lower().startswith("file://"):
         return None, urllib.parse.unquote(urllib.parse.urlsplit(where).path)
     scheme = where.partition("://")[0].rpartition("::")[2].lower()
-    with said_in_a_sentence(where, shown(where)):
+    with in_a_sentence(where, without_password(where)):
         try:
             import fsspec
 
@@ -177,11 +177,15 @@ def file_system(where: str) -> tuple[Any, str]:
             if isinstance(error, ValueError) and _UNKNOWN not in str(error):
                 raise
             if isinstance(error, ValueError) and scheme not in _PACKAGES:
-                known = "a path, s3://, gs://, az://, https://, postgresql:// or what else fsspec reads"
-                raise InvalidFile(f"is at no address that is known: a log is at {known}", file=shown(where)) from None
+                must = "a path, s3://, gs://, az://, https://, postgresql:// or what else fsspec reads"
+                raise InvalidFile(
+                    f"is at no address that is known: a log is at {must}", file=without_password(where)
+                ) from None
             install = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else str(error)
             download = ", or download the file first" if scheme.startswith("http") else ""
-            raise MissingPackage(f"{shown(where)} needs a package that is not there: {install}{download}") from error
+            raise MissingPackage(
+                f"{without_password(where)} needs a package that is not there: {install}{download}"
+            ) from error
         return system, root
 
 
@@ -191,17 +195,19 @@ def files_at(where: str) -> list[SourceFile]:
     A note beside the data is no log, nor is what engines leave there, such as `_SUCCESS`.
     """
     system, root = file_system(where)
-    with said_in_a_sentence(where, shown(where)):
-        found = _listed(root, system or _Disk())
-        if found != [root]:
+    with in_a_sentence(where, without_password(where)):
+        paths = _listed(root, system or _Disk())
+        if paths != [root]:
             base = _base(root)
-            _refuse_tables(where, found, base, system)
+            _refuse_tables(where, paths, base, system)
             parts = len(Path(base).parts)
-            found = [path for path in found if not any(map(_is_hidden, Path(path).parts[parts:]))]
-            found = [path for path in found if _kind_by_name(path) is not None] or found
-    if not found:
-        raise InvalidFile(f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=shown(where))
-    return [SourceFile(path, system) for path in sorted(found, key=by_number)]
+            paths = [path for path in paths if not any(map(_is_hidden, Path(path).parts[parts:]))]
+            paths = [path for path in paths if _kind_by_name(path) is not None] or paths
+    if not paths:
+        raise InvalidFile(
+            f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=without_password(where)
+        )
+    return [SourceFile(path, system) for path in sorted(paths, key=by_number)]
 
 
 def _listed(root: str, system: Any) -> list[str]:
@@ -211,7 +217,7 @@ def _listed(root: str, system: Any) -> list[str]:
     if glob.has_magic(root) and not system.isdir(root):
         return list(system.glob(root))
     if isinstance(system, _Disk) and not system.isdir(root):
-        raise InvalidFile("is not a file" if os.path.exists(root) else "does not exist", file=shown(root))
+        raise InvalidFile("is not a file" if os.path.exists(root) else "does not exist", file=without_password(root))
     return list(system.find(root))
 
 
@@ -245,4 +251,4 @@ def _refuse_tables(where: str, paths: Iterable[str], base: str, system: Any) -> 
             address = folder if system is None else system.unstrip_protocol(folder)
             lines = "\n".join(_TWO_LINES[kind]).format(folder=address)
             problem = f"is, or is part of, {kind}, which has a list of the files that count. These lines open it:"
-            raise InvalidFile(f"{problem}\n{lines}", file=shown(where))
+            raise InvalidFile(f"{problem}\n{lines}", file=without_password(where))

@@ -29,7 +29,7 @@ _DELIMITERS = ("\t", ";", "|", ",")
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 _PLAIN = {"delim": ",", "quote": '"', "escape": '"', "skip": 0, "header": True, "comment": ""}
 _LONGEST = 1 << 21  # bytes of a line that DuckDB takes
-_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_OPTION_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "delim": (lambda value: _is_character(value) and value != "", "one character"),
     "quote": (lambda value: _is_character(value), "one character, or none"),
     "comment": (lambda value: _is_character(value), "one character, or none"),
@@ -39,7 +39,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "encoding": (lambda value: _is_encoding(value), "the name of an encoding of text, such as utf-16"),
 }
 _OURS = ("decimal_separator", "encoding")
-_OPTIONS = (*_CHECKS, "sep", "escape", "nullstr", "new_line", "null_padding", "strict_mode")
+_OPTIONS = (*_OPTION_CHECKS, "sep", "escape", "nullstr", "new_line", "null_padding", "strict_mode")
 
 
 def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
     for name, value in options.items():
         if name not in _OPTIONS:
             raise InvalidParameter(f"must be made of {', '.join(_OPTIONS)}, got {name!r}", parameter="csv")
-        good, expected = _CHECKS.get(name, (lambda value: True, ""))
+        good, expected = _OPTION_CHECKS.get(name, (lambda value: True, ""))
         if not good(value):
             raise InvalidParameter(f"option {name} must be {expected}, got {value!r}", parameter="csv")
     if options.get("delim") == options.get("quote", '"'):
@@ -90,10 +90,10 @@ class TextFiles(FileSource):
     def dialect(self) -> str | None:
         """How the text of the first file is written, where it is not plain CSV."""
         encoding = self._encoding or self.files[0].encoding()
-        found = {**self._options, "encoding": encoding, "decimal_separator": "," if self._has_commas else "."}
+        values_by_name = {**self._options, "encoding": encoding, "decimal_separator": "," if self._has_commas else "."}
         plain = {**_PLAIN, "encoding": "utf-8", "decimal_separator": "."}
-        said = [f"{name}={value!r}" for name, value in found.items() if value != plain.get(name)]
-        return ", ".join(said) or None
+        settings = [f"{name}={value!r}" for name, value in values_by_name.items() if value != plain.get(name)]
+        return ", ".join(settings) or None
 
     def column_names(self) -> list[str]:
         """The columns of the first file."""
@@ -128,9 +128,9 @@ class TextFiles(FileSource):
         names = self._names_of(file)
         kinds = {f"c{place}": "VARCHAR" for place in range(len(names))}
         options = self._options | {"columns": kinds, "auto_detect": False, "hive_partitioning": False}
-        wanted = ", ".join(f"c{names.index(name)} AS {quoted(name)}" for name in columns) or "1 AS nothing"
+        selection = ", ".join(f"c{names.index(name)} AS {quoted(name)}" for name in columns) or "1 AS nothing"
         with shared_cursor() as database:
-            rows = database.sql(f"SELECT {wanted} FROM {_call('read_csv', self._path_of(file), options)}")
+            rows = database.sql(f"SELECT {selection} FROM {_call('read_csv', self._path_of(file), options)}")
             yield from arrow_reader(rows)
 
     def labels(self, table: Any, name: str) -> Any:
@@ -211,10 +211,10 @@ class JsonFiles(TextFiles):
 
     def _batches_of(self, file: SourceFile, columns: Sequence[str]) -> Iterator[Any]:
         kinds = dict.fromkeys(columns or self._names_of(file), "JSON")
-        wanted = ", ".join(map(quoted, columns)) or "1 AS nothing"
+        selection = ", ".join(map(quoted, columns)) or "1 AS nothing"
         call = _call("read_json", self._path_of(file), {"hive_partitioning": False, "columns": kinds})
         with shared_cursor() as database:
-            yield from arrow_reader(database.sql(f"SELECT {wanted} FROM {call}"))
+            yield from arrow_reader(database.sql(f"SELECT {selection} FROM {call}"))
 
     @staticmethod
     def label_of(text: str) -> Label:
@@ -250,32 +250,32 @@ def _number(text: str, row: int, what: str, name: str) -> float:
     raise error
 
 
-def _sniffed(path: str, asked: dict[str, Any]) -> dict[str, Any]:
+def _sniffed(path: str, options: dict[str, Any]) -> dict[str, Any]:
     """How a file is written: as the caller said, else as DuckDB finds."""
     import duckdb
 
-    asked = {"header": True, "comment": ""} | asked
-    if not asked["header"]:
-        asked = {"skip": 0} | asked  # DuckDB would pass over rows that do not look like the others
-    call = _call("sniff_csv", path, asked | {"all_varchar": True})
+    options = {"header": True, "comment": ""} | options
+    if not options["header"]:
+        options = {"skip": 0} | options  # DuckDB would pass over rows that do not look like the others
+    call = _call("sniff_csv", path, options | {"all_varchar": True})
     try:
         with shared_cursor() as database:
-            (found,) = database.sql(f"SELECT Delimiter, Quote, Escape, SkipRows, Columns FROM {call}").fetchall()
+            (answer,) = database.sql(f"SELECT Delimiter, Quote, Escape, SkipRows, Columns FROM {call}").fetchall()
     except duckdb.Error:  # lines that are not alike, perhaps: reading them will name one
-        return _PLAIN | asked
-    delimiter, quote, escape, skip, columns = found
-    if len(columns) == 1 and "delim" not in asked:  # perhaps because a row is cut off: what is in the header counts
+        return _PLAIN | options
+    delimiter, quote, escape, skip, columns = answer
+    if len(columns) == 1 and "delim" not in options:  # perhaps because a row is cut off: what is in the header counts
         header = columns[0]["name"]
         delimiter = max(_DELIMITERS, key=header.count)
         if delimiter in header:
-            return _sniffed(path, {**asked, "delim": delimiter})
+            return _sniffed(path, {**options, "delim": delimiter})
     quote = '"' if quote == "(empty)" else quote  # values with quotes may come later
     return {
         "delim": delimiter,
         "quote": quote,
         "escape": quote if escape == "(empty)" else escape,
         "skip": skip,
-    } | asked
+    } | options
 
 
 def _call(function: str, path: str, options: Mapping[str, Any]) -> str:

@@ -16,9 +16,9 @@ from typing import Any
 
 from artreplay.errors import InvalidFile
 
-MOST_BYTES = 1 << 30  # of all files in a zip
-MOST_FILES = 10_000
-MOST_RATIO = 200  # of the bytes unpacked to those packed, for what is not small
+MAX_BYTES = 1 << 30  # of all files in a zip
+MAX_FILES = 10_000
+MAX_RATIO = 200  # of the bytes unpacked to those packed, for what is not small
 _SMALL = 64 << 20  # bytes
 _PIECE = 1 << 20
 _NAME = "artreplay-records-"
@@ -41,9 +41,9 @@ def unpacked(path: Path) -> Iterator[Path]:
 def _unpack(archive: zipfile.ZipFile, folder: Path, path: Path) -> None:
     """Count the bytes that come out: what a zip says of itself may be wrong."""
     members = [member for member in archive.infolist() if not member.is_dir()]
-    if len(members) > MOST_FILES:
-        raise InvalidFile(f"{path.name} must hold at most {MOST_FILES:,} files, it holds {len(members):,}")
-    most = max(_SMALL, min(MOST_BYTES, MOST_RATIO * path.stat().st_size))
+    if len(members) > MAX_FILES:
+        raise InvalidFile(f"{path.name} must hold at most {MAX_FILES:,} files, it holds {len(members):,}")
+    most = max(_SMALL, min(MAX_BYTES, MAX_RATIO * path.stat().st_size))
     left = most
     for member in members:
         parts = [part for part in PurePosixPath(member.filename.replace("\\", "/")).parts if part not in ("..", "/")]

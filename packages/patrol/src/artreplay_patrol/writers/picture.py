@@ -28,7 +28,7 @@ COLOURS = {
 }
 _INK = "#222222"
 _APART = 0.055  # marks of places, at least, in the unit square
-_MOST_NAMED = 8  # places whose effort the title says
+_MAX_NAMED = 8  # places whose effort the title says
 
 
 def png_bytes(view: View) -> bytes:
@@ -50,9 +50,9 @@ def png_bytes(view: View) -> bytes:
         _draw_places(axes, view)
         plan = view.plan
         days = f"{plan.start} to {plan.end}: {plan.effort:g} {plan.unit} in {len(plan.items)} places"
-        efforts = ", ".join(f"{item.number}: {item.level:g} {plan.unit}" for item in plan.items[:_MOST_NAMED])
+        efforts = ", ".join(f"{item.number}: {item.level:g} {plan.unit}" for item in plan.items[:_MAX_NAMED])
         title = (
-            f"{_drawable(plan.site)}, plan {plan.plan_id}\n{days}\n{efforts}{', …' * (len(plan.items) > _MOST_NAMED)}"
+            f"{_drawable(plan.site)}, plan {plan.plan_id}\n{days}\n{efforts}{', …' * (len(plan.items) > _MAX_NAMED)}"
         )
     figure.suptitle(title, fontsize=13, fontweight="bold")
     made = io.BytesIO()
