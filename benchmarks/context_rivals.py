@@ -1,4 +1,4 @@
-"""The other libraries and the textbook rules that `contextual.py` plays beside ours, each over the same table of numbers.
+"""Other libraries and textbook rules that `contextual.py` plays beside ours, each over the same table of numbers.
 
 A rival has `learn_log(features, arms, rewards, chances)`, `choose(features, round)` and `learn(features, arm, reward,
 chance)`. Features are those of our linear map: a constant, scaled numbers, and one column for each value of a category.

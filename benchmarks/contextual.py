@@ -1,4 +1,4 @@
-"""Contextual rules, ours and those of other libraries, in ten worlds, over logs that are fair, partial or wrong.
+"""Contextual rules, ours and those of other libraries, in eleven worlds, over logs that are fair, partial or wrong.
 
     make bench-contexts                      two seeds of everything, then more: every call goes on where the last ended
     make bench-contexts SEEDS=20 MINUTES=60  up to 20 seeds; after an hour nothing new is begun
@@ -43,8 +43,10 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "contexts.csv"
 KEEL = HERE.parent / ".venv-contexts" / "keel"
 COLUMNS = ("world", "log", "rows", "rule", "microseconds", "regrets")
-CLICKS = "clicks"  # not among the worlds of the goals
-HORIZONS = {"": 5000, CLICKS: 20_000}
+CLICKS, BY_CONTEXT = "clicks", "clicks by context"  # not among the worlds of the goals
+RARE = (CLICKS, BY_CONTEXT)
+HORIZONS = {"": 5000, CLICKS: 20_000, BY_CONTEXT: 20_000}
+RATE = 0.005  # about what a decision earns in these worlds
 SIZES = (0, 1000, 10_000)
 LOGS = ("uniform", "decent", "half", "exchanged")
 FAIR = LOGS[:3]
@@ -74,11 +76,10 @@ def labelled(name: str) -> tuple[Any, Any]:
 
 
 class Clicks(ContextEnvironment):
-    """Five arms with rewards of .2 to 1 %, and contexts that change the logit of an arm by a few tenths at most."""
+    """Five arms with rewards of .2 to 1 %. Each column changes the logit of an arm by up to `strength`."""
 
-    strength = 0.1  # of each number and each category, at most
-
-    def __init__(self, log: Any) -> None:
+    def __init__(self, strength: float, log: Any) -> None:
+        self.strength = strength
         values = {"c0": list("abcde"), "c1": list("abcd")}
         contexts = ar.Contexts({f"x{at}": ar.Numeric(-1, 1) for at in range(4)}, values)
         super().__init__(5, contexts, n_draws=6, log=log)
@@ -103,15 +104,18 @@ WORLDS: dict[str, Callable[[Any], ContextEnvironment]] = {
         name: lambda log, name=name: from_classification(*labelled(name), log)  # type: ignore[misc]
         for name in ("cancer", "digits", "penbased", "satimage", "segment", "texture")
     },
-    CLICKS: Clicks,
+    CLICKS: lambda log: Clicks(0.1, log),
+    BY_CONTEXT: lambda log: Clicks(0.8, log),
 }
 OURS: dict[str, Callable[[ContextEnvironment], Any]] = {
     AUTO: lambda env: ar.ContextRegression(env.n_arms, env.contexts),
     TRUSTING: lambda env: ar.ContextRegression(env.n_arms, env.contexts, trust="log"),
+    "ContextRegression, rate=.005": lambda env: ar.ContextRegression(env.n_arms, env.contexts, rate=RATE),
     "KLUCB without contexts": lambda env: ar.KLUCB(env.n_arms, horizon_of(env)),
     "KLUCB, segments of one column": lambda env: segmented(env, 1),
     "KLUCB, segments of all columns": lambda env: segmented(env, None),
 }
+FOR_RARE = "ContextRegression, rate=.005"
 IN_SEGMENTS = ("KLUCB, segments of one column", "KLUCB, segments of all columns")
 RIVALS: dict[str, Callable[[int, int, int], Any]] = {
     "ridge LinUCB": lambda arms, features, seed: RidgeUCB(arms, features, 1.0),
@@ -155,10 +159,16 @@ def tasks(sizes: tuple[int, ...] = SIZES) -> Iterator[Task]:
     for world in WORLDS:
         for rows in sizes:
             for log in ("none",) if rows == 0 else LOGS:
-                for rule in RULES:
-                    has_segments = world in ("categories", CLICKS)
-                    if (rule not in FEW_SEEDS or rows in FEW_SIZES) and (has_segments or rule not in IN_SEGMENTS):
-                        yield Task(world, log, rows, rule)
+                yield from (Task(world, log, rows, rule) for rule in RULES if fits(rule, world, rows))
+
+
+def fits(rule: str, world: str, rows: int) -> bool:
+    """Whether a rule is played in a world, over a log of this length."""
+    if rule in FEW_SEEDS:
+        return rows in FEW_SIZES
+    if rule == FOR_RARE:
+        return world in RARE
+    return rule not in IN_SEGMENTS or world in ("categories", *RARE)
 
 
 @cache
@@ -274,7 +284,7 @@ def pairs_with(rule: str, mine: str = AUTO, logs: tuple[str, ...] = ("none", *FA
 
 def in_goals(rule: str, logs: tuple[str, ...]) -> Iterator[Task]:
     """What a rule played over these logs, in the worlds of the goals."""
-    return (task for task in tasks() if task.rule == rule and task.log in logs and task.world != CLICKS)
+    return (task for task in tasks() if task.rule == rule and task.log in logs and task.world not in RARE)
 
 
 class Goal(NamedTuple):
