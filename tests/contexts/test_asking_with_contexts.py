@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from artreplay.studies.pending import Pending
 from contexts.context_journals import Counts, log_of, random_rows
 from contexts.context_kit import PlainRegression, random_context
 
+# Of logs of a few rows, some of whose values are new.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the log has .* rows for each of:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* of the values of:UserWarning"),
+]
 COLUMNS: dict[str, Any] = {"country": ["NL", "DE"], "device": ["phone", "desk"]}
 PLAIN = ar.Contexts({"age": ar.Numeric(0, 2)}, COLUMNS, cosines=3)
 APART = ar.Contexts({"age": ar.Numeric(0, 2)}, COLUMNS, segments=["country"], cosines=3)
@@ -139,6 +145,21 @@ def test_a_log_that_knows_more_is_told_once() -> None:
     with pytest.warns(UserWarning, match=r"the log has contexts \(age, country, device\), and KLUCB does not use them"):
         policy = ar.ArtificialReplay(ar.KLUCB(3, 100), rows())
     policy.extend(rows(20))  # nothing more is said
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_log_is_told_what_is_odd_about_its_contexts() -> None:
+    table = {"country": ["NL", "DE"] * 30, "age": [0.0, 30.0, 60.0] * 20}
+    log = ar.History([0, 1, 2] * 20, [1.0] * 60, contexts=table)
+    contexts = ar.Contexts.from_history(log, segments=["country"])
+    with pytest.warns(UserWarning, match=r"the log has 10.0 rows for each of 3 arms in the 2 segments that occur"):
+        ar.ArtificialReplay(ar.KLUCB(3, 100, contexts=contexts), log)
+    narrow = ar.Contexts({"age": ar.Numeric(0, 1)}, {"country": ["NL", "DE"]})
+    with pytest.warns(UserWarning, match=r"67% of the values of 'age' in the log lie beyond its scale"):
+        ar.ArtificialReplay(ar.ContextRegression(3, narrow), log)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ar.ArtificialReplay(ar.ContextRegression(3, ar.Contexts.from_history(log)), log)
 
 
 def test_contexts_are_saved_with_a_policy(tmp_path: Any) -> None:

@@ -27,6 +27,11 @@ from contexts.context_journals import (
 )
 from contexts.context_kit import random_context
 
+# Of logs of a few rows, some of whose values are new.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the log has .* rows for each of:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* of the values of:UserWarning"),
+]
 CONTEXTS = ar.Contexts(
     {"age": ar.Numeric(0, 2, missing=True)},
     {"country": ["NL", "DE"], "device": ["phone", "desk"]},

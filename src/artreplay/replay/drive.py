@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from artreplay.algorithms import Algorithm
 from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, current_mode, next_limit, views, worth_compiling
 from artreplay.errors import Interrupted, InvalidAction
 from artreplay.replay.bases import Base, ComponentBase
@@ -62,8 +61,6 @@ class Drive:
         self._slow_calls = 0  # calls in a row of which even the first slice was worth compiling
         # A component of the user's own may use its arrays as arrays, and its counters may wrap around.
         self._is_own = isinstance(base, ComponentBase)
-        # One that learns a whole regression from each row plays one arm in a round.
-        self._learns_slowly = base.contextual and base.reads_whole_log and isinstance(base, Algorithm)
         self._inside = 0  # the thread that is changing something
 
     # -- one thread at a time, and whole ----------------------------------------------------------------------
@@ -136,9 +133,6 @@ class Drive:
 
         If the base raises at one of several units, those before it count, and the others can be told by themselves.
         """
-        if self._learns_slowly:
-            self.take_rounds(*map(np.array, zip(*samples, strict=True)))
-            return
         _, _, position, update = self._parts or self._viewed()
         if self._fills:
             self._make_room(len(samples) + len(self.proposal))  # a step looks for room for a whole proposal

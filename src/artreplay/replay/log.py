@@ -71,7 +71,10 @@ class BaseLog:
         self.history = history
         self._unknown: Unknown = unknown
         self._drift = Drift(0.0, base) if drift is None else drift
+        # Whether its rows are loaded from front to back: totals, and rows of which the base hears the contexts.
+        self.is_loaded = isinstance(history, Totals) or (base.contextual and base.reads_whole_log)
         self.whole: Part | None = None  # of a log in memory
+        self.oddities: dict[str, int] = {}  # of each column of contexts in memory: values that are clipped or "other"
         self.is_by_segment = False  # whether it lies outside memory as the base reads it, by segments and arms
         self.numbers: Ints = np.empty(0, np.int64)  # of each label outside memory: its unit, −1 if it is skipped
         if base.contextual and not isinstance(history, Totals):
@@ -98,11 +101,6 @@ class BaseLog:
     def is_totals(self) -> bool:
         """Whether its rows are totals, which are loaded at once."""
         return isinstance(self.history, Totals)
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether its rows are loaded from front to back: totals, and rows of which the base hears the contexts."""
-        return self.is_totals or (self.base.contextual and self.base.reads_whole_log)
 
     @property
     def has_allowances(self) -> bool:
@@ -223,6 +221,8 @@ class BaseLog:
         if not self.base.contextual or self.is_by_segment:
             return part
         contexts = self.base.contexts_of_rows(table, len(part.rows))[is_arm]
+        if isinstance(self.history, History) and self.base.contexts is not None:
+            self.oddities = self.base.contexts.oddities(contexts)
         units = self.base.units_of_rows(part.units, contexts)
         return part._replace(units=units, contexts=contexts if self.base.reads_whole_log else None)
 

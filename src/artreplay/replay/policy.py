@@ -18,6 +18,7 @@ from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, Invalid
 from artreplay.history import Action, Fingerprint, History, Label, Totals
 from artreplay.parameters import checked
 from artreplay.replay.bases import Base, as_base
+from artreplay.replay.contexts_of_logs import odd_about_contexts
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
@@ -63,7 +64,7 @@ class Policy:
             base.count_log(self.log.rows_to_count())
             self.drive.renew()
             warn_of_short_horizon(base, self.log.size)
-        warn_of_unused_contexts(base, history)
+        warn_about_contexts(base, self.log)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
         """Start before the log is opened."""
@@ -139,16 +140,12 @@ class Policy:
             samples = checked_samples(base, action, reward)
         else:
             samples = [(base.checked_number(action), base.checked_reward(reward))]
-        known: Any = None
         if context is not None or self._question is not None:
-            known, samples = self._in_context(samples, context)
+            self._tell_in(samples, context)
+            return
         drive.enter()
         try:
             self.show_before([unit for unit, _ in samples])
-            if self._question is not None:
-                self._question = NOTHING_ASKED
-                if known is not None:
-                    base.set_context(known)
             drive.take(samples)
             if (online := self._online) is not None:
                 for unit, value in samples:
@@ -159,18 +156,24 @@ class Policy:
             raise
         drive.leave()
 
-    def _in_context(self, samples: list[tuple[int, float]], context: Any) -> tuple[Any, list[tuple[int, float]]]:
-        """The context that samples were played in, as the base sees it, and the samples as units in it."""
+    def _tell_in(self, samples: list[tuple[int, float]], context: Any) -> None:
+        """Tell what was played in a context, or after a question about some of the arms."""
         drive, base, question = self.drive, self.drive.base, self._question or NOTHING_ASKED
-        pending = question.context
-        units = drive.position.item(PENDING)
-        is_pending = pending is not None and list(drive.proposed[:units]) == [
-            base.in_context(unit, pending) for unit, _ in samples
-        ]
-        known = told_context(base, question, is_pending, context)
-        if known is None:
-            return None, samples
-        return known, [(base.in_context(unit, known), reward) for unit, reward in samples]
+        arms = [unit for unit, _ in samples]
+        known = told_context(base, question, arms, drive.proposed[: drive.position.item(PENDING)], context)
+        units = arms if known is None else [base.in_context(arm, known) for arm in arms]
+        rewards = [reward for _, reward in samples]
+        with drive.whole():
+            self.show_before(units)
+            self._question = NOTHING_ASKED
+            if known is not None:
+                base.set_context(known)
+            if self.log.is_loaded and len(units) == 1:
+                drive.take_rounds(np.array(units), np.array(rewards))  # by machine code, where learning takes long
+            else:
+                drive.take(list(zip(units, rewards, strict=True)))
+            if self._online is not None:
+                self._online.add(units, rewards)
 
     def tell_rounds(self, units: Ints, rewards: Floats) -> None:
         """Tell many rounds at once: the number of the arm that was played in each, and its reward as the base wants it.
@@ -180,10 +183,8 @@ class Policy:
         with self.drive.whole():
             self.show_before(np.unique(units).tolist())
             self.drive.take_rounds(units, rewards)
-            if (online := self._online) is not None:
-                for unit, value in zip(units.tolist(), rewards.tolist(), strict=True):
-                    online.counts[unit] += 1
-                    online.sums[unit] += value
+            if self._online is not None:
+                self._online.add(units.tolist(), rewards.tolist())
 
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
@@ -592,12 +593,10 @@ def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
         warnings.warn(why, stacklevel=_callers_level())
 
 
-def warn_of_unused_contexts(base: Base, history: AnyHistory) -> None:
-    """Say that a log knows more than a base hears of."""
-    if history.context_names and not base.contextual:
-        names, name = ", ".join(history.context_names), type(base.thing).__name__
-        what = f"the log has contexts ({names}), and {name} does not use them. ar.ContextRegression does"
-        warnings.warn(what, stacklevel=_callers_level())
+def warn_about_contexts(base: Base, log: BaseLog) -> None:
+    """Say what is odd about the contexts of a log for a base."""
+    for sentence in odd_about_contexts(base, log):
+        warnings.warn(sentence, stacklevel=_callers_level())
 
 
 def _callers_level() -> int:

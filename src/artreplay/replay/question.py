@@ -58,16 +58,17 @@ def _checked_arms(base: Base, among: Iterable[Any]) -> tuple[int, ...]:
     return numbers
 
 
-def told_context(base: Base, question: Question, is_pending: bool, context: Any) -> Any:
-    """The context that a reward belongs to: the one that is given, else that of the decision it is the reward of."""
+def told_context(base: Base, question: Question, arms: list[int], proposed: Any, context: Any) -> Any:
+    """The context that was played in: the given one, else that of the pending proposal, if these are its arms."""
     if context is not None or not base.contextual:
         return base.checked_context(context)
+    pending = question.context
     if not question.alone:
         why = "more than one context was asked since the last tell"
-    elif not is_pending:
+    elif pending is None or list(proposed) != [base.in_context(arm, pending) for arm in arms]:
         why = "this is not the action that was asked for last"
     else:
-        return question.context
+        return pending
     raise InvalidAction(f"{why}: say which context the reward belongs to, tell(action, reward, context={{...}})")
 
 

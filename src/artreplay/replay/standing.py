@@ -148,6 +148,12 @@ class Online:
         psi = base.psi if isinstance(base, PsiUCB) else None
         self._spread = 2.0 * psi.sigma if isinstance(psi, SubGaussian) else 1.0
 
+    def add(self, units: list[int], rewards: list[float]) -> None:
+        """Add what was told of some units."""
+        for unit, reward in zip(units, rewards, strict=True):
+            self.counts[unit] += 1
+            self.sums[unit] += reward
+
     def go_on_from(self, before: Online) -> None:
         """Take over what was told of the first arms."""
         for mine, theirs in zip(self._columns(), before._columns(), strict=True):
