@@ -287,6 +287,12 @@ def in_goals(rule: str, logs: tuple[str, ...]) -> Iterator[Task]:
     return (task for task in tasks() if task.rule == rule and task.log in logs and task.world not in RARE)
 
 
+def in_world(world: str, mine: str, rule: str) -> Iterator[tuple[Task, Task]]:
+    """What two rules played in one world, over no log and over fair logs."""
+    mine_there = (task for task in tasks() if task.world == world and task.rule == mine and task.log != "exchanged")
+    return ((task, task._replace(rule=rule)) for task in mine_there)
+
+
 class Goal(NamedTuple):
     """What was to be reached, and what was."""
 
