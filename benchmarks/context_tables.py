@@ -128,7 +128,7 @@ def page() -> str:
     parts = [
         "# Contexts: all results",
         f"Regret against the best arm of each context, after {HORIZONS['']:,} decisions ({HORIZONS[CLICKS]:,} of "
-        "clicks), mean ± standard error over {seeds_of(results)} seeds. A classification set is played as a bandit: "
+        f"clicks), mean ± standard error over {seeds_of(results)} seeds. A classification set is played as a bandit: "
         "a row is drawn, each label is an arm, and only the right one earns 1. Every rule sees the same contexts and "
         f"the same rewards. Logs of {SIZES[1]:,} and {SIZES[2]:,} rows: {logs} and *exchanged*. In a uniform log all "
         "arms are equally likely, in a decent one the best arm was played nine times of ten, in a half log the second "

@@ -79,8 +79,8 @@ class Certified(NamedTuple):
 
     def set_context(self, encoded: Floats) -> None:
         """Choose in the segment of this context from now on."""
+        self.rule.set_context(encoded)
         if self.segment[0] != int(encoded[0]):
-            self.rule.set_context(encoded)
             self.segment[0] = int(encoded[0])
             self.forget()
 
